@@ -1,0 +1,39 @@
+import type { Address } from 'viem'
+
+/** One EVM chain as configuration describes it; protocols' addresses live in each family's deployments. */
+export interface Chain {
+  readonly id: number
+  readonly name: string
+  /** Tried in order of health. They may hold secrets: never logged, never shown. */
+  readonly rpcUrls: readonly string[]
+  /** How long an answer may be reused; 0 reads anew every time. */
+  readonly blockTimeMs: number
+  readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
+  /** Absent: a deployless call takes its place. */
+  readonly multicall3?: Address
+  readonly prices: ChainPrices
+  /** Tokens that the operator calls spam, checksummed. */
+  readonly spamTokens: readonly Address[]
+}
+
+/** Where USD prices of a chain's tokens come from. */
+export interface ChainPrices {
+  /** Token → Chainlink-style aggregator that answers in USD. */
+  readonly usdFeeds: Readonly<Record<Address, UsdFeed>>
+  /** Tokens taken as one dollar where they have no feed. */
+  readonly stablecoins: readonly Address[]
+  readonly wrappedNative?: Address
+}
+
+/** A price feed and the longest silence that is still normal for it. */
+export interface UsdFeed {
+  readonly feed: Address
+  readonly heartbeatSec: number
+}
+
+/** The block that one answer was read at. */
+export interface BlockRef {
+  readonly number: bigint
+  readonly hash: `0x${string}`
+  readonly timestampSec: bigint
+}

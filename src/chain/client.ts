@@ -1,0 +1,65 @@
+import type { Hex } from 'viem'
+import type { Chain } from './chain.ts'
+
+/** One RPC endpoint of a chain, behind a transport that checks every answer before it believes it. */
+export interface Endpoint {
+  /** Position in the configuration, for logs; the URL is a secret. */
+  readonly index: number
+  /**
+   * `eth_call`. Throws `RevertError` (with the revert data) when the contract reverts, `RpcRefusedError` when the
+   * endpoint understands but will not (unsupported override, gas cap, size), `UpstreamError` for everything else.
+   */
+  call(request: EthCall, signal: AbortSignal): Promise<Hex>
+  /** Any other read; `parse` must check the shape and throw on nonsense. */
+  request<T>(
+    request: { readonly method: string; readonly params: readonly unknown[]; readonly parse: (result: unknown) => T },
+    signal: AbortSignal,
+  ): Promise<T>
+  /** What was learned about this endpoint, by topic: which way of reading works there. */
+  readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
+}
+
+/** One read-only call. Without `to` the data is init code (a deployless call). */
+export interface EthCall {
+  readonly to?: Hex
+  readonly data: Hex
+  readonly block: bigint | 'latest'
+  /** Runtime code that stands at `to` during this call (state override). */
+  readonly code?: Hex
+}
+
+/** Reads of one chain, over its endpoints. */
+export interface ChainClient {
+  readonly chain: Chain
+  /**
+   * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s unless told
+   * otherwise). `RevertError` passes through; all endpoints failing throws `UnavailableError` that names the chain
+   * and the `chain_id` parameter, never a URL.
+   */
+  read<T>(
+    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+    options: { readonly signal: AbortSignal; readonly budgetMs?: number },
+  ): Promise<T>
+}
+
+/** The contract said no. `data` is the ABI-encoded reason, possibly empty. */
+export class RevertError extends Error {
+  override readonly name = 'RevertError'
+  readonly data: Hex
+
+  constructor(data: Hex) {
+    super('The call reverted')
+    this.data = data
+  }
+}
+
+/** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
+export class RpcRefusedError extends Error {
+  override readonly name = 'RpcRefusedError'
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * What a statement may be given. Big numbers go as decimal strings; arrays of anything but text and numbers go as
+ * text arrays cast in SQL (`$1::text[]::timestamptz[]`), because the driver encodes other arrays wrongly.
+ */
+export type Param = string | number | boolean | Date | Uint8Array | null | readonly string[] | readonly number[]
+
+/** One PostgreSQL, asked one statement at a time: every change of state is a single statement, never a transaction. */
+export interface Database {
+  /**
+   * Runs one prepared statement. Throws `UnavailableError` when the server is away, read-only, or silent past the
+   * deadline (default 1,500 ms), and `SqlError` when it refuses the statement.
+   */
+  run<Row extends object>(
+    text: string,
+    params: readonly Param[],
+    options?: { readonly deadlineMs?: number },
+  ): Promise<readonly Row[]>
+  /** Closes every connection; returns within two seconds whatever hangs. */
+  close(): Promise<void>
+}
+
+/** PostgreSQL refused a statement. `code` is the SQLSTATE; the message is for our log, never for a caller. */
+export class SqlError extends Error {
+  override readonly name = 'SqlError'
+  readonly code: string
+  readonly constraint: string | undefined
+
+  constructor(
+    message: string,
+    options: { readonly code: string; readonly constraint?: string | undefined; readonly cause?: unknown },
+  ) {
+    super(message, { cause: options.cause })
+    this.code = options.code
+    this.constraint = options.constraint
+  }
+}

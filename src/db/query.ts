@@ -1,0 +1,21 @@
+import type { Database, Param } from './database.ts'
+
+/** Text of a `.sql` file, with the types of its parameters and rows that `sql/queries.d.ts` learned from PostgreSQL. */
+export type SqlText<Params extends readonly Param[], Row extends object> = string & {
+  readonly __params?: Params
+  readonly __row?: Row
+}
+
+/** A statement bound to its types: wrong arity, a wrong parameter or an unknown column does not compile. */
+export type Query<Params extends readonly Param[], Row extends object> = (
+  db: Database,
+  params: Params,
+  options?: { readonly deadlineMs?: number },
+) => Promise<readonly Row[]>
+
+/** Binds the text of a `.sql` file. */
+export function query<Params extends readonly Param[], Row extends object>(
+  text: SqlText<Params, Row>,
+): Query<Params, Row> {
+  return (db, params, options) => db.run<Row>(text, params, options)
+}

@@ -1,0 +1,11 @@
+import type { Address } from 'viem'
+
+/** One position manager of a Uniswap-V3-style exchange. */
+export interface UniswapV3Deployment {
+  readonly manager: Address
+  readonly factory: Address
+  /** First block with events of the manager. */
+  readonly startBlock: number
+  /** `protocol.code` of its positions. */
+  readonly code: string
+}

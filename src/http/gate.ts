@@ -1,0 +1,67 @@
+/** Who is calling: the organization pays, the key is named in its log. */
+export interface Caller {
+  readonly organizationId: string
+  readonly apiKeyId: string
+  /** Credits when the request was admitted; concurrent requests may spend them first. */
+  readonly credits: bigint
+}
+
+/** State of the organization's one-second window after this request. */
+export interface RateLimit {
+  readonly limit: number
+  readonly remaining: number
+  /** Unix second at which the oldest slot frees. */
+  readonly resetSec: number
+}
+
+/** Why a recognised key was turned away before its input was looked at. */
+export type RefusalCode = 'ORGANIZATION_NOT_FOUND' | 'ACCOUNT_SUSPENDED' | 'ENDPOINT_DISABLED' | 'RATE_LIMIT_EXCEEDED'
+
+/** Answer of `admit`. `requestedAtMs` is the database's clock, the one clock that all processes share. */
+export type Admission =
+  | { readonly kind: 'unknown_key' }
+  | {
+      readonly kind: 'admitted'
+      readonly caller: Caller
+      readonly rateLimit: RateLimit
+      readonly requestedAtMs: number
+    }
+  | {
+      readonly kind: 'refused'
+      readonly code: RefusalCode
+      readonly caller: Caller
+      readonly rateLimit: RateLimit
+      readonly requestedAtMs: number
+    }
+
+/** One finished request, on its way into the organization's log. */
+export interface Settlement {
+  readonly requestId: string
+  readonly caller: Caller
+  /** False where the gate itself refused the request: such rows do not count in the rate window. */
+  readonly admitted: boolean
+  readonly requestedAtMs: number
+  readonly method: string
+  /** The route's template with canonical names, `/v1/positions/uniswap-v3/{id}`; for an unknown path, the path cut at 200 characters. */
+  readonly path: string
+  readonly status: number
+  /** What a 2xx costs; 0 for every other status. */
+  readonly credits: number
+  readonly latencyMs: number
+}
+
+/** Answer of `settle`, after the row is durable. */
+export interface Settled {
+  /** False: the balance could not pay. The row says 402, nothing was charged, the data must not leave. */
+  readonly paid: boolean
+  readonly creditsCharged: number
+  readonly creditsRemaining: bigint
+}
+
+/** Admission before the work, settlement after it. Both throw `UnavailableError` where the database is away. */
+export interface Gate {
+  /** `key`: what follows `Bearer `; `endpoint`: `GET /v1/…` as OpenAPI names it, null for an unknown path. */
+  admit(request: { readonly key: string; readonly endpoint: string | null }): Promise<Admission>
+  /** Charges and logs in one durable step. When it throws, the outcome is voided: never charged, logged as 503. */
+  settle(settlement: Settlement): Promise<Settled>
+}

@@ -1,0 +1,34 @@
+/** 2^96: Uniswap's scale of square-root prices. */
+export const Q96 = 1n << 96n
+/** 2^128: Uniswap's scale of fee growth. */
+export const Q128 = 1n << 128n
+/** Largest values of the unsigned integers that contracts use. */
+export const UINT128_MAX = Q128 - 1n
+export const UINT256_MAX = (1n << 256n) - 1n
+
+/** ⌊a·b / divisor⌋ for non-negative values; bigints do not overflow, so one division is exact. */
+export function mulDivDown(a: bigint, b: bigint, divisor: bigint): bigint {
+  return (a * b) / divisor
+}
+
+/** ⌈a·b / divisor⌉ for non-negative values. */
+export function mulDivUp(a: bigint, b: bigint, divisor: bigint): bigint {
+  const product = a * b
+  return product === 0n ? 0n : (product - 1n) / divisor + 1n
+}
+
+/** numerator / divisor rounded half away from zero; `divisor` above zero. */
+export function divHalfAwayFromZero(numerator: bigint, divisor: bigint): bigint {
+  const half = divisor / 2n
+  return numerator < 0n ? -((-numerator + half) / divisor) : (numerator + half) / divisor
+}
+
+/** The value as an unsigned integer of 256 bits, the way a contract's unchecked arithmetic wraps. */
+export function wrap256(value: bigint): bigint {
+  return BigInt.asUintN(256, value)
+}
+
+/** 10^exponent. */
+export function pow10(exponent: number): bigint {
+  return 10n ** BigInt(exponent)
+}
