@@ -1,0 +1,52 @@
+import type { Config } from '../config.ts'
+
+/** What a command may touch of the world; `main.ts` supplies it. */
+export interface CommandIo {
+  /** Standard output: answers. */
+  readonly out: (text: string) => void
+  /** Standard error: the one line that says what went wrong. */
+  readonly err: (text: string) => void
+  /** Reads configuration only when a command needs it, so that `--help` always works. */
+  readonly config: () => Config
+  /** Fires on SIGINT or SIGTERM. */
+  readonly stop: AbortSignal
+}
+
+/** Arguments of one command after its name: what stands free, and what has a `--name`. */
+export interface CommandArgs {
+  readonly positionals: readonly string[]
+  readonly options: Readonly<Record<string, string | undefined>>
+  /** Answer as JSON, for programs. */
+  readonly json: boolean
+}
+
+/** One command, or one verb of a command: `org create`. */
+export interface Command {
+  /** Words as typed: `org create`. */
+  readonly name: string
+  /** What stands free after the name, in order: `<organization id>`; all are required. */
+  readonly positionals: readonly string[]
+  /** Options that take a value, with their meaning. */
+  readonly options: Readonly<Record<string, string>>
+  /** One sentence for `--help`. */
+  readonly summary: string
+  /** Does the work; a thrown error becomes one line on stderr and exit status 1. */
+  readonly run: (args: CommandArgs, io: CommandIo) => Promise<void>
+}
+
+/** The command line cannot be understood: exit status 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** An expected failure of a command, told in one line: exit status 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+}
+
+/** Reads a whole number such as `1000` or `1_000`; throws `UsageError` naming `what`. */
+export function parseWhole(text: string, what: string): number {
+  const digits = text.replaceAll('_', '')
+  if (!/^-?\d{1,15}$/.test(digits)) throw new UsageError(`Cannot read ${what} "${text}": expected a whole number`)
+  return Number(digits)
+}

@@ -1,0 +1,151 @@
+import type { Chain } from './chain/chain.ts'
+import { CHAINS } from './chain/chains.ts'
+import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
+import { UNISWAP_V3_DEPLOYMENTS, type UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
+import type { LogLevel } from './lib/log.ts'
+
+/** Everything that an operator decides, checked. */
+export interface Config {
+  /** TCP port; 0 lets the system choose. */
+  readonly port: number
+  readonly host: string
+  /** Absent: the embedded PostgreSQL in `dataDir`. Holds a password: never logged. */
+  readonly databaseUrl: string | undefined
+  /** Directory of the embedded server and of the journal. */
+  readonly dataDir: string
+  /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
+  readonly publicUrl: string | undefined
+  readonly corsOrigins: readonly string[]
+  readonly logLevel: LogLevel
+  readonly chains: readonly Chain[]
+  /** Position managers by chain id. */
+  readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+}
+
+/** Wrong configuration: every mistake at once, none of them showing a value that may be secret. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly mistakes: readonly string[]
+
+  constructor(mistakes: readonly string[]) {
+    super(`Cannot start with this configuration: ${mistakes.join('; ')}`)
+    this.mistakes = mistakes
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the environment, and the file that `CHAINS_FILE` names through `readFile`.
+ * An empty variable counts as absent. Throws `ConfigError`.
+ */
+export function readConfig(env: Environment, readFile: (path: string) => string): Config {
+  const mistakes: string[] = []
+  const given = (name: string): string | undefined => env[name]?.trim() || undefined
+  const checked = <T>(name: string, parse: (text: string) => T | undefined, expected: string): T | undefined => {
+    const text = given(name)
+    const value = text === undefined ? undefined : parse(text)
+    if (text !== undefined && value === undefined) mistakes.push(`${name}: expected ${expected}`)
+    return value
+  }
+
+  const { chains, uniswapV3 } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
+  const config: Config = {
+    port: checked('PORT', parsePort, 'a port number from 0 to 65535') ?? 8080,
+    host: given('HOST') ?? '127.0.0.1',
+    databaseUrl: checked('DATABASE_URL', parsePostgresUrl, 'a postgres:// or postgresql:// URL'),
+    dataDir: given('DATA_DIR') ?? './data',
+    publicUrl: checked('PUBLIC_URL', parseBaseUrl, 'an absolute http or https URL without query or fragment'),
+    corsOrigins:
+      checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
+    logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
+    chains,
+    uniswapV3,
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return config
+}
+
+interface ChainSources {
+  readonly given: (name: string) => string | undefined
+  readonly readFile: (path: string) => string
+  readonly mistakes: string[]
+  /** Names of all variables that are set. */
+  readonly names: readonly string[]
+}
+
+function readChains({ given, readFile, mistakes, names }: ChainSources): Pick<Config, 'chains' | 'uniswapV3'> {
+  const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
+  const uniswapV3 = new Map(UNISWAP_V3_DEPLOYMENTS)
+
+  const path = given('CHAINS_FILE')
+  if (path !== undefined) {
+    const { rows, mistakes: found } = parseChainsFile(readChainsFile({ path, readFile, mistakes }))
+    mistakes.push(...found)
+    for (const row of rows) {
+      chains.set(row.id, chainFromRow(row, chains.get(row.id)))
+      if (row.uniswapV3 !== undefined) uniswapV3.set(row.id, row.uniswapV3)
+    }
+  }
+
+  for (const name of names.filter((each) => each.startsWith('RPC_URL_'))) {
+    const text = given(name)
+    if (text === undefined) continue
+    const chain = chains.get(Number(name.slice('RPC_URL_'.length)))
+    const rpcUrls = splitList(text)
+    if (chain === undefined) mistakes.push(`${name}: no such chain; describe it in CHAINS_FILE`)
+    else if (!rpcUrls.every(isHttpUrl)) mistakes.push(`${name}: expected http or https URLs, separated by commas`)
+    else chains.set(chain.id, { ...chain, rpcUrls })
+  }
+
+  const wanted = given('CHAINS')
+  if (wanted === undefined) return { chains: [...chains.values()], uniswapV3 }
+  const served = splitList(wanted).map((id) => chains.get(Number(id)))
+  if (served.includes(undefined)) {
+    mistakes.push(`CHAINS: expected ids of configured chains (${[...chains.keys()].join(', ')}), separated by commas`)
+  }
+  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), uniswapV3 }
+}
+
+function readChainsFile(options: {
+  readonly path: string
+  readonly readFile: (path: string) => string
+  readonly mistakes: string[]
+}): string {
+  try {
+    return options.readFile(options.path)
+  } catch {
+    options.mistakes.push('CHAINS_FILE: cannot read the file')
+    return '{}'
+  }
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function parsePort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+}
+
+function parsePostgresUrl(text: string): string | undefined {
+  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text) ? text : undefined
+}
+
+function parseBaseUrl(text: string): string | undefined {
+  if (!isHttpUrl(text)) return undefined
+  const url = new URL(text)
+  return url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : undefined
+}
+
+function parseOrigins(text: string): readonly string[] | undefined {
+  const origins = splitList(text)
+  return origins.every((origin) => isHttpUrl(origin) && new URL(origin).origin === origin) ? origins : undefined
+}
+
+function parseLogLevel(text: string): LogLevel | undefined {
+  return (['debug', 'info', 'warn', 'error'] as const).find((level) => level === text)
+}
