@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'bun:test'
+import { type Command, UsageError } from '../../src/command/command.ts'
+import { parseCommandLine } from '../../src/command/parse.ts'
+
+function command(name: string, parts: Partial<Command> = {}): Command {
+  return { name, positionals: [], options: {}, summary: `Does ${name}`, run: async () => {}, ...parts }
+}
+
+const COMMANDS = [
+  command('serve'),
+  command('org create', { positionals: ['name'], options: { 'rate-limit': 'requests per second' } }),
+  command('org list'),
+]
+
+describe('parseCommandLine()', () => {
+  test('takes no argument for serve', () => {
+    expect(parseCommandLine([], COMMANDS)).toMatchObject({ kind: 'run', command: { name: 'serve' } })
+  })
+
+  test('reads positionals, options and --json in any order', () => {
+    expect(parseCommandLine(['org', 'create', '--json', '--rate-limit', '9', 'acme'], COMMANDS)).toMatchObject({
+      kind: 'run',
+      command: { name: 'org create' },
+      args: { positionals: ['acme'], options: { 'rate-limit': '9' }, json: true },
+    })
+  })
+
+  test.each([[['--help']], [['-h']], [['help']], [['org', '--help']], [['org', 'create', '--help']]])(
+    'explains %p',
+    (argv) => {
+      expect(parseCommandLine(argv, COMMANDS)).toMatchObject({
+        kind: 'help',
+        text: expect.stringContaining('org create'),
+      })
+    },
+  )
+
+  test.each([
+    [['fly']],
+    [['org']],
+    [['org', 'fly']],
+    [['org', 'create']],
+    [['org', 'create', 'a', 'b']],
+    [['org', 'list', '--colour']],
+    [['org', 'create', 'a', '--rate-limit']],
+  ])('refuses %p', (argv) => {
+    expect(() => parseCommandLine(argv, COMMANDS)).toThrow(UsageError)
+  })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'bun:test'
+import { ConfigError, readConfig } from '../src/config.ts'
+
+const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
+const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
+const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
+const FEED = '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6'
+
+function noFile(): string {
+  throw new Error('no such file')
+}
+
+function mistakesOf(env: Record<string, string>, file = ''): readonly string[] {
+  try {
+    readConfig(env, file === '' ? noFile : () => file)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes
+    throw error
+  }
+  return []
+}
+
+describe('readConfig()', () => {
+  test('without any variable serves the seven built-in chains on loopback with the embedded database', () => {
+    const config = readConfig({}, noFile)
+    expect(config.chains.map(({ id }) => id).sort((a, b) => a - b)).toEqual([1, 10, 56, 137, 8453, 42161, 43114])
+    expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: './data' })
+    for (const { id } of config.chains) expect(config.uniswapV3.get(id)?.length).toBeGreaterThan(0)
+  })
+
+  test('an empty variable counts as absent', () => {
+    expect(readConfig({ PORT: '', CHAINS: ' ', DATABASE_URL: '' }, noFile)).toEqual(readConfig({}, noFile))
+  })
+
+  test('RPC_URL_<id> replaces the endpoints and CHAINS chooses among chains', () => {
+    const config = readConfig({ RPC_URL_1: 'http://a.test/x, https://b.test/', CHAINS: '1' }, noFile)
+    expect(config.chains.map(({ id, rpcUrls }) => [id, rpcUrls])).toEqual([[1, ['http://a.test/x', 'https://b.test/']]])
+  })
+
+  test('CHAINS_FILE adds a chain and lays its keys over a built-in one', () => {
+    const file = JSON.stringify({
+      chains: [
+        {
+          id: 31337,
+          name: 'Devnet',
+          rpcUrls: ['http://127.0.0.1:8545'],
+          uniswapV3: [{ manager: MANAGER.toLowerCase(), factory: FACTORY }],
+          prices: { usdFeeds: { [USDC]: FEED } },
+        },
+        { id: 1, name: 'Mine', rpcUrls: ['http://127.0.0.1:1'] },
+      ],
+    })
+    const config = readConfig({ CHAINS_FILE: 'chains.json', CHAINS: '31337,1' }, () => file)
+    const [devnet, ethereum] = config.chains
+    expect(devnet?.prices.usdFeeds).toEqual({ [USDC]: { feed: FEED, heartbeatSec: 86_400 } })
+    expect(config.uniswapV3.get(31337)).toEqual([
+      { manager: MANAGER, factory: FACTORY, startBlock: 0, code: 'uniswap_v3' },
+    ])
+    expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
+    expect(config.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
+  })
+
+  test('lists every mistake at once and shows no value', () => {
+    const secret = 'hunter2'
+    const mistakes = mistakesOf({
+      PORT: '65536',
+      DATABASE_URL: `mysql://root:${secret}@db/x`,
+      PUBLIC_URL: `ftp://${secret}`,
+      CORS_ORIGINS: `https://a.test/${secret}`,
+      LOG_LEVEL: secret,
+      RPC_URL_1: `not a url ${secret}`,
+      RPC_URL_77: `https://x.test/${secret}`,
+      CHAINS: '1,2',
+    })
+    expect(mistakes.map((line) => line.split(':')[0]).sort()).toEqual(
+      ['CHAINS', 'CORS_ORIGINS', 'DATABASE_URL', 'LOG_LEVEL', 'PORT', 'PUBLIC_URL', 'RPC_URL_1', 'RPC_URL_77'].sort(),
+    )
+    expect(mistakes.join()).not.toContain(secret)
+  })
+
+  test.each([
+    ['not json', '{', 'expected valid JSON'],
+    ['an unknown key', '{"chains":[],"chain":1}', 'chain'],
+    ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
+    ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'rpcUrls'],
+    [
+      'a chain twice',
+      '{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"]},{"id":5,"name":"x","rpcUrls":["http://a"]}]}',
+      'twice',
+    ],
+  ])('refuses a CHAINS_FILE with %s', (_name, file, expected) => {
+    expect(mistakesOf({ CHAINS_FILE: 'f' }, file).join()).toContain(expected)
+  })
+
+  test('refuses a CHAINS_FILE that cannot be read', () => {
+    expect(mistakesOf({ CHAINS_FILE: '/secret/path' })).toEqual(['CHAINS_FILE: cannot read the file'])
+  })
+})
