@@ -1,0 +1,159 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import { getAddress } from 'viem/utils'
+import { UINT256_MAX } from '../lib/fixed_point.ts'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from './limits.ts'
+
+/*
+ * Schemas of path and query parameters: text in, the type that the code wants out. The message of each step says what
+ * is expected, and `parseInput` writes the sentence around it. `documented` is what OpenAPI says of the parameter,
+ * because a pipe from digits to a number would otherwise be described as text.
+ */
+
+const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
+const UINT256 = /^(?:0|[1-9][0-9]{0,77})$/
+const DECIMAL = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
+const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
+const PRINTABLE = /^[\x20-\x7e]+$/
+
+/** What OpenAPI says about a parameter or field: an OpenAPI 3.1 schema object. */
+export interface Documented {
+  readonly type?: string
+  readonly [keyword: string]: unknown
+}
+
+/** Marks a schema with what OpenAPI says about it, in place of what its steps would say. */
+export function documented<Input>(schema: Documented): v.MetadataAction<Input, { readonly documented: Documented }> {
+  return v.metadata({ documented: schema })
+}
+
+/** An EVM address in one case, or in mixed case with a right checksum; yields the checksummed form. */
+export const evmAddress = v.pipe(
+  v.string('expected an EVM address, 0x and 40 hexadecimal digits'),
+  v.regex(EVM_ADDRESS, 'expected an EVM address, 0x and 40 hexadecimal digits'),
+  v.check(isOneCaseOrChecksummed, 'expected an EVM address with a right checksum, or all in lower case'),
+  v.transform((text): Address => getAddress(text.toLowerCase())),
+  documented({
+    type: 'string',
+    pattern: '^0x[0-9a-fA-F]{40}$',
+    description: 'EVM address; in mixed case its checksum must be right.',
+  }),
+)
+
+/** A whole number in plain ASCII digits, from `min` to `max`; `expected` completes the message. */
+export function wholeNumber(options: { readonly min: number; readonly max: number; readonly expected?: string }) {
+  const { min, max, expected = `expected a whole number from ${min} to ${max}` } = options
+  return v.pipe(
+    v.string(expected),
+    v.regex(WHOLE_NUMBER, expected),
+    v.transform(Number),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+    documented({ type: 'integer', minimum: min, maximum: max }),
+  )
+}
+
+/** Page number, 1 where absent. */
+export const page = v.optional(wholeNumber({ min: 1, max: PAGE_MAX, expected: 'expected a positive integer' }), '1')
+
+/** Page size, 10 where absent, at most 25. */
+export const limit = v.optional(
+  wholeNumber({ min: 1, max: PAGE_LIMIT_MAX, expected: `expected an integer from 1 to ${PAGE_LIMIT_MAX}` }),
+  String(PAGE_LIMIT_DEFAULT),
+)
+
+/** One of the chain ids that this service is configured for. */
+export function chainIdIn(configuredIds: Iterable<number>) {
+  const ids = [...configuredIds].sort((a, b) => a - b)
+  const expected = `expected the id of a configured chain (${ids.join(', ')})`
+  return v.pipe(
+    v.string(expected),
+    v.regex(WHOLE_NUMBER, expected),
+    v.transform(Number),
+    v.check((id) => ids.includes(id), expected),
+    documented({ type: 'integer', enum: ids }),
+  )
+}
+
+/** `true` or `false`, nothing else. */
+export const flag = v.pipe(
+  v.picklist(['true', 'false'], 'expected true or false'),
+  v.transform((text) => text === 'true'),
+  documented({ type: 'boolean' }),
+)
+
+/** One of the given words. */
+export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const quoted = words.map((word) => `"${word}"`).join(', ')
+  return v.picklist(words, words.length === 1 ? `expected ${quoted} or nothing` : `expected one of ${quoted}`)
+}
+
+/** A token id: decimal digits without leading zeros, below 2^256; yields a bigint. */
+export const tokenId = v.pipe(
+  v.string('expected a token id in decimal digits, below 2^256'),
+  v.regex(UINT256, 'expected a token id in decimal digits, below 2^256'),
+  v.transform((text) => BigInt(text)),
+  v.maxValue(UINT256_MAX, 'expected a token id in decimal digits, below 2^256'),
+  documented({ type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }),
+)
+
+/** Printable ASCII text of at most `max` characters. */
+export function shortText(max: number) {
+  const expected = `expected at most ${max} printable ASCII characters`
+  return v.pipe(v.string(expected), v.maxLength(max, expected), v.regex(PRINTABLE, expected))
+}
+
+/** Health factor to aim at: a decimal above 1, at most 100, 1.5 where absent; yields its digits unchanged. */
+export const targetHealthFactor = v.optional(
+  v.pipe(
+    v.string('expected a decimal number above 1 and at most 100'),
+    v.regex(DECIMAL, 'expected a decimal number above 1 and at most 100'),
+    v.check((text) => Number(text) > 1 && Number(text) <= 100, 'expected a decimal number above 1 and at most 100'),
+    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+  ),
+  '1.5',
+)
+
+/** `YYYY-MM-DD` or ISO 8601; a date means its first instant in UTC, a timestamp without a zone is UTC. */
+export const instantFrom = instant('first')
+
+/** `YYYY-MM-DD` or ISO 8601; a date means its last millisecond in UTC, a timestamp without a zone is UTC. */
+export const instantTo = instant('last')
+
+function instant(edge: 'first' | 'last') {
+  const expected = 'expected a date (YYYY-MM-DD) or an ISO 8601 timestamp'
+  return v.pipe(
+    v.string(expected),
+    v.check((text) => instantMs(text, edge) !== undefined, expected),
+    v.transform((text) => new Date(instantMs(text, edge) ?? Number.NaN)),
+    documented({ type: 'string', description: 'YYYY-MM-DD or an ISO 8601 timestamp; UTC where it names no zone.' }),
+  )
+}
+
+const INSTANT =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?)?$/
+const DAY_MS = 86_400_000
+const OFFSET_MINUTES_MAX = 14 * 60
+
+/** Milliseconds since the epoch, or nothing where the text names no moment of the calendar from 1970 on. */
+function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
+  const match = INSTANT.exec(text)
+  if (match === null) return undefined
+  const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  // Date.UTC carries 30 February over to March: the calendar must say the same day back.
+  if (Number(year) < 1970 || new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
+  if (hour === undefined) return edge === 'first' ? midnight : midnight + DAY_MS - 1
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return undefined
+  const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)
+  if (Number(offsetMinute ?? 0) > 59 || offset > OFFSET_MINUTES_MAX) return undefined
+  const minutes = Number(hour) * 60 + Number(minute) - (sign === '-' ? -offset : offset)
+  const ms = Number((fraction ?? '').padEnd(3, '0').slice(0, 3))
+  return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
+}
+
+function isOneCaseOrChecksummed(text: string): boolean {
+  const digits = text.slice(2)
+  const lower = digits.toLowerCase()
+  return digits === lower || digits === digits.toUpperCase() || getAddress(`0x${lower}`) === text
+}

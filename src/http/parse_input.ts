@@ -1,0 +1,118 @@
+import * as v from 'valibot'
+import { ApiError } from './error.ts'
+import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from './limits.ts'
+
+/** Where the text of a request's parameters comes from. */
+export interface RawInput {
+  /** Path parameters as they stand in the target, not decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /** Query string without `?`, not decoded. */
+  readonly query: string
+}
+
+/**
+ * Path and query parameters as the schema wants them. An empty value is a missing one, unknown query parameters are
+ * ignored, a path parameter wins over a query parameter of its name. Throws `ApiError` MISSING_PARAMETER or
+ * INVALID_PARAMETER that names the parameter, its value and what is expected; INVALID_REQUEST for too many of them.
+ */
+export function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
+  const { values, repeated } = queryValues(raw.query)
+  for (const [name, text] of Object.entries(raw.params)) {
+    repeated.delete(name)
+    values[name] = decoded(text, { name, plusIsSpace: false })
+  }
+  for (const name of repeated) {
+    if (hasEntry(schema, name)) throw invalidParameter(name, 'expected it once, it is repeated')
+  }
+  return validated(schema, values)
+}
+
+/** The value as the schema wants it, or the first mistake as an `ApiError` that names its parameter. */
+export function validated<Output>(schema: v.GenericSchema<unknown, Output>, values: unknown): Output {
+  const result = v.safeParse(schema, values, { abortEarly: true })
+  if (result.success) return result.output
+  const [issue] = result.issues
+  const path = issue.path?.map((item) => String(item.key)) ?? []
+  // A mistake of several parameters together brings its own whole sentence.
+  if (path.length === 0) throw new ApiError('INVALID_PARAMETER', issue.message)
+  const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
+  if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
+  if (issue.input === undefined) {
+    throw new ApiError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
+  }
+  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}`)
+}
+
+/** What the caller wrote, which an earlier step of the schema may have turned into something else. */
+function asSent(values: unknown, path: readonly string[]): unknown {
+  const [name, ...rest] = path
+  if (name === undefined || rest.length > 0) return undefined
+  return (values as Readonly<Record<string, unknown>>)[name]
+}
+
+/** True where an object schema knows a field of this name. */
+function hasEntry(schema: v.GenericSchema, name: string): boolean {
+  const entries = (schema as { readonly entries?: Readonly<Record<string, unknown>> }).entries
+  return entries !== undefined && Object.hasOwn(entries, name)
+}
+
+function queryValues(query: string): { values: Record<string, string>; repeated: Set<string> } {
+  // Without a prototype `__proto__` is a name like any other.
+  const values: Record<string, string> = Object.create(null)
+  const repeated = new Set<string>()
+  if (query === '') return { values, repeated }
+  const pairs = query.split('&', QUERY_PARAMETERS_MAX + 1)
+  if (pairs.length > QUERY_PARAMETERS_MAX) {
+    throw new ApiError('INVALID_REQUEST', `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`)
+  }
+  const seen = new Set<string>()
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const rawName = equals < 0 ? pair : pair.slice(0, equals)
+    const name = decoded(rawName, { name: rawName, plusIsSpace: true })
+    const value = equals < 0 ? '' : decoded(pair.slice(equals + 1), { name, plusIsSpace: true })
+    if (seen.has(name)) repeated.add(name)
+    seen.add(name)
+    if (value !== '') values[name] = value
+  }
+  return { values, repeated }
+}
+
+function decoded(text: string, options: { readonly name: string; readonly plusIsSpace: boolean }): string {
+  const spaced = options.plusIsSpace && text.includes('+') ? text.replaceAll('+', ' ') : text
+  let value = spaced
+  if (spaced.includes('%')) {
+    try {
+      value = decodeURIComponent(spaced)
+    } catch {
+      // URIError is all that can be thrown: a broken escape or bytes that are no UTF-8.
+      throw invalidParameter(shown(options.name), `expected percent-encoded UTF-8, got ${quoted(text)}`)
+    }
+  }
+  if (value.includes('\0')) throw invalidParameter(shown(options.name), 'expected text without NUL')
+  if (value.length > PARAMETER_LENGTH_MAX) {
+    throw invalidParameter(
+      shown(options.name),
+      `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`,
+    )
+  }
+  return value
+}
+
+function invalidParameter(name: string, detail: string): ApiError {
+  return new ApiError('INVALID_PARAMETER', `Cannot read parameter "${name}": ${detail}`)
+}
+
+function quoted(value: unknown): string {
+  if (typeof value === 'string') return `"${shown(value)}"`
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return shown(String(value))
+}
+
+/** Text that is safe to show back: no control, formatting or surrogate characters, cut. */
+function shown(text: string): string {
+  const cut = text.length > SHOWN_VALUE_LENGTH_MAX ? `${text.slice(0, SHOWN_VALUE_LENGTH_MAX)}…` : text
+  return cut.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+}
