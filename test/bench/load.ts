@@ -1,0 +1,165 @@
+import type { Socket } from 'bun'
+
+/** One burst of closed-loop load: every connection sends its next request when the answer to the last has come. */
+export interface LoadJob {
+  readonly port: number
+  readonly path: string
+  /** Bearer tokens, used in turn; none sends requests without `Authorization`. */
+  readonly keys: readonly string[]
+  readonly connections: number
+  readonly durationMs: number
+}
+
+/** What one burst saw. Latencies in milliseconds, to 10 µs. */
+export interface LoadResult {
+  /** Answers within the duration, and the milliseconds that it really took. */
+  readonly answers: number
+  readonly elapsedMs: number
+  /** All answers by status, those after the duration included, so that charges can be reconciled. */
+  readonly statuses: Readonly<Record<string, number>>
+  /** Connections that broke before their answer came. */
+  readonly broken: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+interface Connection {
+  sentAtUs: number
+  rest: Buffer | undefined
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const LENGTH_NAME = Buffer.from('ontent-')
+const DRAIN_MS = 10_000
+const BIN_US = 10
+const BINS = 200_000
+
+/** Offers one burst from this process over raw sockets, so that nothing but the bytes costs time. */
+export async function offerLoad(job: LoadJob): Promise<LoadResult> {
+  const requests = (job.keys.length === 0 ? [undefined] : job.keys).map((key) => requestBytes(job.path, key))
+  const bins = new Uint32Array(BINS)
+  const statuses = new Map<number, number>()
+  let turn = 0
+  let answers = 0
+  let broken = 0
+  let open = 0
+  let stopped = false
+  const { promise: drained, resolve: drain } = Promise.withResolvers<void>()
+
+  const send = (socket: Socket<Connection>) => {
+    socket.data.sentAtUs = nowUs()
+    turn = (turn + 1) % requests.length
+    const request = requests[turn]
+    if (request !== undefined) socket.write(request)
+  }
+  const close = (socket: Socket<Connection>) => {
+    socket.data.sentAtUs = 0
+    socket.end()
+    open -= 1
+    if (open === 0) drain()
+  }
+  const handler = {
+    data(socket: Socket<Connection>, chunk: Buffer) {
+      const bytes = socket.data.rest === undefined ? chunk : Buffer.concat([socket.data.rest, chunk])
+      const length = answerLength(bytes)
+      if (length === undefined || bytes.length < length) {
+        socket.data.rest = Buffer.from(bytes)
+        return
+      }
+      socket.data.rest = undefined
+      const status = statusOf(bytes)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (stopped) return close(socket)
+      const bin = Math.min(BINS - 1, Math.floor((nowUs() - socket.data.sentAtUs) / BIN_US))
+      bins[bin] = (bins[bin] ?? 0) + 1
+      answers += 1
+      send(socket)
+    },
+    close(socket: Socket<Connection>) {
+      if (socket.data.sentAtUs === 0) return
+      broken += 1
+      open -= 1
+      if (open === 0) drain()
+    },
+    error() {},
+  }
+
+  const sockets = await Promise.all(
+    Array.from({ length: job.connections }, () =>
+      Bun.connect<Connection>({
+        hostname: '127.0.0.1',
+        port: job.port,
+        data: { sentAtUs: 0, rest: undefined },
+        socket: handler,
+      }),
+    ),
+  )
+  open = sockets.length
+  const startUs = nowUs()
+  for (const socket of sockets) send(socket)
+  await Bun.sleep(job.durationMs)
+  stopped = true
+  const elapsedMs = (nowUs() - startUs) / 1000
+  await Promise.race([drained, Bun.sleep(DRAIN_MS)])
+  for (const socket of sockets) if (socket.data.sentAtUs !== 0) socket.terminate()
+
+  return {
+    answers,
+    elapsedMs,
+    statuses: Object.fromEntries(statuses),
+    broken: broken + open,
+    p50Ms: percentile(bins, answers, 0.5),
+    p99Ms: percentile(bins, answers, 0.99),
+    maxMs: percentile(bins, answers, 1),
+  }
+}
+
+function requestBytes(path: string, key: string | undefined): Buffer {
+  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`)
+}
+
+function nowUs(): number {
+  return Bun.nanoseconds() / 1000
+}
+
+/** Status from `HTTP/1.1 200`, read as digits because a decoded string would cost more than the rest of the loop. */
+function statusOf(bytes: Buffer): number {
+  return digit(bytes, 9) * 100 + digit(bytes, 10) * 10 + digit(bytes, 11)
+}
+
+function digit(bytes: Buffer, index: number): number {
+  return (bytes[index] ?? 48) - 48
+}
+
+/** Length of head and body; undefined while the head is incomplete. Throws without a `Content-Length`. */
+function answerLength(bytes: Buffer): number | undefined {
+  const headEnd = bytes.indexOf(HEAD_END)
+  if (headEnd < 0) return undefined
+  for (let at = bytes.indexOf(LENGTH_NAME); at >= 0 && at < headEnd; at = bytes.indexOf(LENGTH_NAME, at + 1)) {
+    if ((bytes[at + 7] ?? 0) !== 0x6c && (bytes[at + 7] ?? 0) !== 0x4c) continue
+    let length = 0
+    for (let index = at + 15; (bytes[index] ?? 0) >= 48 && (bytes[index] ?? 0) <= 57; index += 1) {
+      length = length * 10 + digit(bytes, index)
+    }
+    return headEnd + HEAD_END.length + length
+  }
+  throw new Error('Cannot measure an answer without Content-Length')
+}
+
+function percentile(bins: Uint32Array, total: number, share: number): number {
+  let seen = 0
+  for (let bin = 0; bin < bins.length; bin += 1) {
+    seen += bins[bin] ?? 0
+    if (seen > 0 && seen >= total * share) return (bin * BIN_US) / 1000
+  }
+  return 0
+}
+
+/** As a child process: one job per line on stdin, one result per line on stdout. */
+if (import.meta.main) {
+  for await (const line of console) {
+    console.log(JSON.stringify(await offerLoad(JSON.parse(line))))
+  }
+}

@@ -1,0 +1,208 @@
+import { type Child, offer, startChild } from './child.ts'
+import { cpuUs, family } from './cpu.ts'
+import type { LoadJob, LoadResult } from './load.ts'
+import { mean, median, printTable } from './table.ts'
+
+/** Ratios to bare `Bun.serve` and the median latency that the metered path is held to. */
+const TARGETS = [
+  { organizations: 1, connections: 1, p50Ms: 1 },
+  { organizations: 1, connections: 64, ratio: 0.22, naive: 12 },
+  { organizations: 1, connections: 256, ratio: 0.36, naive: 12 },
+  { organizations: 1000, connections: 1, p50Ms: 1 },
+  { organizations: 1000, connections: 64, ratio: 0.17, naive: 12 },
+  { organizations: 1000, connections: 256, ratio: 0.26, naive: 12 },
+] as const
+const CONNECTIONS = [1, 16, 64, 256] as const
+const ORGANIZATIONS_MANY = 1000
+const PATH = '/v1/bench'
+
+/** How long each burst lasts and how often it is repeated. */
+interface Pace {
+  readonly rounds: number
+  readonly bareMs: number
+  readonly oursMs: number
+  readonly naiveMs: number
+}
+const FULL: Pace = { rounds: 4, bareMs: 500, oursMs: 1500, naiveMs: 1000 }
+const QUICK: Pace = { rounds: 1, bareMs: 250, oursMs: 700, naiveMs: 500 }
+
+/** What the metered server says once it listens. */
+export interface OursReady {
+  readonly port: number
+  readonly keys: readonly string[]
+  /** A process of the database server, where it runs on this machine. */
+  readonly postgresPid: number | undefined
+}
+
+/** What the metered server's database says when the load is over. */
+export interface Books {
+  readonly organizations: number
+  /** Organizations whose granted credits are not what was charged and what is left. */
+  readonly unbalanced: number
+  readonly charged: number
+  readonly logged: number
+}
+
+interface Target extends Omit<LoadJob, 'connections' | 'durationMs'> {
+  readonly pids: readonly number[]
+}
+
+interface Burst extends LoadResult {
+  readonly perSecond: number
+  readonly cpuUsPerRequest: number | undefined
+}
+
+/** Measures the metered route against bare `Bun.serve` and four plain statements; false when the books are wrong. */
+export async function benchMetered(options: {
+  readonly quick: boolean
+  readonly databaseUrl: string
+}): Promise<boolean> {
+  const pace = options.quick ? QUICK : FULL
+  const children: Child[] = []
+  const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
+    const child = startChild(file, env)
+    children.push(child)
+    return child
+  }
+  try {
+    const generator = start('load.ts')
+    const bareServer = start('bare.ts')
+    const { port: barePort } = await bareServer.read<{ port: number }>()
+    const oursServer = start('ours.ts', {
+      BENCH_DATABASE_URL: options.databaseUrl,
+      BENCH_ORGANIZATIONS: String(1 + ORGANIZATIONS_MANY),
+    })
+    const ours = await oursServer.read<OursReady>()
+    const naiveServer = start('naive.ts', {
+      BENCH_DATABASE_URL: options.databaseUrl,
+      BENCH_KEYS: JSON.stringify(ours.keys),
+    })
+    const { port: naivePort } = await naiveServer.read<{ port: number }>()
+
+    let delivered = 0
+    let refused = 0
+    const burst = async (target: Target, connections: number, durationMs: number): Promise<Burst> => {
+      const postgres = ours.postgresPid === undefined || target.port === barePort ? [] : family(ours.postgresPid)
+      const pids = [...target.pids, ...postgres]
+      const before = cpuUs(pids)
+      const result = await offer(generator, { ...target, connections, durationMs })
+      const after = cpuUs(pids)
+      const all = Object.values(result.statuses).reduce((sum, count) => sum + count, 0)
+      if (target.port === ours.port) {
+        delivered += result.statuses['200'] ?? 0
+        refused += all - (result.statuses['200'] ?? 0) + result.broken
+      }
+      return {
+        ...result,
+        perSecond: (result.answers / result.elapsedMs) * 1000,
+        cpuUsPerRequest: before === undefined || after === undefined ? undefined : (after - before) / Math.max(1, all),
+      }
+    }
+
+    const rows: Cell[] = []
+    for (const organizations of [1, ORGANIZATIONS_MANY]) {
+      const keys = organizations === 1 ? ours.keys.slice(0, 1) : ours.keys.slice(1)
+      const bare = { port: barePort, path: PATH, keys, pids: [bareServer.pid] }
+      const metered = { port: ours.port, path: PATH, keys, pids: [oursServer.pid] }
+      const naive = { port: naivePort, path: PATH, keys, pids: [naiveServer.pid] }
+      for (const target of [bare, metered, naive]) await burst(target, 64, pace.naiveMs)
+      for (const connections of CONNECTIONS) {
+        const cell: Cell = { organizations, connections, bare: [], ours: [], naive: [] }
+        cell.bare.push(await burst(bare, connections, pace.bareMs))
+        for (let round = 0; round < pace.rounds; round += 1) {
+          cell.ours.push(await burst(metered, connections, pace.oursMs))
+          cell.bare.push(await burst(bare, connections, pace.bareMs))
+          cell.naive.push(await burst(naive, connections, pace.naiveMs))
+          cell.bare.push(await burst(bare, connections, pace.bareMs))
+        }
+        rows.push(cell)
+        process.stderr.write(`\rmeasured ${rows.length} of ${2 * CONNECTIONS.length} cells`)
+      }
+    }
+    process.stderr.write('\n')
+    report(rows)
+
+    oursServer.write({ books: true })
+    const books = await oursServer.read<Books>()
+    const right = books.unbalanced === 0 && books.charged === delivered && refused === 0
+    console.log(
+      `books: ${books.organizations} organizations, ${books.unbalanced} where granted differs from charged + balance; ` +
+        `${delivered} answers delivered, ${books.charged} charged, ${books.logged} logged, ${refused} refused or broken: ` +
+        `${right ? 'right' : 'WRONG'}`,
+    )
+    return right
+  } finally {
+    await Promise.all(children.map((child) => child.stop()))
+  }
+}
+
+/** Bursts of one number of organizations and connections; `bare` has one more before and after each of the others. */
+interface Cell {
+  readonly organizations: number
+  readonly connections: number
+  readonly bare: Burst[]
+  readonly ours: Burst[]
+  readonly naive: Burst[]
+}
+
+function report(cells: readonly Cell[]): void {
+  const ratios = (bursts: readonly Burst[], bare: readonly Burst[], offset: number) =>
+    bursts.map((each, round) => each.perSecond / mean(rates(bare.slice(2 * round + offset, 2 * round + offset + 2))))
+  printTable(
+    [
+      'orgs',
+      'conns',
+      'bare req/s',
+      'ours req/s',
+      'ratio',
+      'target',
+      'p50 ms',
+      'p99 ms',
+      'target',
+      'CPU µs',
+      'bare',
+      'naive req/s',
+      '× naive',
+      'target',
+    ],
+    cells.map(({ organizations, connections, bare, ours, naive }) => {
+      const target = TARGETS.find((each) => each.organizations === organizations && each.connections === connections)
+      const ratio = median(ratios(ours, bare, 0))
+      const timesNaive = ratio / median(ratios(naive, bare, 1))
+      const p50Ms = median(ours.map((each) => each.p50Ms))
+      return [
+        String(organizations),
+        String(connections),
+        median(rates(bare)).toFixed(0),
+        median(rates(ours)).toFixed(0),
+        ratio.toFixed(3),
+        held(target && 'ratio' in target ? target.ratio : undefined, (least) => ratio >= least),
+        p50Ms.toFixed(2),
+        median(ours.map((each) => each.p99Ms)).toFixed(2),
+        held(target && 'p50Ms' in target ? target.p50Ms : undefined, (most) => p50Ms <= most),
+        cpu(ours),
+        cpu(bare),
+        median(rates(naive)).toFixed(0),
+        timesNaive.toFixed(1),
+        held(target && 'naive' in target ? target.naive : undefined, (least) => timesNaive >= least),
+      ]
+    }),
+  )
+  console.log(
+    'ratio: median over rounds of ours ÷ the mean of the bare bursts before and after; CPU: server and PostgreSQL together, per request',
+  )
+}
+
+function rates(bursts: readonly Burst[]): readonly number[] {
+  return bursts.map((each) => each.perSecond)
+}
+
+function cpu(bursts: readonly Burst[]): string {
+  const known = bursts.map((each) => each.cpuUsPerRequest).filter((each) => each !== undefined)
+  return known.length === 0 ? '–' : median(known).toFixed(1)
+}
+
+function held(limit: number | undefined, holds: (limit: number) => boolean): string {
+  if (limit === undefined) return ''
+  return `${limit} ${holds(limit) ? 'met' : 'MISSED'}`
+}
