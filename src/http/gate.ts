@@ -36,6 +36,12 @@ export type Admission =
 
 /** One finished request, on its way into the organization's log. */
 export interface Settlement {
+  /**
+   * 26 time-ordered characters made by us, unique for ever: the key that makes a retry of one settlement harmless and
+   * that a void finds it by. Never the request id, which callers may choose and repeat, and would repeat to pay once.
+   */
+  readonly settlementId: string
+  /** What the caller sees as `request_id`; callers may repeat it. */
   readonly requestId: string
   readonly caller: Caller
   /** False where the gate itself refused the request: such rows do not count in the rate window. */
