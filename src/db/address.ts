@@ -1,0 +1,113 @@
+import { isIP } from 'node:net'
+import { userInfo } from 'node:os'
+
+/** Where one PostgreSQL listens. */
+export type Listener = { readonly path: string } | { readonly host: string; readonly port: number }
+
+/** A parsed `DATABASE_URL`. Holds a password: never logged. */
+export interface DatabaseAddress {
+  /** Tried in turn; more than one means a primary and its standbys. */
+  readonly listeners: readonly [Listener, ...Listener[]]
+  readonly database: string
+  readonly user: string
+  readonly password: string
+  /** True: TLS with a certificate that is checked; false: plain, on loopback and sockets only. */
+  readonly tls: boolean
+  /** File of the certificate authorities to trust in place of the system's. */
+  readonly caFile: string | undefined
+  /** Startup parameters that the URL sets itself, `application_name` or `options`. */
+  readonly startup: Readonly<Record<string, string>>
+}
+
+const PORT_DEFAULT = 5432
+const STARTUP_PARAMETERS = ['application_name', 'options', 'search_path']
+/** Meaningful to other clients, without effect on how this one connects. */
+const IGNORED_PARAMETERS = ['channel_binding', 'connect_timeout', 'gssencmode', 'target_session_attrs']
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/**
+ * Parses `postgres://user:password@host:port,host:port/database?sslmode=…`, or `?host=/directory` for a socket.
+ * A host that is not loopback is only ever reached over TLS with a checked certificate, whatever weaker mode the URL
+ * names. Throws an `Error` that never shows the URL.
+ */
+export function parseDatabaseUrl(url: string): DatabaseAddress {
+  const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url)
+  if (match === null) throw new Error('Cannot read DATABASE_URL: expected postgres://user:password@host:port/database')
+  const [, credentials = '', authority = '', path = '', search = ''] = match
+  const parameters = new URLSearchParams(search)
+  const [userPart = '', ...passwordParts] = credentials.split(':')
+  const user = decode(userPart) || parameters.get('user') || userInfo().username
+  const listeners = parseListeners(parameters.get('host') ?? authority, parameters.get('port'))
+  checkParameters(parameters)
+  return {
+    listeners,
+    database: decode(path) || user,
+    user,
+    password: decode(passwordParts.join(':')) || (parameters.get('password') ?? ''),
+    tls: needsTls(listeners, parameters.get('sslmode')),
+    caFile: caFile(parameters.get('sslrootcert')),
+    startup: Object.fromEntries([...parameters].filter(([name]) => STARTUP_PARAMETERS.includes(name))),
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Error('Cannot read DATABASE_URL: a percent sign is not followed by two hexadecimal digits')
+  }
+}
+
+function parseListeners(authority: string, portParameter: string | null): DatabaseAddress['listeners'] {
+  const [first, ...rest] = (authority || 'localhost')
+    .split(',')
+    .map((part) => parseListener(decode(part), portParameter))
+  if (first === undefined) throw new Error('Cannot read DATABASE_URL: it names no host')
+  return [first, ...rest]
+}
+
+function parseListener(text: string, portParameter: string | null): Listener {
+  const match = /^(\/.*?|\[[0-9a-fA-F:.%]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text)
+  const host = match?.[1]
+  const port = Number(match?.[2] ?? portParameter ?? PORT_DEFAULT)
+  if (host === undefined || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new Error('Cannot read DATABASE_URL: expected host:port')
+  }
+  if (host.startsWith('/')) return { path: `${host}/.s.PGSQL.${port}` }
+  return { host: host.startsWith('[') ? host.slice(1, -1) : host, port }
+}
+
+function checkParameters(parameters: URLSearchParams): void {
+  const known = new Set([
+    ...['host', 'port', 'user', 'password', 'sslmode', 'sslrootcert'],
+    ...STARTUP_PARAMETERS,
+    ...IGNORED_PARAMETERS,
+  ])
+  for (const name of parameters.keys()) {
+    if (!known.has(name)) throw new Error(`Cannot use DATABASE_URL: parameter "${name}" is not supported`)
+  }
+}
+
+function needsTls(listeners: readonly Listener[], mode: string | null): boolean {
+  if (mode !== null && !SSL_MODES.includes(mode)) {
+    throw new Error(`Cannot use DATABASE_URL: expected sslmode to be one of ${SSL_MODES.join(', ')}`)
+  }
+  const asked = mode === 'require' || mode === 'verify-ca' || mode === 'verify-full'
+  const remote = listeners.some((listener) => 'host' in listener && !isLoopback(listener.host))
+  if (remote && mode === 'disable') {
+    throw new Error(
+      'Cannot use DATABASE_URL: sslmode=disable is refused for a remote host, ' +
+        'because passwords and data would cross the network unprotected',
+    )
+  }
+  return remote || (asked && listeners.every((listener) => 'host' in listener))
+}
+
+function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.')
+  return host === '::1' || host.toLowerCase() === 'localhost'
+}
+
+function caFile(parameter: string | null): string | undefined {
+  return parameter === null || parameter === 'system' ? undefined : parameter
+}

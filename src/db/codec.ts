@@ -1,0 +1,128 @@
+import type { Param } from './database.ts'
+
+/**
+ * The wire text of a parameter, complete, so that the driver never guesses a type: it would encode arrays of dates or
+ * bytes wrongly and cut microseconds. PostgreSQL infers the type from the statement.
+ */
+export function encodeParam(param: Param): string | null {
+  if (param === null || typeof param === 'string') return param
+  if (typeof param === 'number') return encodeNumber(param)
+  if (typeof param === 'boolean') return param ? 't' : 'f'
+  if (param instanceof Date) return param.toISOString()
+  if (param instanceof Uint8Array) return `\\x${Buffer.from(param).toString('hex')}`
+  if (Array.isArray(param)) return `{${param.map(encodeElement).join(',')}}`
+  throw new TypeError(`Cannot send a ${typeof param} to the database: expected a parameter type`)
+}
+
+function encodeNumber(value: number): string {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new RangeError('Cannot send a number to the database: expected a safe integer, send larger ones as text')
+  }
+  return String(value)
+}
+
+function encodeElement(value: unknown): string {
+  if (typeof value === 'number') return encodeNumber(value)
+  if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`
+  throw new TypeError('Cannot send an array to the database: expected strings or numbers')
+}
+
+type Decode = (text: string) => unknown
+
+const toNumber: Decode = (text) => Number(text)
+const toBoolean: Decode = (text) => text === 't'
+const toBytes: Decode = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'))
+const toJson: Decode = (text) => JSON.parse(text)
+const toText: Decode = (text) => text
+
+/** `2024-05-06 07:08:09.123456+00` as the session's time zone, UTC, prints it; microseconds are cut by `Date`. */
+const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11).replace(/\+00$/, '')}Z`)
+
+/**
+ * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
+ * last digit. `sqlType` is the name in `pg_type`; `.ci/sql_types.ts` writes the TypeScript type.
+ */
+export const DECODED_TYPES: readonly {
+  readonly oid: number
+  readonly arrayOid: number
+  readonly tsType: string
+  readonly decode: Decode
+}[] = [
+  { oid: 16, arrayOid: 1000, tsType: 'boolean', decode: toBoolean },
+  { oid: 17, arrayOid: 1001, tsType: 'Uint8Array', decode: toBytes },
+  { oid: 21, arrayOid: 1005, tsType: 'number', decode: toNumber },
+  { oid: 23, arrayOid: 1007, tsType: 'number', decode: toNumber },
+  { oid: 26, arrayOid: 1028, tsType: 'number', decode: toNumber },
+  { oid: 700, arrayOid: 1021, tsType: 'number', decode: toNumber },
+  { oid: 701, arrayOid: 1022, tsType: 'number', decode: toNumber },
+  { oid: 114, arrayOid: 199, tsType: 'unknown', decode: toJson },
+  { oid: 3802, arrayOid: 3807, tsType: 'unknown', decode: toJson },
+  { oid: 1114, arrayOid: 1115, tsType: 'Date', decode: toDate },
+  { oid: 1184, arrayOid: 1185, tsType: 'Date', decode: toDate },
+]
+
+/** Arrays whose elements stay text: text, varchar, int8, numeric, uuid, date. */
+const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
+
+/** OIDs for which the driver has serializers of its own; ours must take their place. */
+const DRIVER_SERIALIZED_OIDS: readonly number[] = [0, 16, 17, 25, 114, 1082, 1114, 1184, 3802]
+
+interface DriverType {
+  readonly to: number
+  readonly from: number[]
+  readonly serialize: (value: unknown) => unknown
+  readonly parse: Decode
+}
+
+/** The `types` option of the driver that makes it use this file's encoding and decoding only. */
+export function driverTypes(): Record<string, DriverType> {
+  const decoders = new Map<number, Decode>(DRIVER_SERIALIZED_OIDS.map((oid) => [oid, toText]))
+  for (const { oid, arrayOid, decode } of DECODED_TYPES) {
+    decoders.set(oid, decode)
+    decoders.set(arrayOid, (text) => decodeArray(text, decode))
+  }
+  for (const oid of TEXT_ARRAY_OIDS) decoders.set(oid, (text) => decodeArray(text, toText))
+  return Object.fromEntries(
+    [...decoders].map(([oid, parse]) => [`t${oid}`, { to: oid, from: [oid], serialize: (value) => value, parse }]),
+  )
+}
+
+/** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
+export function decodeArray(text: string, decode: Decode): unknown[] {
+  let at = 0
+
+  function list(): unknown[] {
+    const items: unknown[] = []
+    at++
+    while (text[at] !== '}') {
+      items.push(item())
+      if (text[at] === ',') at++
+      else if (text[at] !== '}') throw new Error('Cannot read an array from the database: it is malformed')
+    }
+    at++
+    return items
+  }
+
+  function item(): unknown {
+    if (text[at] === '{') return list()
+    if (text[at] === '"') return decode(quoted())
+    const start = at
+    while (at < text.length && text[at] !== ',' && text[at] !== '}') at++
+    const word = text.slice(start, at)
+    return word === 'NULL' ? null : decode(word)
+  }
+
+  function quoted(): string {
+    let value = ''
+    for (at++; text[at] !== '"'; at++) {
+      if (at >= text.length) throw new Error('Cannot read an array from the database: it is malformed')
+      if (text[at] === '\\') at++
+      value += text[at]
+    }
+    at++
+    return value
+  }
+
+  if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
+  return list()
+}

@@ -1,0 +1,78 @@
+import { UnavailableError } from '../lib/error.ts'
+import { SqlError } from './database.ts'
+
+/** What a failed statement means for whoever sent it. */
+export type Failure =
+  /** The server or the way to it is gone, or the server cannot work now. */
+  | { readonly kind: 'away'; readonly reason: string }
+  /** Rolled back to let another statement pass; sending it again is safe. */
+  | { readonly kind: 'retry'; readonly reason: string }
+  /** The statement itself is at fault, or something in our own code. */
+  | { readonly kind: 'refused'; readonly error: Error }
+
+const READ_ONLY = '25006'
+const QUERY_CANCELED = '57014'
+const SERIALIZATION_FAILURE = '40001'
+const DEADLOCK_DETECTED = '40P01'
+
+/** Connection exceptions, insufficient resources, operator intervention, system error. */
+const AWAY_CLASSES = ['08', '53', '57', '58']
+
+/** Reads an error of the driver: those of the server carry a SQLSTATE and a severity, those of the network a code. */
+export function failureFrom(error: unknown): Failure {
+  const fields: Partial<Record<string, unknown>> = error instanceof Error ? { ...error } : {}
+  const code = fields['code']
+  if (typeof code !== 'string')
+    return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
+  const fromServer = typeof fields['severity'] === 'string'
+  if (!fromServer || isAway(code)) return { kind: 'away', reason: code }
+  if (code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED) return { kind: 'retry', reason: code }
+  const message = error instanceof Error ? error.message : code
+  const constraint = fields['constraint_name']
+  return {
+    kind: 'refused',
+    error: new SqlError(message, { code, constraint: typeof constraint === 'string' ? constraint : undefined }),
+  }
+}
+
+function isAway(code: string): boolean {
+  return code === READ_ONLY || code === QUERY_CANCELED || AWAY_CLASSES.includes(code.slice(0, 2))
+}
+
+/** What callers see of every way the database can be away. The reason, a bare code, is for our log only. */
+export function unavailable(message: string, reason: string): UnavailableError {
+  return new UnavailableError(message, { cause: new Error(reason) })
+}
+
+const BREAKER_FAILURES = 3
+const PROBE_INTERVAL_MS = 100
+
+/** Keeps statements from queueing for a server that is away: after three failures in a row only probes pass. */
+export interface Breaker {
+  /** True when a statement may be sent now; while open, one each 100 ms. */
+  admits(): boolean
+  succeeded(): void
+  failed(): void
+}
+
+/** Makes a breaker over `monotonicMs`. */
+export function createBreaker(monotonicMs: () => number): Breaker {
+  let failures = 0
+  let nextProbeMs = 0
+  return {
+    admits() {
+      if (failures < BREAKER_FAILURES) return true
+      const nowMs = monotonicMs()
+      if (nowMs < nextProbeMs) return false
+      nextProbeMs = nowMs + PROBE_INTERVAL_MS
+      return true
+    },
+    succeeded() {
+      failures = 0
+    },
+    failed() {
+      failures++
+      if (failures === BREAKER_FAILURES) nextProbeMs = monotonicMs() + PROBE_INTERVAL_MS
+    },
+  }
+}

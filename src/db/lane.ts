@@ -1,0 +1,138 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { DatabaseAddress } from './address.ts'
+import { createBreaker, failureFrom, unavailable } from './failure.ts'
+import { createGeneration, type Generation } from './generation.ts'
+
+/** Statements of one kind of patience, with connections of their own. */
+export interface Lane {
+  run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]>
+  /** Resolves when nothing is in flight; never rejects. */
+  idle(): Promise<void>
+  destroy(): void
+}
+
+/** What a lane needs. */
+export interface LaneOptions {
+  readonly address: DatabaseAddress
+  readonly clock: Clock
+  readonly log: Log
+  readonly connectionsMax: number
+  /** The server's own limit, above every deadline of this lane: nothing runs on for nobody. */
+  readonly statementTimeoutMs: number
+}
+
+const STATEMENTS_MAX = 1_000
+const CONNECT_TIMEOUT_MS = 1_500
+/** A deadlock's victim was rolled back whole, because a statement is a transaction: it may be sent again. */
+const ATTEMPTS_MAX = 3
+
+/** Makes a lane; it connects with the first statement. */
+export function createLane(options: LaneOptions): Lane {
+  const { address, clock, log } = options
+  const breaker = createBreaker(() => clock.monotonicMs())
+  const open = new Set<Generation>()
+  const idlers: (() => void)[] = []
+  let current: Generation | undefined
+  let listenerIndex = 0
+  let statements = 0
+  let awaySinceMs: number | undefined
+
+  function generation(): Generation {
+    if (current?.usable) return current
+    if (current !== undefined && !current.worked) listenerIndex++
+    const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
+    for (const old of open) if (!old.usable) open.delete(old)
+    current = createGeneration({
+      address,
+      listener,
+      connectionsMax: options.connectionsMax,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      statementTimeoutMs: options.statementTimeoutMs,
+      applicationName: 'walletscope',
+    })
+    open.add(current)
+    return current
+  }
+
+  async function attempt(text: string, params: readonly (string | null)[], deadlineMs: number) {
+    const mine = generation()
+    const { rows, done } = mine.send(text, params)
+    try {
+      return await before(deadlineMs, rows)
+    } catch (error) {
+      const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+      if (failure.kind === 'away') mine.retire()
+      return failure
+    } finally {
+      done()
+    }
+  }
+
+  async function runAdmitted(text: string, params: readonly (string | null)[], deadlineMs: number) {
+    const giveUpMs = clock.monotonicMs() + deadlineMs
+    let reason = ''
+    for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
+      const outcome = await attempt(text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
+      if ('kind' in outcome && outcome.kind === 'away') {
+        lost(outcome.reason)
+        throw unavailable('The database could not answer in time', outcome.reason)
+      }
+      reached()
+      if (!('kind' in outcome)) return outcome
+      if (outcome.kind === 'refused') throw outcome.error
+      reason = outcome.reason
+    }
+    throw unavailable('The database is too busy to answer', reason)
+  }
+
+  function lost(reason: string): void {
+    breaker.failed()
+    if (awaySinceMs !== undefined) return
+    awaySinceMs = clock.monotonicMs()
+    log.warn({ msg: 'Lost the database', reason })
+  }
+
+  function reached(): void {
+    breaker.succeeded()
+    if (awaySinceMs === undefined) return
+    log.info({ msg: 'Reached the database again', afterMs: Math.round(clock.monotonicMs() - awaySinceMs) })
+    awaySinceMs = undefined
+  }
+
+  return {
+    async run(text, params, deadlineMs) {
+      if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
+      if (!breaker.admits()) throw unavailable('The database could not answer in time', 'breaker open')
+      statements++
+      try {
+        return await runAdmitted(text, params, deadlineMs)
+      } finally {
+        statements--
+        if (statements === 0) for (const wake of idlers.splice(0)) wake()
+      }
+    },
+    idle: () => (statements === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    destroy() {
+      for (const each of open) each.destroy()
+    },
+  }
+}
+
+const DEADLINE = Symbol('deadline')
+
+function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(DEADLINE), deadlineMs)
+    promise.then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+}
