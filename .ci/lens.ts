@@ -1,0 +1,66 @@
+/**
+ * Compiles the lens contracts beside the readers that use them. Without arguments it writes `lens_artifact.ts`; with
+ * `--check` it fails where the committed bytecode is not what the source compiles to.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import solc from 'solc'
+
+const FAMILIES = ['uniswap_v3'] as const
+/** Largest code that may stand at an address, EIP-170. */
+const RUNTIME_BYTES_MAX = 24_576
+
+interface SolcOutput {
+  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
+  readonly contracts?: Readonly<
+    Record<string, Readonly<Record<string, { readonly evm: { readonly deployedBytecode: { readonly object: string } } }>>>
+  >
+}
+
+/** The text of `lens_artifact.ts` for the source as it is now. */
+export function compileLens(family: string): string {
+  const source = readFileSync(pathOf(family, 'lens.sol'), 'utf8')
+  const input = {
+    language: 'Solidity',
+    sources: { 'lens.sol': { content: source } },
+    settings: {
+      // No opcode younger than every chain served, no metadata that would tie the bytes to a comment.
+      evmVersion: 'paris',
+      viaIR: true,
+      optimizer: { enabled: true, runs: 10_000 },
+      metadata: { bytecodeHash: 'none', appendCBOR: false },
+      debug: { revertStrings: 'strip' },
+      outputSelection: { '*': { Lens: ['evm.deployedBytecode.object'] } },
+    },
+  }
+  const output = JSON.parse(solc.compile(JSON.stringify(input))) as SolcOutput
+  if (output.errors?.length) throw new Error(output.errors.map((error) => error.formattedMessage).join('\n'))
+  const code = output.contracts?.['lens.sol']?.['Lens']?.evm.deployedBytecode.object
+  if (!code) throw new Error(`Cannot compile ${family}/lens.sol: expected a contract named Lens`)
+  const bytes = code.length / 2
+  if (bytes > RUNTIME_BYTES_MAX) throw new Error(`Cannot use ${family}/lens.sol: ${bytes} bytes of code`)
+  return `// Made by \`bun run lens\` from lens.sol with solc ${solc.version()}. Do not edit.
+
+/** Runtime code of the lens: ${bytes} bytes. */
+export const LENS_RUNTIME =
+  '0x${code}'
+`
+}
+
+function pathOf(family: string, file: string): string {
+  return fileURLToPath(new URL(`../src/family/${family}/${file}`, import.meta.url))
+}
+
+if (import.meta.main) {
+  const check = process.argv.includes('--check')
+  for (const family of FAMILIES) {
+    const compiled = compileLens(family)
+    const path = pathOf(family, 'lens_artifact.ts')
+    if (!check) writeFileSync(path, compiled)
+    else if (readFileSync(path, 'utf8') !== compiled) {
+      console.error(`src/family/${family}/lens_artifact.ts is not what lens.sol compiles to: run \`bun run lens\``)
+      process.exit(1)
+    }
+    console.log(`${family}: ${compiled.match(/: (\d+) bytes/)?.[1]} bytes of runtime code`)
+  }
+}
