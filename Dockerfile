@@ -1,0 +1,44 @@
+# The executable, the C libraries that it and the PostgreSQL inside it need, and nothing else: no shell, no package manager.
+#   docker build -t walletscope . && docker run -p 8080:8080 -v walletscope:/data walletscope
+
+# Any glibc image with Node and npm, and libstdc++ no newer than the running kernel can bear.
+ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim
+
+FROM ${BUILD_IMAGE} AS build
+WORKDIR /source
+COPY package.json bun.lock bunfig.toml ./
+RUN npx --yes bun@1.4.5 install --frozen-lockfile --production
+COPY .ci/build.ts .ci/
+COPY sql sql
+COPY src src
+RUN npx --yes bun@1.4.5 .ci/build.ts
+
+# The root of the final image. `env` lets the health check ask the executable to run a line of JavaScript.
+RUN set -eu; \
+    install -D -m 0755 dist/walletscope /image/usr/local/bin/walletscope; \
+    for program in dist/walletscope /usr/bin/env; do \
+      ldd "$program" | grep -o '/[^ ]*'; \
+    done | sort -u | xargs -r cp -L --parents -t /image; \
+    for name in libpthread librt libdl libm libstdc++ libgcc_s; do \
+      ldconfig -p | grep -F "$name.so" | grep -o '/.*' | head -n 1; \
+    done | xargs -r cp -L --parents -t /image; \
+    install -D -m 0755 /usr/bin/env /image/usr/bin/env; \
+    install -d -m 0755 /image/etc; \
+    echo 'walletscope:x:65532:65532::/data:/sbin/nologin' > /image/etc/passwd; \
+    echo 'walletscope:x:65532:' > /image/etc/group; \
+    echo 'hosts: files dns' > /image/etc/nsswitch.conf; \
+    install -d -m 1777 /image/tmp; \
+    install -d -m 0700 -o 65532 -g 65532 /image/data
+
+FROM scratch
+COPY --from=build /image /
+USER 65532:65532
+ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+VOLUME /data
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+  CMD ["/usr/bin/env", "BUN_BE_BUN=1", "/usr/local/bin/walletscope", "-e", \
+       "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["/usr/local/bin/walletscope"]
+CMD ["serve"]
