@@ -1,0 +1,212 @@
+import { base58FromBytes } from '../../lib/base58.ts'
+
+/*
+ * Accounts of Kamino Lend as they lie in bytes: little-endian, after Anchor's eight discriminator bytes. Offsets are
+ * those of the program's published interface description; later versions only use up padding, so size, discriminator
+ * and offsets stay. "Sf" is an unsigned fixed-point number with 60 fractional bits.
+ */
+
+/** One kind of account: how to know it. */
+interface AccountKind {
+  readonly size: number
+  readonly discriminator: string
+}
+
+/** Size in bytes and discriminator (hexadecimal) of each account that is read. */
+export const ACCOUNT_KINDS = {
+  obligation: { size: 3344, discriminator: 'a8ce8d6a584caca7' },
+  reserve: { size: 8624, discriminator: '2bf2ccca1af73b7f' },
+  market: { size: 4664, discriminator: 'f6723262489d1c78' },
+  scopePrices: { size: 28_712, discriminator: '598076dd0648b492' },
+} as const satisfies Record<string, AccountKind>
+
+/** One deposit of an obligation. */
+export interface Deposit {
+  readonly reserve: string
+  /** Collateral tokens of the reserve, base units. */
+  readonly collateralAmount: bigint
+}
+
+/** One debt of an obligation, as it stood when it was last refreshed. */
+export interface Borrow {
+  readonly reserve: string
+  /** Base units of the borrowed token, Sf. */
+  readonly amountSf: bigint
+  /** The reserve's cumulative borrow rate at that moment, Sf. */
+  readonly cumulativeRateSf: bigint
+}
+
+/** A wallet's position in one market. */
+export interface Obligation {
+  readonly market: string
+  readonly owner: string
+  readonly deposits: readonly Deposit[]
+  readonly borrows: readonly Borrow[]
+  /** 0 outside of all elevation groups. */
+  readonly elevationGroup: number
+}
+
+/** One corner of a borrow-rate curve, both in hundredths of a percent. */
+export interface CurvePoint {
+  readonly utilizationBps: bigint
+  readonly rateBps: bigint
+}
+
+/** One asset of a market. Amounts ending in `Sf` are base units of the token. */
+export interface Reserve {
+  readonly market: string
+  readonly lastUpdateSlot: bigint
+  readonly availableAmount: bigint
+  readonly borrowedSf: bigint
+  readonly cumulativeRateSf: bigint
+  readonly protocolFeesSf: bigint
+  readonly referrerFeesSf: bigint
+  readonly pendingReferrerFeesSf: bigint
+  readonly collateralSupply: bigint
+  readonly decimals: number
+  /** US dollars a whole token, as the program last used it. */
+  readonly priceSf: bigint
+  readonly priceTimestampSec: bigint
+  readonly hostFixedRateBps: bigint
+  readonly protocolTakeRatePct: bigint
+  readonly maxLtvPct: bigint
+  readonly liquidationThresholdPct: bigint
+  readonly borrowFactorPct: bigint
+  readonly curve: readonly CurvePoint[]
+  readonly scopeFeed: string
+  /** Entries of the Scope feed whose product is the price. */
+  readonly scopeChain: readonly number[]
+}
+
+/** What an elevation group puts in place of its reserves' own limits. */
+export interface ElevationGroup {
+  readonly id: number
+  readonly maxLtvPct: bigint
+  readonly liquidationThresholdPct: bigint
+}
+
+/** One market: the rules that are common to its reserves. */
+export interface Market {
+  readonly referralFeeBps: bigint
+  /** Most that one obligation may borrow, whole US dollars. */
+  readonly borrowCapUsd: bigint
+  readonly elevationGroups: readonly ElevationGroup[]
+}
+
+/** One entry of a Scope feed: `value / 10^exponent`. */
+export interface ScopeEntry {
+  readonly value: bigint
+  readonly exponent: bigint
+  readonly timestampSec: bigint
+}
+
+const DEPOSITS = { count: 8, at: 96, size: 136 }
+const BORROWS = { count: 5, at: 1208, size: 200 }
+const CURVE = { count: 11, at: 4920, size: 8 }
+const GROUPS = { count: 32, at: 200, size: 72 }
+const SCOPE = { count: 512, at: 40, size: 56 }
+const KEY_NONE = base58FromBytes(new Uint8Array(32))
+
+/** True where the bytes are an account of this kind, by discriminator and exact size. */
+export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
+  const { size, discriminator } = ACCOUNT_KINDS[kind]
+  return data.length === size && Buffer.from(data.subarray(0, 8)).toString('hex') === discriminator
+}
+
+/**
+ * Reads an obligation's bytes, which `isAccount` has seen. A slot is free where its reserve's key is all zero, and
+ * free ones may precede used ones; slots with an amount of zero are left out as well.
+ */
+export function decodeObligation(data: Uint8Array): Obligation {
+  const bytes = reader(data)
+  return {
+    market: bytes.key(32),
+    owner: bytes.key(64),
+    deposits: slots(DEPOSITS)
+      .map((at) => ({ reserve: bytes.key(at), collateralAmount: bytes.u64(at + 32) }))
+      .filter(({ reserve, collateralAmount }) => reserve !== KEY_NONE && collateralAmount > 0n),
+    borrows: slots(BORROWS)
+      .map((at) => ({
+        reserve: bytes.key(at),
+        cumulativeRateSf: bytes.u256(at + 32),
+        amountSf: bytes.u128(at + 88),
+      }))
+      .filter(({ reserve, amountSf }) => reserve !== KEY_NONE && amountSf > 0n),
+    elevationGroup: bytes.u8(2285),
+  }
+}
+
+/** Reads a reserve's bytes, which `isAccount` has seen. */
+export function decodeReserve(data: Uint8Array): Reserve {
+  const bytes = reader(data)
+  return {
+    market: bytes.key(32),
+    lastUpdateSlot: bytes.u64(16),
+    availableAmount: bytes.u64(224),
+    borrowedSf: bytes.u128(232),
+    priceSf: bytes.u128(248),
+    priceTimestampSec: bytes.u64(264),
+    decimals: Number(bytes.u64(272)),
+    cumulativeRateSf: bytes.u256(296),
+    protocolFeesSf: bytes.u128(344),
+    referrerFeesSf: bytes.u128(360),
+    pendingReferrerFeesSf: bytes.u128(376),
+    collateralSupply: bytes.u64(2592),
+    hostFixedRateBps: BigInt(bytes.u16(4858)),
+    protocolTakeRatePct: BigInt(bytes.u8(4870)),
+    maxLtvPct: BigInt(bytes.u8(4872)),
+    liquidationThresholdPct: BigInt(bytes.u8(4873)),
+    curve: slots(CURVE).map((at) => ({ utilizationBps: bytes.u32(at), rateBps: bytes.u32(at + 4) })),
+    borrowFactorPct: bytes.u64(5008),
+    scopeFeed: bytes.key(5112),
+    scopeChain: [0, 1, 2, 3].map((index) => bytes.u16(5144 + 2 * index)),
+  }
+}
+
+/** Reads a market's bytes, which `isAccount` has seen. */
+export function decodeMarket(data: Uint8Array): Market {
+  const bytes = reader(data)
+  return {
+    referralFeeBps: BigInt(bytes.u16(120)),
+    borrowCapUsd: bytes.u64(152),
+    elevationGroups: slots(GROUPS).map((at) => ({
+      id: bytes.u8(at + 2),
+      maxLtvPct: BigInt(bytes.u8(at + 3)),
+      liquidationThresholdPct: BigInt(bytes.u8(at + 4)),
+    })),
+  }
+}
+
+/** Reads one entry of a Scope feed's bytes, which `isAccount` has seen; undefined past its end. */
+export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
+  if (index >= SCOPE.count) return undefined
+  const bytes = reader(data)
+  const at = SCOPE.at + SCOPE.size * index
+  return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
+}
+
+/** The feed that prices a reserve, or undefined where it names none: no feed, or a chain that was never set. */
+export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefined {
+  const [first = SCOPE.count] = scopeChain
+  if (scopeFeed === KEY_NONE || first >= SCOPE.count || scopeChain.every((entry) => entry === 0)) return undefined
+  return scopeFeed
+}
+
+function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {
+  return Array.from({ length: count }, (_, index) => at + index * size)
+}
+
+function reader(data: Uint8Array) {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
+  const u64 = (at: number): bigint => view.getBigUint64(at, true)
+  const u128 = (at: number): bigint => u64(at) | (u64(at + 8) << 64n)
+  return {
+    u8: (at: number): number => view.getUint8(at),
+    u16: (at: number): number => view.getUint16(at, true),
+    u32: (at: number): bigint => BigInt(view.getUint32(at, true)),
+    u64,
+    u128,
+    u256: (at: number): bigint => u128(at) | (u128(at + 16) << 128n),
+    key: (at: number): string => base58FromBytes(data.subarray(at, at + 32)),
+  }
+}

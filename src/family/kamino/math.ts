@@ -1,0 +1,187 @@
+import type { LendingTotals, YieldLeg } from '../../finance/lending.ts'
+import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
+import { pow10 } from '../../lib/fixed_point.ts'
+import { leastCommonMultiple, type Rational, rational } from '../../lib/rational.ts'
+import {
+  accrue,
+  borrowRate,
+  fromBps,
+  liquidityOf,
+  owed,
+  type Pool,
+  SF,
+  SLOTS_PER_YEAR,
+  supply,
+  utilization,
+} from './accrual.ts'
+import type { ElevationGroup, Market, Obligation, Reserve, ScopeEntry } from './layout.ts'
+
+/** How long the program takes a slot to last; its yearly rates are over slots of this length. */
+const PROGRAM_SLOT_MS = 500n
+/** Highest yearly rate that a curve may name, hundredths of a percent: a thousand times the capital. */
+const RATE_BPS_MAX = 10_000_000n
+/** Most decimals of a token or of one Scope entry. */
+const DECIMALS_MAX = 36
+
+/** A reserve and the price of its token. */
+export interface Asset {
+  readonly reserve: Reserve
+  /** US dollars a whole token; above zero. */
+  readonly price: Rational
+}
+
+/** An obligation and everything that its figures depend on, all of one slot. */
+export interface Snapshot {
+  readonly slot: bigint
+  readonly obligation: Obligation
+  readonly market: Market
+  /** Every reserve that the obligation holds or owes, by address. */
+  readonly assets: ReadonlyMap<string, Asset>
+}
+
+/** An obligation in money and yields. */
+export interface Position {
+  readonly totals: LendingTotals
+  readonly supplies: readonly YieldLeg[]
+  readonly borrows: readonly YieldLeg[]
+}
+
+/**
+ * Values an obligation at its slot: interest as the program accrues it, then exact money. An elevation group puts its
+ * limits in place of every reserve's and its borrow factors at 1; elsewhere a borrow factor is at least 1. The
+ * borrowing limit is capped by the market. Yields are those after accrual, over slots of `slotMs` milliseconds.
+ * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
+ */
+export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): Position {
+  const { obligation, market, slot, assets } = snapshot
+  const group = elevationGroupOf(obligation, market)
+  if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
+  const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
+  const accrued = (address: string) => {
+    const asset = assets.get(address)
+    if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
+    const pool = accrue(asset.reserve, { slot, referralFeeBps: market.referralFeeBps })
+    const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
+    return { reserve: asset.reserve, pool, value }
+  }
+
+  const deposits = obligation.deposits.map((deposit) => {
+    const { reserve, pool, value } = accrued(deposit.reserve)
+    const limits = group ?? reserve
+    return {
+      value: value(liquidityOf(deposit.collateralAmount, pool)),
+      apyRay: supplyApyRay({ reserve, pool, slotMs }),
+      maxLtvPct: limits.maxLtvPct,
+      liquidationThresholdPct: limits.liquidationThresholdPct,
+    }
+  })
+  const borrows = obligation.borrows.map((borrow) => {
+    const { reserve, pool, value } = accrued(borrow.reserve)
+    const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
+    return { value: value(owed(borrow, pool)), apyRay: borrowApyRay({ reserve, pool, slotMs }), factorPct }
+  })
+
+  // `perUsd` holds a factor of 100, so that percentages leave no rest.
+  const supplied = sum(deposits, (each) => each.value)
+  const byLtv = sum(deposits, (each) => each.value * each.maxLtvPct) / 100n
+  const cap = market.borrowCapUsd * perUsd
+  return {
+    totals: {
+      perUsd,
+      supplied,
+      collateral: supplied,
+      debt: sum(borrows, (each) => each.value),
+      riskDebt: sum(borrows, (each) => each.value * each.factorPct) / 100n,
+      liquidationLimit: sum(deposits, (each) => each.value * each.liquidationThresholdPct) / 100n,
+      borrowLimit: byLtv < cap ? byLtv : cap,
+    },
+    supplies: deposits,
+    borrows,
+  }
+}
+
+/** The elevation group that an obligation is in: undefined outside of all, `unknown` where its market has no such one. */
+export function elevationGroupOf(
+  { elevationGroup: id }: Obligation,
+  { elevationGroups }: Market,
+): ElevationGroup | undefined | 'unknown' {
+  if (id === 0) return undefined
+  const group = elevationGroups[id - 1]
+  return group?.id === id ? group : 'unknown'
+}
+
+/** The product of the entries that a reserve's price is chained from; undefined where one is missing, zero or absurd. */
+export function scopePrice(entries: readonly (ScopeEntry | undefined)[]): Rational | undefined {
+  if (entries.length === 0) return undefined
+  let [numerator, denominator] = [1n, 1n]
+  for (const entry of entries) {
+    if (entry === undefined || entry.value === 0n || entry.exponent > BigInt(DECIMALS_MAX)) return undefined
+    numerator *= entry.value
+    denominator *= pow10(Number(entry.exponent))
+  }
+  return rational(numerator, denominator)
+}
+
+/** The price that the program used last, kept in the reserve itself; undefined where it never had one. */
+export function cachedPrice({ priceSf }: Reserve): Rational | undefined {
+  return priceSf === 0n ? undefined : rational(priceSf, SF)
+}
+
+/** True where a reserve's numbers can be reckoned with: what the program itself would never write is an unusable account. */
+export function isSoundReserve(reserve: Reserve): boolean {
+  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals } = reserve
+  return (
+    decimals <= DECIMALS_MAX &&
+    protocolTakeRatePct <= 100n &&
+    maxLtvPct <= 100n &&
+    liquidationThresholdPct <= 100n &&
+    curve[0]?.utilizationBps === 0n &&
+    curve.some((point) => point.utilizationBps >= 10_000n) &&
+    curve.every((point) => point.rateBps <= RATE_BPS_MAX) &&
+    supply(reserve) >= 0n
+  )
+}
+
+interface YieldInput {
+  readonly reserve: Reserve
+  readonly pool: Pool
+  /** Real duration of a slot, milliseconds. */
+  readonly slotMs: number
+}
+
+/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's. */
+function supplyApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
+  const usedSf = utilization(pool.borrowedSf, pool.supplySf)
+  const rateSf = borrowRate(reserve.curve, usedSf)
+  const left = 100n - reserve.protocolTakeRatePct
+  return apyRay({ numerator: usedSf * rateSf * left, denominator: SF * SF * 100n, slotMs })
+}
+
+/** What borrowers pay in a year, ray: the curve's rate and the host's. */
+function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
+  const usedSf = utilization(pool.borrowedSf, pool.supplySf)
+  return apyRay({
+    numerator: borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps),
+    denominator: SF,
+    slotMs,
+  })
+}
+
+function apyRay(options: {
+  readonly numerator: bigint
+  readonly denominator: bigint
+  readonly slotMs: number
+}): bigint {
+  const { numerator, denominator, slotMs } = options
+  const aprRay = (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
+  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, SLOTS_PER_YEAR)
+}
+
+/** How many units a US dollar must have for a base unit's 2^-60 to come out whole at this price. */
+function unitsPerUsd({ reserve, price }: Asset): bigint {
+  return SF * price.denominator * pow10(reserve.decimals)
+}
+
+function sum<T>(items: readonly T[], amount: (item: T) => bigint): bigint {
+  return items.reduce((total, item) => total + amount(item), 0n)
+}

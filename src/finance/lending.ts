@@ -1,0 +1,140 @@
+import { compareRational, ONE, type Rational, rational, ZERO } from '../lib/rational.ts'
+import { DAYS_PER_YEAR, RAY } from './rate.ts'
+
+/**
+ * What a lending position adds up to. Every sum is in the same unit of money, whichever the protocol counts in;
+ * `perUsd` says how many of them make one US dollar.
+ */
+export interface LendingTotals {
+  readonly perUsd: bigint
+  /** Everything supplied, whether or not it backs the debt. */
+  readonly supplied: bigint
+  /** The part of `supplied` that backs the debt. */
+  readonly collateral: bigint
+  /** Everything owed. */
+  readonly debt: bigint
+  /** What is owed as the protocol's risk rules count it (borrow factors); equal to `debt` where there are none. */
+  readonly riskDebt: bigint
+  /** Σ collateral × liquidation threshold. */
+  readonly liquidationLimit: bigint
+  /** Σ collateral × maximum loan-to-value, capped where the market caps it. */
+  readonly borrowLimit: bigint
+}
+
+/** One asset of a position and its yearly yield or cost. */
+export interface YieldLeg {
+  /** In the unit of `LendingTotals`. */
+  readonly value: bigint
+  readonly apyRay: bigint
+}
+
+/** A ratio that knows no bound where there is debt and nothing under it: `MAX` on the wire. */
+export type BoundlessRatio = Rational | 'max'
+
+/** Interest of a position, US dollars. */
+export interface Interest {
+  readonly dailySupplyUsd: Rational
+  readonly dailyBorrowUsd: Rational
+  readonly dailyNetUsd: Rational
+}
+
+/** Net interest ahead at today's rates, US dollars: the daily one times 1, 7, 30 and 365. */
+export interface Projection {
+  readonly dailyUsd: Rational
+  readonly weeklyUsd: Rational
+  readonly monthlyUsd: Rational
+  readonly yearlyUsd: Rational
+}
+
+/** Liquidation-weighted collateral ÷ debt as risk counts it; boundless without debt. Below 1 the position can be liquidated. */
+export function healthFactor({ liquidationLimit, riskDebt }: LendingTotals): BoundlessRatio {
+  return riskDebt === 0n ? 'max' : rational(liquidationLimit, riskDebt)
+}
+
+/** Debt as risk counts it ÷ collateral; 0 without collateral. */
+export function currentLtv({ riskDebt, collateral }: LendingTotals): Rational {
+  return collateral === 0n ? ZERO : rational(riskDebt, collateral)
+}
+
+/** The loan-to-value at which liquidation starts, weighted over the collateral; 0 without collateral. */
+export function liquidationThreshold({ liquidationLimit, collateral }: LendingTotals): Rational {
+  return collateral === 0n ? ZERO : rational(liquidationLimit, collateral)
+}
+
+/** Debt as risk counts it ÷ borrowing limit: above 1 where the limit is exceeded, boundless where it is 0; 0 without debt. */
+export function borrowUtilization({ riskDebt, borrowLimit }: LendingTotals): BoundlessRatio {
+  if (riskDebt === 0n) return ZERO
+  return borrowLimit === 0n ? 'max' : rational(riskDebt, borrowLimit)
+}
+
+/** Supplied ÷ (supplied − debt): 1 without debt, boundless where the debt has eaten everything. */
+export function positionLeverage({ supplied, debt }: LendingTotals): BoundlessRatio {
+  if (debt === 0n) return ONE
+  return supplied > debt ? rational(supplied, supplied - debt) : 'max'
+}
+
+/** Average of the legs' yields by value; 0 without value. */
+export function weightedApy(legs: readonly YieldLeg[]): Rational {
+  const value = legs.reduce((sum, leg) => sum + leg.value, 0n)
+  return value === 0n ? ZERO : rational(yearlyInterest(legs), value * RAY)
+}
+
+/** (Interest earned − interest owed) in a year ÷ net worth; 0 where net worth is zero or less. */
+export function netApy(
+  totals: LendingTotals,
+  legs: { readonly supplies: readonly YieldLeg[]; readonly borrows: readonly YieldLeg[] },
+): Rational {
+  const netWorth = totals.supplied - totals.debt
+  if (netWorth <= 0n) return ZERO
+  return rational(yearlyInterest(legs.supplies) - yearlyInterest(legs.borrows), netWorth * RAY)
+}
+
+/** Interest of one day, a 365th of the yearly one, so that 365 × net daily = net APY × net worth. */
+export function dailyInterest(
+  { perUsd }: LendingTotals,
+  legs: { readonly supplies: readonly YieldLeg[]; readonly borrows: readonly YieldLeg[] },
+): Interest {
+  const scale = RAY * perUsd * DAYS_PER_YEAR
+  const supply = yearlyInterest(legs.supplies)
+  const borrow = yearlyInterest(legs.borrows)
+  return {
+    dailySupplyUsd: rational(supply, scale),
+    dailyBorrowUsd: rational(borrow, scale),
+    dailyNetUsd: rational(supply - borrow, scale),
+  }
+}
+
+/** What the daily net interest comes to over a day, a week of 7, a month of 30 and a year of 365 days. */
+export function projection({ dailyNetUsd }: Interest): Projection {
+  const over = (days: bigint) => rational(dailyNetUsd.numerator * days, dailyNetUsd.denominator)
+  return { dailyUsd: over(1n), weeklyUsd: over(7n), monthlyUsd: over(30n), yearlyUsd: over(DAYS_PER_YEAR) }
+}
+
+/**
+ * US dollars that can still be borrowed (at borrow factor 1) before the health factor falls to `target` or the
+ * borrowing limit is reached, whichever comes first; never below 0.
+ */
+export function safeBorrowUsd(totals: LendingTotals, target: Rational): Rational {
+  const { liquidationLimit, borrowLimit, riskDebt, perUsd } = totals
+  const byHealth = rational(liquidationLimit * target.denominator, target.numerator)
+  const limit = compareRational(byHealth, rational(borrowLimit, 1n)) < 0 ? byHealth : rational(borrowLimit, 1n)
+  const room = limit.numerator - riskDebt * limit.denominator
+  return room <= 0n ? ZERO : rational(room, limit.denominator * perUsd)
+}
+
+/**
+ * US dollars of collateral that can be taken out, from all of it in proportion, before the health factor falls to
+ * `target`: collateral × (1 − target ÷ health factor), never below 0; all of it without debt.
+ */
+export function safeWithdrawUsd(totals: LendingTotals, target: Rational): Rational {
+  const { collateral, liquidationLimit, riskDebt, perUsd } = totals
+  if (riskDebt === 0n) return rational(collateral, perUsd)
+  if (liquidationLimit === 0n) return ZERO
+  const scale = liquidationLimit * target.denominator
+  const share = scale - target.numerator * riskDebt
+  return share <= 0n ? ZERO : rational(collateral * share, scale * perUsd)
+}
+
+function yearlyInterest(legs: readonly YieldLeg[]): bigint {
+  return legs.reduce((sum, { value, apyRay }) => sum + value * apyRay, 0n)
+}

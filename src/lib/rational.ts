@@ -1,0 +1,53 @@
+import { formatFixed, type Rounding } from './decimal.ts'
+import { divHalfAwayFromZero, pow10 } from './fixed_point.ts'
+
+/** An exact number, `numerator / denominator`. */
+export interface Rational {
+  readonly numerator: bigint
+  /** Above zero. */
+  readonly denominator: bigint
+}
+
+/** `numerator / denominator` as it stands, not reduced. Throws `RangeError` unless the denominator is above zero. */
+export function rational(numerator: bigint, denominator: bigint): Rational {
+  if (denominator <= 0n) throw new RangeError(`Cannot make a rational: expected a denominator above zero`)
+  return { numerator, denominator }
+}
+
+/** 0 and 1. */
+export const ZERO: Rational = { numerator: 0n, denominator: 1n }
+export const ONE: Rational = { numerator: 1n, denominator: 1n }
+
+/** Negative where a is less than b, 0 where they are equal, positive where a is more; exact. */
+export function compareRational(a: Rational, b: Rational): number {
+  const difference = a.numerator * b.denominator - b.numerator * a.denominator
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+/** The least number that both divide without rest; both above zero. */
+export function leastCommonMultiple(a: bigint, b: bigint): bigint {
+  let [divisor, rest] = [a, b]
+  while (rest > 0n) [divisor, rest] = [rest, divisor % rest]
+  return (a / divisor) * b
+}
+
+/** The number with exactly `digits` digits after the point, rounded once from the exact value. */
+export function formatRational(
+  value: Rational,
+  options: { readonly digits: number; readonly rounding?: Rounding },
+): string {
+  const { digits, rounding = 'half_away_from_zero' } = options
+  const scaled = value.numerator * pow10(digits)
+  const units = rounding === 'toward_zero' ? scaled / value.denominator : divHalfAwayFromZero(scaled, value.denominator)
+  return formatFixed(units, { scale: digits, digits })
+}
+
+/**
+ * The exact value of a plain decimal text: ASCII digits, at most one point with digits on both sides, no sign, no
+ * exponent, at most 18 digits on either side. Undefined for everything else.
+ */
+export function parseRational(text: string): Rational | undefined {
+  const [, whole, fraction = ''] = /^(\d{1,18})(?:\.(\d{1,18}))?$/.exec(text) ?? []
+  if (whole === undefined) return undefined
+  return { numerator: BigInt(whole + fraction), denominator: pow10(fraction.length) }
+}
