@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+const SOURCES = ['feed.sol', 'token.sol', 'hostile_token.sol']
+export const ARTIFACT_PATH = join(import.meta.dir, 'artifact.json')
+
+interface SolcOutput {
+  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
+  readonly contracts: Record<
+    string,
+    Record<string, { readonly evm: { readonly bytecode: { readonly object: string } } }>
+  >
+}
+
+/** Compiles the devnet's own contracts: name → creation code. Throws with the compiler's words if it refuses. */
+export function compileContracts(): Record<string, string> {
+  const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string }
+  const input = {
+    language: 'Solidity',
+    sources: Object.fromEntries(
+      SOURCES.map((file) => [file, { content: readFileSync(join(import.meta.dir, file), 'utf8') }]),
+    ),
+    settings: {
+      evmVersion: 'cancun',
+      optimizer: { enabled: true, runs: 200 },
+      metadata: { bytecodeHash: 'none', appendCBOR: false },
+      outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
+    },
+  }
+  const output = JSON.parse(solc.compile(JSON.stringify(input))) as SolcOutput
+  const failure = output.errors?.find((error) => error.severity === 'error')
+  if (failure !== undefined) throw new Error(`Cannot compile the devnet's contracts: ${failure.formattedMessage}`)
+  return Object.fromEntries(
+    Object.values(output.contracts)
+      .flatMap(Object.entries)
+      .map(([name, contract]) => [name, `0x${contract.evm.bytecode.object}`]),
+  )
+}
+
+/** The committed text of the artifact. */
+export function artifactText(contracts: Record<string, string>): string {
+  return `${JSON.stringify(contracts, undefined, 2)}\n`
+}
+
+if (import.meta.main) await Bun.write(ARTIFACT_PATH, artifactText(compileContracts()))

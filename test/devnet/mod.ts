@@ -1,0 +1,84 @@
+import type { Address } from 'viem'
+import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
+import { startAnvil } from './anvil.ts'
+import { createDevnetClient, type DevnetClient } from './client.ts'
+import { placeContracts } from './contracts.ts'
+import { addHostileTokens, type HostileScenario } from './hostile.ts'
+import { mintMany } from './mint_many.ts'
+import { type RandomScenario, randomScenario } from './random.ts'
+import { createRpc, type Rpc } from './rpc.ts'
+import { buildScenario, type Scenario } from './scenario.ts'
+import { createSend, type Send } from './transaction.ts'
+import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
+
+const CHAIN_ID = 1
+
+/** A local Ethereum with real contracts at their mainnet addresses and wallets that hold positions. */
+export interface Devnet extends Scenario {
+  readonly chainId: number
+  readonly rpcUrl: string
+  readonly client: DevnetClient
+  readonly rpc: Rpc
+  readonly send: Send
+  readonly v3: UniswapV3
+  readonly addresses: {
+    readonly uniswapV3: typeof UNISWAP_V3
+    readonly multicall3: Address
+    readonly tokens: typeof TOKENS
+  }
+  readonly wallets: typeof WALLETS
+  /** Mints a wallet `count` more positions, in and out of range; returns their ids. */
+  mintMany(wallet: Address, count: number): Promise<bigint[]>
+  /** `count` random positions with a random past, in pools that the named positions are not in. */
+  randomScenario(seed: number, count: number): Promise<RandomScenario>
+  /** One position per odd token, in a wallet of their own; built once. */
+  hostile(): Promise<HostileScenario>
+  /** Resolves when the chain's node is gone, for whatever reason. */
+  readonly exited: Promise<unknown>
+  stop(): Promise<void>
+}
+
+export interface DevnetOptions {
+  /** Called with a sentence before each stage. */
+  readonly onProgress?: (message: string) => void
+}
+
+export async function startDevnet({ onProgress = () => undefined }: DevnetOptions = {}): Promise<Devnet> {
+  onProgress('Starting a local Ethereum (anvil)')
+  const anvil = await startAnvil({ chainId: CHAIN_ID })
+  try {
+    const rpc = createRpc(anvil.rpcUrl)
+    const send = createSend(rpc)
+    const v3 = createUniswapV3({ rpc, send })
+    const builder = { rpc, send, v3 }
+    onProgress('Placing Uniswap V3, tokens, price feeds and Multicall3 at their mainnet addresses')
+    await placeContracts(builder)
+    onProgress('Making wallets with positions: pools, mints, swaps, withdrawals')
+    const scenario = await buildScenario(builder)
+    let hostile: Promise<HostileScenario> | undefined
+    return {
+      ...scenario,
+      ...{ chainId: CHAIN_ID, rpcUrl: anvil.rpcUrl, rpc, send, v3, wallets: WALLETS },
+      client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: CHAIN_ID }),
+      addresses: { uniswapV3: UNISWAP_V3, multicall3: MULTICALL3, tokens: TOKENS },
+      mintMany: (wallet, count) => mintMany(builder, { scenario, wallet, count }),
+      randomScenario: (seed, count) => randomScenario(builder, { seed, count }),
+      hostile: () => {
+        hostile ??= addHostileTokens(builder)
+        return hostile
+      },
+      ...{ exited: anvil.exited, stop: anvil.stop },
+    }
+  } catch (error) {
+    await anvil.stop()
+    throw error
+  }
+}
+
+let shared: Promise<Devnet> | undefined
+
+/** One devnet per process, started at the first call; it ends with the process, whatever way that ends. */
+export function sharedDevnet(): Promise<Devnet> {
+  shared ??= startDevnet()
+  return shared
+}
