@@ -19,13 +19,7 @@ export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deplo
   [10, [uniswap(MANAGER, FACTORY, 0)]],
   [
     56,
-    [
-      uniswap(
-        '0x7b8A01B39D58278b5DE7e48c8449c9f4F5170613',
-        '0xdB1d10011AD0Ff90774D0C6Bb92e5C5c8b4461F7',
-        26_324_045,
-      ),
-    ],
+    [uniswap('0x7b8A01B39D58278b5DE7e48c8449c9f4F5170613', '0xdB1d10011AD0Ff90774D0C6Bb92e5C5c8b4461F7', 26_324_045)],
   ],
   [137, [uniswap(MANAGER, FACTORY, 22_760_586)]],
   [
@@ -35,13 +29,7 @@ export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deplo
   [42_161, [uniswap(MANAGER, FACTORY, 173)]],
   [
     43_114,
-    [
-      uniswap(
-        '0x655C406EBFa14EE2006250925e54ec43AD184f8B',
-        '0x740b1c1de25031C31FF4fC9A62f554A55cdC1baD',
-        27_833_025,
-      ),
-    ],
+    [uniswap('0x655C406EBFa14EE2006250925e54ec43AD184f8B', '0x740b1c1de25031C31FF4fC9A62f554A55cdC1baD', 27_833_025)],
   ],
 ])
 

@@ -1,3 +1,4 @@
+import { formatExact } from '../../lib/decimal.ts'
 import {
   divHalfAwayFromZero,
   mulDivDown,
@@ -75,7 +76,7 @@ export function principal(position: {
   if (liquidity === 0n) return { amount0: 0n, amount1: 0n }
   const lower = sqrtPriceAtTickX96(position.tickLower)
   const upper = sqrtPriceAtTickX96(position.tickUpper)
-  const here = sqrtPriceX96 < lower ? lower : sqrtPriceX96 > upper ? upper : sqrtPriceX96
+  const here = clamp(sqrtPriceX96, { lower, upper })
   return {
     amount0: mulDivDown(liquidity * Q96, upper - here, upper) / here,
     amount1: mulDivDown(liquidity, here - lower, Q96),
@@ -151,6 +152,11 @@ export function usdE6(
   return divHalfAwayFromZero(amountRaw * price.priceUnits * pow10(6), pow10(scale))
 }
 
+function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readonly upper: bigint }): bigint {
+  if (value < lower) return lower
+  return value > upper ? upper : value
+}
+
 /** The positive quotient to `PRICE_DIGITS` significant digits. */
 function significant(numerator: bigint, denominator: bigint): string {
   // The quotient's first digit stands at 10^exponent or one below; the estimate from lengths is put right below.
@@ -161,7 +167,7 @@ function significant(numerator: bigint, denominator: bigint): string {
     shift >= 0
       ? divHalfAwayFromZero(numerator * pow10(shift), denominator)
       : divHalfAwayFromZero(numerator, denominator * pow10(-shift))
-  return shift >= 0 ? pointAt(scaled, shift) : (scaled * pow10(-shift)).toString()
+  return shift >= 0 ? formatExact(scaled, shift) : formatExact(scaled * pow10(-shift), 0)
 }
 
 /** Sign of numerator / denominator − 10^exponent. */
@@ -169,11 +175,4 @@ function compareToPower(numerator: bigint, denominator: bigint, exponent: number
   const left = exponent < 0 ? numerator * pow10(-exponent) : numerator
   const right = exponent > 0 ? denominator * pow10(exponent) : denominator
   return left < right ? -1 : left > right ? 1 : 0
-}
-
-function pointAt(units: bigint, scale: number): string {
-  const digits = units.toString().padStart(scale + 1, '0')
-  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '')
-  const whole = digits.slice(0, digits.length - scale)
-  return scale === 0 || fraction === '' ? whole : `${whole}.${fraction}`
 }

@@ -1,0 +1,186 @@
+import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
+import { UpstreamError } from '../../lib/error.ts'
+import type { FeeGrowth, TokenAmounts } from './math.ts'
+import type {
+  BrokenPart,
+  BrokenPosition,
+  Outside,
+  RawFeed,
+  RawPool,
+  RawPosition,
+  RawRead,
+  RawToken,
+  ReadBlock,
+} from './state.ts'
+
+const LENS_ABI = parseAbi([
+  'struct Deployments { address[] managers; address[] factories; }',
+  'struct Feeds { address[] tokens; address[] feeds; }',
+  'function list(address wallet, Deployments deployments, Feeds feeds, uint256 offset, uint256 count, uint256 bytesMax)',
+  'function one(uint256 id, Deployments deployments, Feeds feeds)',
+])
+
+/** Contracts that a lens call is told about. */
+export interface LensSubject {
+  readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
+  readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
+}
+
+/** Call data for a page of a wallet's list over all managers; `bytesMax` bounds the answer. */
+export function encodeList(
+  subject: LensSubject,
+  page: { readonly wallet: Address; readonly offset: number; readonly count: number; readonly bytesMax: number },
+): Hex {
+  const { wallet, offset, count, bytesMax } = page
+  const args = [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'list', args })
+}
+
+/** Call data for the position of one id on every manager. */
+export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'one', args: [tokenId, ...contracts(subject)] })
+}
+
+function contracts({ deployments, feeds }: LensSubject) {
+  return [
+    { managers: deployments.map((each) => each.manager), factories: deployments.map((each) => each.factory) },
+    { tokens: feeds.map((each) => each.token), feeds: feeds.map((each) => each.feed) },
+  ] as const
+}
+
+const LAYOUT_VERSION = 1
+const TEXT_MISSING = 65_535
+const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
+
+/** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
+export function decodeLens(answer: Hex): RawRead {
+  const from = createCursor(answer)
+  if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
+  const block = readBlock(from)
+  const taken = from.number(4)
+  const managers = Array.from({ length: from.number(1) }, () => {
+    const answered = from.number(1) === 1
+    const balance = from.number(4)
+    return { balance: answered ? balance : undefined }
+  })
+  const tokens: RawToken[] = []
+  const pools: RawPool[] = []
+  const positions: RawPosition[] = []
+  const broken: BrokenPosition[] = []
+  const feeds: RawFeed[] = []
+  while (!from.atEnd()) {
+    const tag = from.number(1)
+    if (tag === 1) tokens.push(readToken(from))
+    else if (tag === 2) pools.push(readPool(from))
+    else if (tag === 3) broken.push(readBroken(from))
+    else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
+    else if (tag === 6) feeds.push(readFeed(from))
+    else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
+  }
+  return { block, managers, taken, tokens, pools, positions, broken, feeds }
+}
+
+function readBlock(from: Cursor): ReadBlock {
+  return { chainId: from.number(8), number: from.uint(8), timestampSec: from.uint(8), parentHash: from.hex(32) }
+}
+
+function readToken(from: Cursor): RawToken {
+  const address = from.address()
+  const answered = from.number(1) === 1
+  const decimals = from.number(1)
+  return { address, decimals: answered ? decimals : undefined, symbol: readText(from), name: readText(from) }
+}
+
+function readText(from: Cursor): Hex | undefined {
+  const length = from.number(2)
+  return length === TEXT_MISSING ? undefined : from.hex(length)
+}
+
+function readPool(from: Cursor): RawPool {
+  return {
+    manager: from.number(1),
+    address: from.address(),
+    token0: from.number(2),
+    token1: from.number(2),
+    fee: from.number(3),
+    sqrtPriceX96: from.uint(20),
+    tick: from.tick(),
+    global: readGrowth(from),
+  }
+}
+
+function readBroken(from: Cursor): BrokenPosition {
+  const manager = from.number(1)
+  const tokenId = from.uint(32)
+  const part = BROKEN_PARTS[from.number(1)]
+  if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')
+  return { manager, tokenId, part }
+}
+
+function readPosition(from: Cursor, open: boolean): RawPosition {
+  const position = {
+    manager: from.number(1),
+    tokenId: from.uint(32),
+    owner: from.address(),
+    pool: from.number(2),
+    tickLower: from.tick(),
+    tickUpper: from.tick(),
+    insideLast: readGrowth(from),
+    owed: readAmounts(from),
+  }
+  if (!open) return { ...position, liquidity: 0n, outside: undefined }
+  return { ...position, liquidity: from.uint(16), outside: readOutside(from) }
+}
+
+function readOutside(from: Cursor): Outside {
+  return { lower: readGrowth(from), upper: readGrowth(from) }
+}
+
+function readGrowth(from: Cursor): FeeGrowth {
+  return { growth0: from.uint(32), growth1: from.uint(32) }
+}
+
+function readAmounts(from: Cursor): TokenAmounts {
+  return { amount0: from.uint(16), amount1: from.uint(16) }
+}
+
+function readFeed(from: Cursor): RawFeed {
+  const token = from.number(2)
+  const answered = from.number(1) === 1
+  const round = {
+    answer: BigInt.asIntN(256, from.uint(32)),
+    updatedAtSec: from.uint(8),
+    decimals: from.number(1),
+  }
+  return { token, round: answered ? round : undefined }
+}
+
+interface Cursor {
+  atEnd(): boolean
+  /** Unsigned, of at most 6 bytes; 8 bytes where the value is known to be small. */
+  number(bytes: number): number
+  uint(bytes: number): bigint
+  tick(): number
+  hex(bytes: number): Hex
+  address(): Address
+}
+
+/** Walks over hexadecimal text: slices of it become numbers faster than bytes would. */
+function createCursor(text: Hex): Cursor {
+  let at = 2
+  const take = (bytes: number): string => {
+    const end = at + bytes * 2
+    if (end > text.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
+    const slice = text.slice(at, end)
+    at = end
+    return slice
+  }
+  return {
+    atEnd: () => at >= text.length,
+    number: (bytes) => Number.parseInt(take(bytes), 16),
+    uint: (bytes) => BigInt(`0x${take(bytes)}`),
+    tick: () => (Number.parseInt(take(3), 16) << 8) >> 8,
+    hex: (bytes) => `0x${take(bytes)}`,
+    address: () => getAddress(`0x${take(20)}`),
+  }
+}

@@ -1,0 +1,86 @@
+import type { Address, Hex } from 'viem'
+import type { FeeGrowth, TokenAmounts } from './math.ts'
+
+/** The block that an answer was read at, as the chain itself told it in the very call that read. */
+export interface ReadBlock {
+  readonly chainId: number
+  readonly number: bigint
+  readonly timestampSec: bigint
+  /** A call cannot know the hash of its own block: this is the hash of the one before, which ties it to one fork. */
+  readonly parentHash: Hex
+}
+
+/** One token as its contract describes itself, unchecked. */
+export interface RawToken {
+  readonly address: Address
+  /** Undefined where `decimals` fails or answers no uint8. */
+  readonly decimals: number | undefined
+  /** First bytes of what `symbol` returned; undefined where it failed or answered far too much. */
+  readonly symbol: Hex | undefined
+  readonly name: Hex | undefined
+}
+
+/** One pool; tokens are numbers into the read's list of tokens. */
+export interface RawPool {
+  readonly manager: number
+  readonly address: Address
+  readonly token0: number
+  readonly token1: number
+  /** Hundredths of a bip. */
+  readonly fee: number
+  readonly sqrtPriceX96: bigint
+  readonly tick: number
+  readonly global: FeeGrowth
+}
+
+/** What of a position could not be read. */
+export type BrokenPart = 'id' | 'position' | 'pool' | 'tick' | 'owner'
+
+/** A position that is there, and of which a part could not be read. */
+export interface BrokenPosition {
+  readonly manager: number
+  /** 0 where the id itself is what could not be read. */
+  readonly tokenId: bigint
+  readonly part: BrokenPart
+}
+
+/** Counters at both ends of an open position's range. */
+export interface Outside {
+  readonly lower: FeeGrowth
+  readonly upper: FeeGrowth
+}
+
+/** One position; `manager` and `pool` are numbers into the read's lists. */
+export interface RawPosition {
+  readonly manager: number
+  readonly tokenId: bigint
+  readonly owner: Address
+  readonly pool: number
+  readonly tickLower: number
+  readonly tickUpper: number
+  readonly insideLast: FeeGrowth
+  readonly owed: TokenAmounts
+  readonly liquidity: bigint
+  /** Absent without liquidity: such a position earns nothing. */
+  readonly outside: Outside | undefined
+}
+
+/** Latest answer of a token's USD feed, unchecked; undefined where the feed failed. */
+export interface RawFeed {
+  readonly token: number
+  readonly round: { readonly answer: bigint; readonly updatedAtSec: bigint; readonly decimals: number } | undefined
+}
+
+/** All that one reading of a chain yields, whichever way it was read. */
+export interface RawRead {
+  readonly block: ReadBlock
+  /** In the order of the deployments; `balance` is undefined where the manager does not answer. */
+  readonly managers: readonly { readonly balance: number | undefined }[]
+  /** Entries of the wallet's list that this page covers, broken ones included. */
+  readonly taken: number
+  readonly tokens: readonly RawToken[]
+  readonly pools: readonly RawPool[]
+  readonly positions: readonly RawPosition[]
+  readonly broken: readonly BrokenPosition[]
+  readonly feeds: readonly RawFeed[]
+}

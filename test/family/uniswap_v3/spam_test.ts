@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { spamReason } from '../../../src/family/uniswap_v3/spam.ts'
+import type { Token } from '../../../src/family/uniswap_v3/token.ts'
+
+const ADDRESS: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
+const NOBODY: ReadonlySet<Address> = new Set()
+
+function token(symbol: string, name: string): Token {
+  return { address: ADDRESS, symbol, name, decimals: 18, asWritten: { symbol, name } }
+}
+
+const REAL: readonly (readonly [string, string])[] = [
+  ['YFI', 'yearn.finance'],
+  ['YFI', 'Yearn.finance'],
+  ['yCRV', 'Curve.fi yDAI/yUSDC/yUSDT/yTUSD'],
+  ['yDAI+yUSDC+yUSDT+yTUSD', 'Curve.fi yDAI/yUSDC/yUSDT/yTUSD'],
+  ['crvUSDC', 'Curve.Fi USDC Gauge Deposit'],
+  ['AAVE', 'Aave Reward'],
+  ['1INCH', '1INCH Token'],
+  ['VISIT', 'Visit'],
+  ['CLAIM', 'Claim Token'],
+  ['USDC.e', 'USD Coin (PoS).e'],
+  ['BTC.b', 'Bitcoin'],
+  ['CRO', 'Crypto.com Coin'],
+  ['AVA', 'Travala.com Token'],
+  ['ETHFI', 'ether.fi governance token'],
+  ['weETH', 'Wrapped eETH'],
+  ['FREE', 'Freedom.finance'],
+  ['RWD', 'Reward.network'],
+  ['vETH', 'Voucher Ethereum'],
+  ['GIFT', 'GIFT'],
+  ['BONUS', 'Bonus Block'],
+  ['stkAAVE', 'Staked Aave'],
+  ['SDL', 'stake.link'],
+  ['COMP', 'Compound'],
+  ['ORG', 'Ogcnode Org'],
+  ['ΞTH', 'Ξther'],
+  ['€URO', 'Euro 100'],
+  ['MKR', 'Maker'],
+  ['', ''],
+  ['PT-stETH-26DEC2024', 'PT Lido Staked ETH 26DEC2024'],
+  ['🐸', 'Pepe 🐸 family 👨‍👩‍👧'],
+  ['توکن', 'می‌خواهم'],
+  ['aUSDC', 'Aave interest bearing USDC'],
+  ['A', 'Version 2.0 Token v3.1'],
+  ['DBET', 'Decent.Bet Token'],
+  ['RPL', 'Rocket Pool\n'],
+]
+
+const SPAM: readonly (readonly [string, string, string])[] = [
+  ['CLAIM', 'Visit claim-reward.example to claim your reward', 'name'],
+  ['AIRDROP', 'See https://airdrop.example/claim', 'name'],
+  ['REWARD', 'Claim your reward', 'name'],
+  ['t.me/free_tokens', 'Ordinary', 'symbol'],
+  ['Zepe.io', 'Zepe', 'symbol'],
+  ['ZEPE', 'zepe.io', 'name'],
+  ['USDC', '$ aavereward.com', 'name'],
+  ['UNI', '! Uniswap Airdrop at uni-v4.network', 'name'],
+  ['UNI', 'www.uni-swap', 'name'],
+  ['ETH', 'free airdrop', 'name'],
+  ['$5000 voucher', 'x', 'symbol'],
+  ['x', '1000 USDC Reward', 'name'],
+  ['x', 'Ｃｌａｉｍ your ＮＯＷ', 'name'],
+  ['x', '𝗖𝗹𝗮𝗶𝗺 𝗿𝗲𝘄𝗮𝗿𝗱𝘀', 'name'],
+  ['x', 'Go to evil.xyz', 'name'],
+  ['x', 'airdrop-uni.finance', 'name'],
+  ['x', 'USD\u202eNIOC', 'name'],
+  ['US\u200bDC', 'x', 'symbol'],
+  ['U\u200dSDC', 'x', 'symbol'],
+  ['x', 'a\u001b[31mb', 'name'],
+  ['USD\u0421', 'x', 'symbol'],
+  ['x', 'You have won', 'name'],
+]
+
+describe('spamReason()', () => {
+  for (const [symbol, name] of REAL) {
+    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} for a real token`, () => {
+      expect(spamReason(token(symbol, name), NOBODY)).toBeUndefined()
+    })
+  }
+
+  for (const [symbol, name, field] of SPAM) {
+    test(`takes ${JSON.stringify(symbol)}, ${JSON.stringify(name)} for spam and names its ${field}`, () => {
+      expect(spamReason(token(symbol, name), NOBODY)).toStartWith(`Token ${ADDRESS}: its ${field} `)
+    })
+  }
+
+  test('follows the operator, whatever the token says', () => {
+    expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)
+  })
+})
