@@ -1,7 +1,7 @@
-# The executable, the C libraries that it and the PostgreSQL inside it need, and nothing else: no shell, no package manager.
+# The executable, the C libraries and the plain shell that the PostgreSQL inside it needs, and nothing else.
 #   docker build -t walletscope . && docker run -p 8080:8080 -v walletscope:/data walletscope
 
-# Any glibc image with Node and npm, and libstdc++ no newer than the running kernel can bear.
+# Any Debian-like image with Node and npm; its C libraries go into the final image.
 ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim
 
 FROM ${BUILD_IMAGE} AS build
@@ -13,16 +13,18 @@ COPY sql sql
 COPY src src
 RUN npx --yes bun@1.4.5 .ci/build.ts
 
-# The root of the final image. `env` lets the health check ask the executable to run a line of JavaScript.
+# The root of the final image: `initdb` runs its server through the shell, and with `env` the health check asks the
+# executable itself to run a line of JavaScript.
 RUN set -eu; \
     install -D -m 0755 dist/walletscope /image/usr/local/bin/walletscope; \
-    for program in dist/walletscope /usr/bin/env; do \
+    for program in dist/walletscope /bin/sh /usr/bin/env; do \
       ldd "$program" | grep -o '/[^ ]*'; \
     done | sort -u | xargs -r cp -L --parents -t /image; \
     for name in libpthread librt libdl libm libstdc++ libgcc_s; do \
       ldconfig -p | grep -F "$name.so" | grep -o '/.*' | head -n 1; \
     done | xargs -r cp -L --parents -t /image; \
     install -D -m 0755 /usr/bin/env /image/usr/bin/env; \
+    install -D -m 0755 /bin/sh /image/bin/sh; \
     install -d -m 0755 /image/etc; \
     echo 'walletscope:x:65532:65532::/data:/sbin/nologin' > /image/etc/passwd; \
     echo 'walletscope:x:65532:' > /image/etc/group; \
