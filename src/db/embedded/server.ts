@@ -1,0 +1,185 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { Log } from '../../lib/log.ts'
+import { clusterPath, EMBEDDED_USER, SERVER_ENVIRONMENT } from './cluster.ts'
+import type { Home } from './home.ts'
+
+/** A running PostgreSQL. */
+export interface Server {
+  /** Fast shutdown; resolves when the server is gone, after five seconds at most. */
+  stop(): Promise<void>
+  /** Resolves when the server has ended, whoever ended it. */
+  readonly ended: Promise<void>
+}
+
+/** Settings by name, as `postgres -c` takes them. */
+export type ServerSettings = Readonly<Record<string, string>>
+
+/** Small, private, durable: about 40 MB, reachable by socket only, nothing acknowledged before it is on disk. */
+const SETTINGS: ServerSettings = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  max_connections: '50',
+  shared_buffers: '32MB',
+  max_wal_size: '256MB',
+  io_method: 'sync',
+  jit: 'off',
+  huge_pages: 'off',
+  max_logical_replication_workers: '0',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_min_messages: 'warning',
+  // A statement's text may hold what must not reach a log.
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_line_prefix: '',
+}
+
+/**
+ * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe
+ * closes and the watchdog stops the server. Signals meant for us, as Ctrl-C sends them to everybody, do not reach it.
+ */
+const WATCHDOG_SH = `trap '' INT TERM HUP
+exec 4<&0
+"$0" "$@" 4<&- </dev/null & p=$!
+(cat <&4 >/dev/null; kill -INT $p) & w=$!
+wait $p; s=$?
+kill -9 $w 2>/dev/null
+exit $s`
+
+/** The same where there is no shell: this executable, as Bun, with a script. */
+const WATCHDOG_JS = `const [program, ...args] = process.argv.slice(1)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
+const extra = process.env.WALLETSCOPE_HOME_FD ? [3] : []
+delete process.env.BUN_BE_BUN
+const child = require('node:child_process').spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit', ...extra] })
+process.stdin.on('end', () => child.kill('SIGINT')).on('error', () => child.kill('SIGINT')).resume()
+child.on('exit', (code) => process.exit(code ?? 1))
+child.on('error', () => process.exit(1))`
+
+const READY_MAX_MS = 60_000
+const READY_POLL_MS = 3
+const FAST_STOP_MS = 4_000
+const STOP_MAX_MS = 5_000
+const SAID_MAX = 2_000
+
+/** Starts the server on the home's cluster and waits until it accepts connections. Throws with what it said. */
+export async function startServer(
+  home: Home,
+  options: { readonly program: string; readonly log: Log; readonly settings?: ServerSettings },
+): Promise<Server> {
+  const child = spawnWatched(home, { program: options.program, settings: { ...SETTINGS, ...options.settings } })
+  const said = listen(child, options.log)
+  let running = true
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', () => resolve())
+    child.once('close', () => resolve())
+  }).then(() => {
+    running = false
+  })
+
+  const giveUp = performance.now() + READY_MAX_MS
+  const socket = join(home.socketDir, '.s.PGSQL.5432')
+  while (!(await accepts(socket))) {
+    if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
+    if (performance.now() > giveUp) {
+      child.stdin?.destroy()
+      throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
+    }
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS))
+  }
+
+  return {
+    ended,
+    async stop() {
+      child.stdin?.destroy()
+      const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)
+      const hardest = setTimeout(() => signalServer(home, 'SIGKILL'), STOP_MAX_MS)
+      await ended
+      clearTimeout(harder)
+      clearTimeout(hardest)
+    },
+  }
+}
+
+function spawnWatched(
+  home: Home,
+  { program, settings }: { readonly program: string; readonly settings: ServerSettings },
+): ChildProcess {
+  const command = [
+    join(program, 'bin', 'postgres'),
+    ...['-D', clusterPath(home.serverPath), '-k', home.serverSocketDir],
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ]
+  const shell = existsSync('/bin/sh')
+  return spawn(
+    shell ? '/bin/sh' : process.execPath,
+    shell ? ['-c', WATCHDOG_SH, ...command] : ['-e', WATCHDOG_JS, ...command],
+    {
+      cwd: '/',
+      // Of its own session, or Ctrl-C in a terminal would stop the server before the service has drained.
+      detached: true,
+      env: {
+        ...SERVER_ENVIRONMENT,
+        ...(shell ? {} : { BUN_BE_BUN: '1' }),
+        ...(home.fd === undefined ? {} : { WALLETSCOPE_HOME_FD: '3' }),
+      },
+      stdio: ['pipe', 'ignore', 'pipe', ...(home.fd === undefined ? [] : [home.fd])],
+      ...home.user,
+    },
+  )
+}
+
+/** Passes on what an operator should see of the server's messages; returns the last of all of them. */
+function listen(child: ChildProcess, log: Log): () => string {
+  let said = ''
+  let unfinished = ''
+  child.stderr?.on('data', (chunk) => {
+    const lines = `${unfinished}${chunk}`.split('\n')
+    unfinished = (lines.pop() ?? '').slice(-SAID_MAX)
+    for (const line of lines.filter((each) => each !== '')) {
+      said = `${said}${line}\n`.slice(-SAID_MAX)
+      // Errors of statements reach whoever sent them; what is left concerns the server as a whole.
+      if (/^(WARNING|PANIC):/.test(line)) log.warn({ msg: 'PostgreSQL gave a warning', text: line })
+      else log.debug({ msg: 'PostgreSQL said something', text: line })
+    }
+  })
+  return () => said.trim()
+}
+
+/** True when a session can be opened: the answer to a startup message begins with an authentication request. */
+function accepts(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    const finish = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(1_000, () => finish(false))
+    socket.once('error', () => finish(false))
+    socket.once('close', () => resolve(false))
+    socket.once('data', (data) => finish(data[0] === 'R'.charCodeAt(0)))
+    socket.once('connect', () => {
+      const body = Buffer.from(`user\0${EMBEDDED_USER}\0database\0postgres\0\0`)
+      const head = Buffer.alloc(8)
+      head.writeInt32BE(head.length + body.length, 0)
+      head.writeInt32BE(196_608, 4)
+      socket.write(Buffer.concat([head, body]))
+    })
+  })
+}
+
+/** Signals the postmaster itself, behind its watchdog; one that is gone already is what was wanted. */
+async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
+  const text = await readFile(join(clusterPath(home.path), 'postmaster.pid'), 'utf8').catch(() => '')
+  const pid = Number.parseInt(text, 10)
+  if (!(pid > 1)) return
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // Ended between the two lines above.
+  }
+}
