@@ -1,179 +1,171 @@
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { RpcRefusedError } from './client.ts'
+import { type Deadline, pause, startDeadline } from './deadline.ts'
+import { createHealth, createSpread, type Health } from './health.ts'
+import { BusyError } from './rpc_error.ts'
+import { CrowdedError, createSlots, type Slots } from './slots.ts'
 import { parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
-import { requestSolana, SolanaRpcError } from './solana_transport.ts'
+import { SOLANA_MEANINGS } from './solana_error.ts'
+import { createTransport, type Fetch, type Transport } from './transport.ts'
 
 /** Number under which Solana goes among chain ids. */
 export const SOLANA_CHAIN_ID = 101
 
-/** Time for all reads of one session together, milliseconds. */
+/** All the time that one read has, over all its steps and tries, milliseconds. */
 const BUDGET_MS = 2_500
-/** Time for one request, milliseconds. */
-const ATTEMPT_MS = 1_000
-/** Requests of one read at least (where there is one endpoint), and at most. */
-const ATTEMPTS_MIN = 3
-const ATTEMPTS_MAX = 6
-/** Wait before an endpoint is asked a second time in one read, milliseconds; doubled each further time. */
-const BACKOFF_MS = 100
-/** How long an endpoint that failed is asked after the others, milliseconds. */
-const SICK_MS = 5_000
-/** Longest `Retry-After` that is believed, milliseconds. */
-const RETRY_AFTER_MS_MAX = 30_000
+/** One request to one endpoint, milliseconds. */
+const CALL_MS = 1_000
+const TRIES_PER_ENDPOINT = 3
+/** Requests of one step over all endpoints. */
+const TRIES_MAX = 8
+/** Pause before an endpoint is tried again in the same step, spread by as much again and doubled each time. */
+const AGAIN_MS = 75
+/** Requests that run against one endpoint at a time, and those that may wait for their turn. */
+const CALLS_RUNNING_MAX = 32
+const CALLS_WAITING_MAX = 512
 /** Most accounts of one request; the RPC interface's own limit. */
 const ACCOUNTS_MAX = 100
 
-/** Several reads that belong together and share one budget of time. */
+/** The steps of one read, under one budget. */
 export interface SolanaSession {
   /**
-   * Reads accounts at one confirmed slot, at least `minSlot`. Throws `UpstreamError` when no endpoint answers well
-   * within the budget, and the signal's reason when it fires.
+   * Reads accounts at one confirmed slot, `minSlot` or later. Throws `UpstreamError` when no endpoint gives a good
+   * answer in time.
    */
   accounts(addresses: readonly string[], options?: { readonly minSlot?: bigint }): Promise<SolanaAccounts>
 }
 
-/** Reads of Solana over several RPC endpoints. */
+/** Reads of Solana over its endpoints. */
 export interface SolanaClient {
-  /** Starts a session; its 2.5 seconds begin now. */
-  open(signal: AbortSignal): SolanaSession
+  /**
+   * Runs the steps of `work` within one budget (2.5 s). Throws what `work` throws; `AbortedError` where the caller
+   * left.
+   */
+  read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
 }
 
 interface Endpoint {
   readonly index: number
-  readonly url: string
-  /** Until then the endpoint wants to be left alone, on the monotonic clock. */
-  quietUntilMs: number
-  /** Until then the others are asked first. */
-  sickUntilMs: number
+  readonly transport: Transport
+  readonly slots: Slots
+  readonly health: Health
+}
+
+interface Step {
+  readonly addresses: readonly string[]
+  readonly minSlot: bigint
 }
 
 /**
- * Makes a client over RPC URLs, tried in order of health. They may hold secrets: they are in no log line and no
- * error. `random` (0 to 1) spreads the waits of many processes; without it they are even.
+ * Makes a client over RPC URLs, asked in order of health; each failure moves on to the next, and back to the first when
+ * all have had a turn. The URLs may hold secrets: no log line and no error shows them.
  */
 export function createSolanaClient(options: {
   readonly rpcUrls: readonly string[]
   readonly clock: Clock
   readonly log: Log
+  readonly fetch?: Fetch
+  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
   readonly random?: () => number
 }): SolanaClient {
-  const { clock, log, random = () => 0.5 } = options
+  const { clock, log, fetch = globalThis.fetch } = options
+  const random = options.random ?? createSpread(clock.now() * 0.618)
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
-    url,
-    quietUntilMs: 0,
-    sickUntilMs: 0,
+    transport: createTransport({ url, timeoutMs: CALL_MS, clock, fetch, meanings: SOLANA_MEANINGS }),
+    slots: createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX }),
+    health: createHealth({ clock, random }),
   }))
-  const attemptsMax = Math.min(Math.max(ATTEMPTS_MIN, endpoints.length), ATTEMPTS_MAX)
-  let id = 0
 
-  async function read(
-    addresses: readonly string[],
-    {
-      minSlot,
-      deadlineMs,
-      signal,
-    }: { readonly minSlot: bigint; readonly deadlineMs: number; readonly signal: AbortSignal },
-  ): Promise<SolanaAccounts> {
-    const tried = new Map<Endpoint, number>()
-    let failure: unknown
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const chosen = choose(endpoints, { tried, nowMs: clock.monotonicMs() })
-      if (chosen === undefined) break
-      const { endpoint } = chosen
-      const waitMs = chosen.waitMs * (0.75 + random() / 2)
-      const startMs = clock.monotonicMs() + Math.max(waitMs, endpoint.quietUntilMs - clock.monotonicMs())
-      if (startMs >= deadlineMs) break
-      await sleep(startMs - clock.monotonicMs(), signal)
-      const timeout = AbortSignal.timeout(Math.max(1, Math.floor(Math.min(ATTEMPT_MS, deadlineMs - startMs))))
+  async function readAccounts(step: Step, deadline: Deadline): Promise<SolanaAccounts> {
+    const tries = new Map<Endpoint, number>()
+    let last: unknown
+    for (let attempts = 0; attempts < TRIES_MAX && !deadline.signal.aborted; ) {
+      const endpoint = pick(endpoints, tries)
+      if (endpoint === undefined) break
+      const tried = tries.get(endpoint) ?? 0
+      tries.set(endpoint, tried + 1)
+      const againMs = tried === 0 ? 0 : AGAIN_MS * 2 ** (tried - 1) * (1 + random())
+      const waitMs = Math.max(endpoint.health.busyMs(), againMs)
+      if (waitMs >= deadline.remainingMs()) {
+        tries.set(endpoint, TRIES_PER_ENDPOINT)
+        continue
+      }
       try {
-        const result = await requestSolana(
-          { url: endpoint.url, id: ++id, method: 'getMultipleAccounts', params: [addresses, config(minSlot)] },
-          AbortSignal.any([signal, timeout]),
-        )
-        const accounts = parseAccounts(result, { count: addresses.length, minSlot })
-        endpoint.sickUntilMs = 0
-        return accounts
+        if (waitMs > 0) await pause(waitMs, deadline.signal)
+        attempts++
+        return await ask(endpoint, step, deadline.signal)
       } catch (error) {
-        if (signal.aborted) throw reasonOf(signal)
-        if (!(error instanceof SolanaRpcError) && !timeout.aborted) throw error
-        failure = error instanceof SolanaRpcError ? error : new SolanaRpcError('transient', 'The endpoint timed out')
-        mark(endpoint, { failure: failure as SolanaRpcError, tried })
+        if (!isUpstream(error) && !deadline.signal.aborted) throw error
+        // Asking the same endpoint the same again would be refused again.
+        if (error instanceof RpcRefusedError) tries.set(endpoint, TRIES_PER_ENDPOINT)
+        last = error
       }
     }
-    throw new UpstreamError('Cannot read Solana: its RPC endpoints failed or did not answer in time', {
-      cause: failure,
-    })
+    throw new UpstreamError('Cannot read Solana: its RPC endpoints failed or gave no answer in time', { cause: last })
   }
 
-  function mark(
-    endpoint: Endpoint,
-    { failure, tried }: { readonly failure: SolanaRpcError; readonly tried: Map<Endpoint, number> },
-  ): void {
-    const nowMs = clock.monotonicMs()
-    const { kind, retryAfterMs } = failure
-    tried.set(endpoint, kind === 'configuration' ? Number.POSITIVE_INFINITY : (tried.get(endpoint) ?? 0) + 1)
-    endpoint.sickUntilMs = nowMs + SICK_MS
-    if (retryAfterMs !== undefined) endpoint.quietUntilMs = nowMs + Math.min(retryAfterMs, RETRY_AFTER_MS_MAX)
-    log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: endpoint.index, kind, reason: failure.message })
+  async function ask(endpoint: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
+    const { index, health, slots, transport } = endpoint
+    const { addresses, minSlot } = step
+    const request = {
+      method: 'getMultipleAccounts',
+      params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...atLeast(minSlot) }],
+      parse: (result: unknown) => parseAccounts(result, { count: addresses.length, minSlot }),
+    }
+    const before = health.state()
+    try {
+      const accounts = await slots.run(() => transport.send(request, signal), signal)
+      health.succeeded()
+      if (before !== 'ready') log.info({ msg: 'Regained a Solana RPC endpoint', endpoint: index })
+      return accounts
+    } catch (error) {
+      if (signal.aborted || error instanceof CrowdedError) throw error
+      if (error instanceof BusyError) health.limited(error.retryAfterMs)
+      else health.failed()
+      if (before === 'ready') log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: index, reason: String(error) })
+      throw error
+    }
   }
 
   return {
-    open(signal) {
-      const deadlineMs = clock.monotonicMs() + BUDGET_MS
-      return {
-        async accounts(addresses, { minSlot = 0n } = {}) {
-          if (addresses.length === 0 || addresses.length > ACCOUNTS_MAX) {
-            throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected 1 to ${ACCOUNTS_MAX}`)
-          }
-          if (signal.aborted) throw reasonOf(signal)
-          return await read(addresses, { minSlot, deadlineMs, signal })
-        },
+    async read(work, { signal }) {
+      const deadline = startDeadline(BUDGET_MS, { parent: signal, now: clock.monotonicMs })
+      try {
+        return await work({
+          async accounts(addresses, { minSlot = 0n } = {}) {
+            if (addresses.length === 0 || addresses.length > ACCOUNTS_MAX) {
+              throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected 1 to ${ACCOUNTS_MAX}`)
+            }
+            return await readAccounts({ addresses, minSlot }, deadline)
+          },
+        })
+      } catch (error) {
+        throw signal.aborted ? new AbortedError('The caller left') : error
+      } finally {
+        deadline.stop()
       }
     },
   }
 }
 
-/** The endpoint to ask next: one that is not asking for quiet, then the least tried, then a healthy one, then the first. */
-function choose(
-  endpoints: readonly Endpoint[],
-  { tried, nowMs }: { readonly tried: ReadonlyMap<Endpoint, number>; readonly nowMs: number },
-): { readonly endpoint: Endpoint; readonly waitMs: number } | undefined {
-  const times = (endpoint: Endpoint) => tried.get(endpoint) ?? 0
-  const [endpoint] = endpoints
-    .filter((each) => Number.isFinite(times(each)))
-    .sort(
-      (a, b) =>
-        Math.max(0, a.quietUntilMs - nowMs) - Math.max(0, b.quietUntilMs - nowMs) ||
-        times(a) - times(b) ||
-        Number(a.sickUntilMs > nowMs) - Number(b.sickUntilMs > nowMs) ||
-        a.index - b.index,
-    )
-  if (endpoint === undefined) return undefined
-  const again = times(endpoint)
-  return { endpoint, waitMs: again === 0 ? 0 : BACKOFF_MS * 2 ** (again - 1) }
+/** The endpoint to ask next: least tried in this step first, then one that asks for no pause, then by health, then as configured. */
+function pick(endpoints: readonly Endpoint[], tries: ReadonlyMap<Endpoint, number>): Endpoint | undefined {
+  const score = (endpoint: Endpoint): number => {
+    const state = endpoint.health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[endpoint.health.state()]
+    return ((tries.get(endpoint) ?? 0) * 4 + state) * 256 + endpoint.index
+  }
+  return endpoints
+    .filter((endpoint) => (tries.get(endpoint) ?? 0) < TRIES_PER_ENDPOINT)
+    .sort((a, b) => score(a) - score(b))[0]
 }
 
-function config(minSlot: bigint): Readonly<Record<string, unknown>> {
-  const common = { encoding: 'base64', commitment: 'confirmed' }
-  return minSlot === 0n ? common : { ...common, minContextSlot: Number(minSlot) }
+function atLeast(minSlot: bigint): Readonly<Record<string, number>> {
+  return minSlot === 0n ? {} : { minContextSlot: Number(minSlot) }
 }
 
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0) return Promise.resolve()
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      reject(reasonOf(signal))
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-}
-
-function reasonOf(signal: AbortSignal): unknown {
-  return signal.reason instanceof Error ? signal.reason : new AbortedError('The read of Solana was given up')
+function isUpstream(error: unknown): boolean {
+  return error instanceof UpstreamError || error instanceof RpcRefusedError
 }

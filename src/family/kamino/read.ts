@@ -1,0 +1,198 @@
+import type { SolanaClient, SolanaSession } from '../../chain/solana.ts'
+import type { SolanaAccount } from '../../chain/solana_accounts.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import {
+  type ACCOUNT_KINDS,
+  decodeMarket,
+  decodeObligation,
+  decodeReserve,
+  decodeScopeEntry,
+  isAccount,
+  type Market,
+  type Obligation,
+  type Reserve,
+  type ScopeEntry,
+  scopeFeedOf,
+} from './layout.ts'
+import { type Asset, cachedPrice, elevationGroupOf, isSoundReserve, type Snapshot, scopePrice } from './math.ts'
+import type { KaminoProgram } from './program.ts'
+
+/** Reads one answer may take. The first learns the reserves, the second their feeds, the third has all at one slot. */
+const READS_MAX = 3
+/** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */
+const REMEMBERED_MAX = 10_000
+
+/** Which obligation is meant; an answer is given only where all three belong together. */
+export interface ObligationQuery {
+  readonly obligationAddress: string
+  readonly marketAddress: string
+  readonly wallet: string
+}
+
+/** What was found, or why it is not the obligation that was asked for. */
+export type ObligationReading =
+  | { readonly kind: 'found'; readonly snapshot: Snapshot }
+  | { readonly kind: 'absent'; readonly reason: 'no_obligation' | 'other_wallet' | 'other_market' }
+
+/** Reads obligations with everything their figures need. */
+export interface KaminoReader {
+  /**
+   * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
+   * requests and in one where it was read before. Throws `UpstreamError` where Solana cannot be read, where an account
+   * that the obligation names is missing or broken, or where a token has neither a live nor a cached price.
+   */
+  read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
+}
+
+type Accounts = ReadonlyMap<string, SolanaAccount | null>
+
+/** What one set of accounts comes to: an answer, or what keeps it from being one. */
+type Verdict =
+  | { readonly kind: 'done'; readonly reading: ObligationReading }
+  | { readonly kind: 'incomplete'; readonly problem: string }
+
+/** Makes a reader. It remembers which reserves an obligation and which feed a reserve has, to ask for all at once. */
+export function createKaminoReader(options: {
+  readonly solana: SolanaClient
+  readonly program: KaminoProgram
+  readonly log: Log
+}): KaminoReader {
+  const { solana, program, log } = options
+  const reservesOf = createMemory<readonly string[]>()
+  const feedOf = createMemory<string>()
+
+  function addressesFor({ obligationAddress, marketAddress }: ObligationQuery): string[] {
+    const reserves = reservesOf.get(obligationAddress) ?? []
+    const feeds = reserves.map((reserve) => feedOf.get(reserve)).filter((feed) => feed !== undefined)
+    return [...new Set([obligationAddress, marketAddress, ...reserves, ...feeds])]
+  }
+
+  function own(accounts: Accounts, { address, kind }: { readonly address: string; readonly kind: OwnKind }) {
+    const account = accounts.get(address)
+    if (account === undefined || account === null) return undefined
+    return account.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
+  }
+
+  function verdictOn(query: ObligationQuery, accounts: Accounts, slot: bigint): Verdict {
+    const data = own(accounts, { address: query.obligationAddress, kind: 'obligation' })
+    if (data === undefined) return absent('no_obligation')
+    const obligation = decodeObligation(data)
+    if (obligation.owner !== query.wallet) return absent('other_wallet')
+    if (obligation.market !== query.marketAddress) return absent('other_market')
+    const addresses = reserveAddresses(obligation)
+    reservesOf.set(query.obligationAddress, addresses)
+
+    const marketData = own(accounts, { address: query.marketAddress, kind: 'market' })
+    if (marketData === undefined) return incomplete('its market is missing or broken')
+    const market = decodeMarket(marketData)
+    if (elevationGroupOf(obligation, market) === 'unknown') return incomplete('its elevation group is unknown')
+    if (market.referralFeeBps > 10_000n) return incomplete('its market is missing or broken')
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return incomplete('it is broken')
+
+    const reserves = reservesIn(addresses, accounts, query)
+    if (reserves === undefined) return incomplete('a reserve is missing or broken')
+    const wanted = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
+    if (wanted.some((feed) => !accounts.has(feed))) return incomplete('its prices were not read')
+    return priced({ obligation, market, slot, reserves, accounts })
+  }
+
+  function reservesIn(
+    addresses: readonly string[],
+    accounts: Accounts,
+    { marketAddress }: ObligationQuery,
+  ): ReadonlyMap<string, Reserve> | undefined {
+    const reserves = new Map<string, Reserve>()
+    for (const address of addresses) {
+      const data = own(accounts, { address, kind: 'reserve' })
+      if (data === undefined) continue
+      const reserve = decodeReserve(data)
+      if (reserve.market !== marketAddress || !isSoundReserve(reserve)) continue
+      const feed = scopeFeedOf(reserve)
+      if (feed !== undefined) feedOf.set(address, feed)
+      reserves.set(address, reserve)
+    }
+    return reserves.size === addresses.length ? reserves : undefined
+  }
+
+  function priced(input: Unpriced): Verdict {
+    const { obligation, market, slot, reserves, accounts } = input
+    const assets = new Map<string, Asset>()
+    for (const [address, reserve] of reserves) {
+      const live = scopePrice(scopeEntries(reserve, accounts))
+      const price = live ?? cachedPrice(reserve)
+      if (price === undefined) return incomplete('a token has no price')
+      if (live === undefined && scopeFeedOf(reserve) !== undefined) {
+        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
+      }
+      assets.set(address, { reserve, price })
+    }
+    return { kind: 'done', reading: { kind: 'found', snapshot: { slot, obligation, market, assets } } }
+  }
+
+  async function readIn(session: SolanaSession, query: ObligationQuery): Promise<ObligationReading> {
+    let minSlot = 0n
+    let problem = ''
+    for (let reads = 0; reads < READS_MAX; reads++) {
+      const addresses = addressesFor(query)
+      const { slot, accounts } = await session.accounts(addresses, { minSlot })
+      const byAddress = new Map(addresses.map((address, index) => [address, accounts[index] ?? null]))
+      const verdict = verdictOn(query, byAddress, slot)
+      if (verdict.kind === 'done') return verdict.reading
+      problem = verdict.problem
+      minSlot = slot
+    }
+    throw new UpstreamError(`Cannot read Kamino obligation ${query.obligationAddress}: ${problem}`)
+  }
+
+  return { read: (query, signal) => solana.read((session) => readIn(session, query), { signal }) }
+}
+
+type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
+
+interface Unpriced {
+  readonly obligation: Obligation
+  readonly market: Market
+  readonly slot: bigint
+  readonly reserves: ReadonlyMap<string, Reserve>
+  readonly accounts: Accounts
+}
+
+function reserveAddresses({ deposits, borrows }: Obligation): readonly string[] {
+  return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
+}
+
+/** The entries that a reserve's price is chained from, none where its feed cannot be used. */
+function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntry | undefined)[] {
+  const feed = scopeFeedOf(reserve)
+  const data = feed === undefined ? undefined : accounts.get(feed)?.data
+  if (data === undefined || !isAccount('scopePrices', data)) return []
+  const end = reserve.scopeChain.findIndex((index) => index >= 512)
+  return reserve.scopeChain.slice(0, end < 0 ? undefined : end).map((index) => decodeScopeEntry(data, index))
+}
+
+function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verdict {
+  return { kind: 'done', reading: { kind: 'absent', reason } }
+}
+
+function incomplete(problem: string): Verdict {
+  return { kind: 'incomplete', problem }
+}
+
+interface Memory<Value> {
+  get(key: string): Value | undefined
+  set(key: string, value: Value): void
+}
+
+/** A map that forgets what was set longest ago. */
+function createMemory<Value>(): Memory<Value> {
+  const values = new Map<string, Value>()
+  return {
+    get: (key) => values.get(key),
+    set(key, value) {
+      values.delete(key)
+      values.set(key, value)
+      if (values.size > REMEMBERED_MAX) values.delete(values.keys().next().value ?? key)
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import * as v from 'valibot'
+import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
+import { ApiError } from '../../http/error.ts'
+import { documented, targetHealthFactor } from '../../http/input.ts'
+import { type Route, route } from '../../http/route.ts'
+import { isBase58Address } from '../../lib/base58.ts'
+import { formatExact } from '../../lib/decimal.ts'
+import { parseRational, type Rational } from '../../lib/rational.ts'
+import { type Position, positionOf } from './math.ts'
+import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
+import type { KaminoProgram } from './program.ts'
+import type { KaminoReader, ObligationReading } from './read.ts'
+
+/** What an obligation's yield or risk figures cost. */
+const CREDITS = 8
+
+const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
+
+/** An address of Solana; its letters' case matters and stays. */
+const solanaAddress = v.pipe(
+  v.string(EXPECTED_ADDRESS),
+  v.check(isBase58Address, EXPECTED_ADDRESS),
+  documented({ type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$', description: 'Solana address, base58.' }),
+)
+
+const input = v.object({
+  obligation_address: solanaAddress,
+  wallet: solanaAddress,
+  market_address: solanaAddress,
+  target_health_factor: targetHealthFactor,
+})
+
+type Input = v.InferOutput<typeof input>
+
+interface Result {
+  readonly slot: bigint
+  readonly position: Position
+}
+
+/** The routes of Kamino, specification 4.9 and 4.10. Without a reader they answer that Solana is not configured. */
+export function kaminoRoutes(options: {
+  readonly reader: KaminoReader | undefined
+  readonly program: KaminoProgram
+}): readonly Route[] {
+  const { reader, program } = options
+
+  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
+    if (reader === undefined) {
+      throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
+    }
+    const reading = await reader.read(
+      {
+        obligationAddress: query.obligation_address,
+        marketAddress: query.market_address,
+        wallet: query.wallet,
+      },
+      signal,
+    )
+    if (reading.kind === 'absent') throw notFound(query, reading.reason)
+    return { slot: reading.snapshot.slot, position: positionOf(reading.snapshot, program) }
+  }
+
+  const common = {
+    method: 'GET',
+    input,
+    errors: [404, 502],
+    price: `${CREDITS} credits`,
+    creditsMin: () => CREDITS,
+    credits: () => CREDITS,
+    read,
+  } as const
+
+  return [
+    route({
+      ...common,
+      path: '/v1/lending/kamino/position/:obligation_address/yield',
+      summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
+      output: yieldOutput,
+      present: ({ slot, position }, query) => ({ data: presentYield(names(query), position), asOf: asOf(slot) }),
+    }),
+    route({
+      ...common,
+      path: '/v1/lending/kamino/position/:obligation_address/risk',
+      summary: 'Health factor, loan-to-value and safe borrow and withdraw amounts of one Kamino obligation.',
+      output: riskOutput,
+      present: ({ slot, position }, query) => ({
+        data: presentRisk(names(query), position, target(query)),
+        asOf: asOf(slot),
+      }),
+    }),
+  ]
+}
+
+function names(query: Input): Named {
+  return {
+    chainId: SOLANA_CHAIN_ID,
+    wallet: query.wallet,
+    marketAddress: query.market_address,
+    obligationAddress: query.obligation_address,
+  }
+}
+
+function asOf(slot: bigint) {
+  return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
+}
+
+/** The number that the schema has let through, and its digits without trailing zeros. */
+function target({ target_health_factor: text }: Input): { readonly target: Rational; readonly targetText: string } {
+  const value = parseRational(text)
+  if (value === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
+  const scale = value.denominator.toString().length - 1
+  return { target: value, targetText: formatExact(value.numerator, scale) }
+}
+
+function notFound(
+  { obligation_address, wallet, market_address }: Input,
+  reason: Extract<ObligationReading, { kind: 'absent' }>['reason'],
+): ApiError {
+  const why = {
+    no_obligation: 'there is no such obligation',
+    other_wallet: `it does not belong to wallet ${wallet}`,
+    other_market: `it is not in market ${market_address}`,
+  }[reason]
+  return new ApiError('NOT_FOUND', `Cannot find Kamino obligation ${obligation_address}: ${why}`)
+}
