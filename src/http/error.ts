@@ -1,4 +1,4 @@
-import { UnavailableError, UpstreamError } from '../lib/error.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 
 /** Status of every code of the specification. `INVALID_REQUEST` is given its 4xx by whoever throws it. */
 export const STATUS_BY_CODE = {
@@ -46,8 +46,11 @@ export class ApiError extends Error {
   }
 }
 
-/** What the caller may see of any thrown value: errors of lower layers by class, everything else a generic 500. */
-export function apiErrorFrom(error: unknown): ApiError {
+/**
+ * What the caller may see of any thrown value: errors of lower layers by class, everything else a generic 500. An
+ * unusable upstream answer is 502 where `badGateway` says that the route lists it, else 503.
+ */
+export function apiErrorFrom(error: unknown, options: { readonly badGateway: boolean }): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof UnavailableError) {
     return new ApiError('SERVICE_UNAVAILABLE', error.message, {
@@ -55,6 +58,10 @@ export function apiErrorFrom(error: unknown): ApiError {
       cause: error,
     })
   }
-  if (error instanceof UpstreamError) return new ApiError('UPSTREAM_ERROR', error.message, { cause: error })
+  if (error instanceof UpstreamError) {
+    return new ApiError(options.badGateway ? 'UPSTREAM_ERROR' : 'SERVICE_UNAVAILABLE', error.message, { cause: error })
+  }
+  // The caller's own leaving is not answered at all, so this one was somebody else's.
+  if (error instanceof AbortedError) return new ApiError('SERVICE_UNAVAILABLE', 'Cannot answer now', { cause: error })
   return new ApiError('INTERNAL_ERROR', 'Cannot answer because of an internal error', { cause: error })
 }

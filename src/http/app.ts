@@ -1,0 +1,162 @@
+import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { isRequestId } from '../lib/request_id.ts'
+import { refuseLargeBody } from './body.ts'
+import { createCors } from './cors.ts'
+import { createDeadlines } from './deadline.ts'
+import { ApiError, apiErrorFrom } from './error.ts'
+import type { Gate } from './gate.ts'
+import { createHttpMetrics } from './http_metrics.ts'
+import { createInFlight } from './in_flight.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
+import { type Ending, meter } from './metered.ts'
+import type { Probes } from './probes.ts'
+import { createPublicPages, PUBLIC_METHODS } from './public_pages.ts'
+import { failure, respond } from './respond.ts'
+import type { Route } from './route.ts'
+import { createRouteTable, type Found } from './route_table.ts'
+import { createSlots } from './slots.ts'
+import { isHost, targetOf } from './target.ts'
+
+/** What the HTTP layer is given. */
+export interface AppOptions {
+  readonly routes: readonly Route[]
+  /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
+  readonly aliases: ReadonlyMap<string, string>
+  readonly gate: Gate
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Base of absolute links; without it they are built from the request. */
+  readonly publicUrl?: string | undefined
+  /** Origins that browsers may call from. */
+  readonly corsOrigins: readonly string[]
+  readonly probes: Probes
+  /** Text of the OpenAPI document. */
+  readonly openapi: string
+  /** Makes `req_` and 26 characters, unique for ever. */
+  readonly requestId: () => string
+  /** Limits in place of the usual ones. */
+  readonly limits?: {
+    readonly requestBudgetMs?: number
+    readonly organizationConcurrencyMax?: number
+    readonly inFlightMax?: number
+  }
+}
+
+/** The service as an adapter serves it and as the process stops it. */
+export interface App {
+  /** Answers every request; never rejects. */
+  readonly handler: HattipHandler
+  /** Requests accepted and not yet answered. */
+  inFlight(): number
+  /** From now on `/readyz` says no, so that load balancers look elsewhere; requests are answered as before. */
+  drain(): Promise<void>
+  /** True once no request is in flight, false where one still is after `deadlineMs`. */
+  idle(options: { readonly deadlineMs: number }): Promise<boolean>
+  /** Ends all reads under way with 503, for a stop that has waited long enough. */
+  cancel(): void
+}
+
+/** Builds the life of a request around the routes and the gate. Throws where two routes share method and path. */
+export function createApp(options: AppOptions): App {
+  const { clock, log, limits = {} } = options
+  const inFlight = createInFlight()
+  const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
+  const table = createRouteTable(options.routes, options.aliases)
+  const deadlines = createDeadlines(limits.requestBudgetMs ?? REQUEST_BUDGET_MS)
+  const slots = createSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
+  const services = { gate: options.gate, clock, log, deadlines, slots }
+  const cors = createCors(options.corsOrigins)
+  const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
+  const publicBase = options.publicUrl?.replace(/\/+$/, '')
+  let draining = false
+  const pages = createPublicPages({ ...options, draining: () => draining })
+
+  async function handle({ request }: AdapterRequestContext): Promise<Response> {
+    const startedMs = clock.monotonicMs()
+    const fresh = options.requestId()
+    const given = request.headers.get('x-request-id')
+    const requestId = given !== null && isRequestId(given) ? given : fresh
+    let ending: Named
+    inFlight.enter()
+    try {
+      ending = await end(request, { requestId, settlementId: fresh.slice(ID_PREFIX_LENGTH), startedMs })
+    } catch (error) {
+      const shown = apiErrorFrom(error, { badGateway: false })
+      if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, error })
+      ending = { route: 'refused', outcome: failure(shown, requestId) }
+    } finally {
+      inFlight.leave()
+    }
+    const latencyMs = clock.monotonicMs() - startedMs
+    const { route, outcome, account } = ending
+    record({ route, status: outcome.status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status: outcome.status, latencyMs })
+    return respond(outcome, { requestId, account, cors: cors(request), close: leavesBody(request) })
+  }
+
+  async function end(request: Request, ids: Ids): Promise<Named> {
+    const { method } = request
+    const host = request.headers.get('host')
+    const target = targetOf(request.url)
+    if (target === undefined || !isHost(host)) throw badTarget()
+    const page = pages.get(target.path)
+    if (page !== undefined && (method === 'GET' || method === 'HEAD')) {
+      return { route: target.path, outcome: await page(ids.requestId) }
+    }
+    if (inFlight.count() > inFlightMax) throw overloaded()
+    refuseLargeBody(request.headers)
+    const path = table.canonical(target.path)
+    const found: Found =
+      page === undefined
+        ? table.find(method, path)
+        : { kind: 'other_method', template: target.path, allow: PUBLIC_METHODS }
+    const base = publicBase ?? `http://${host}`
+    const { requestId, settlementId, startedMs } = ids
+    const ending = await meter(
+      { request, requestId, settlementId, startedMs, method, path, query: target.query, base, found },
+      services,
+    )
+    const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+    return { route, outcome: ending.outcome, account: ending.account }
+  }
+
+  return {
+    handler: handle,
+    inFlight: inFlight.count,
+    async drain() {
+      draining = true
+    },
+    idle: ({ deadlineMs }) => inFlight.idle(deadlineMs),
+    cancel: deadlines.cancel,
+  }
+}
+
+const ID_PREFIX_LENGTH = 'req_'.length
+
+/** An ending with the name that metrics know its route by. */
+interface Named extends Ending {
+  readonly route: string
+}
+
+interface Ids {
+  readonly requestId: string
+  readonly settlementId: string
+  readonly startedMs: number
+}
+
+/** True where the connection would stay open only for the rest of a body that nobody will read. */
+function leavesBody(request: Request): boolean {
+  return request.method !== 'GET' && request.method !== 'HEAD' && request.body !== null && !request.bodyUsed
+}
+
+function badTarget(): ApiError {
+  return new ApiError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
+}
+
+function overloaded(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+}

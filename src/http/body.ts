@@ -1,0 +1,165 @@
+import { ApiError } from './error.ts'
+import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
+
+/** What an answer that leaves a body unread must say, or the connection would stay open for the rest of it. */
+const CLOSE = { connection: 'close' }
+
+/** Throws 413 where the request announces a body that is too large, before a byte of it is read. */
+export function refuseLargeBody(headers: Headers): void {
+  const announced = headers.get('content-length')
+  if (announced !== null && Number(announced) > BODY_BYTES_MAX) throw tooLarge()
+}
+
+/**
+ * Reads and parses a JSON body. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it does not arrive in
+ * time, 400 for another content type, text that is no UTF-8 or no JSON, nesting beyond 16, a repeated or dangerous key.
+ */
+export async function readJson(request: Request): Promise<unknown> {
+  const type = request.headers.get('content-type')
+  if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
+    throw invalidBody('expected content type application/json', CLOSE)
+  }
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
+  return parseJson(utf8(bytes))
+}
+
+/** JSON text as a value, after a scan for what `JSON.parse` would take: endless nesting, repeated keys, `__proto__`. */
+export function parseJson(text: string): unknown {
+  scan(text)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ApiError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
+  }
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0)
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    reader.cancel().catch(ignoreClosed)
+  }, BODY_TIMEOUT_MS)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(endedEarly)
+      if (late) throw tooSlow()
+      if (done) return concatenated(chunks, length)
+      length += value.length
+      if (length > BODY_BYTES_MAX) {
+        reader.cancel().catch(ignoreClosed)
+        throw tooLarge()
+      }
+      chunks.push(value)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function endedEarly(cause: unknown): never {
+  throw new ApiError('INVALID_REQUEST', 'Cannot read the body: it ended early', { headers: CLOSE, cause })
+}
+
+function ignoreClosed(): void {
+  // The caller is gone or the stream has ended: there is nothing left to cancel.
+}
+
+function concatenated(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks
+  if (only !== undefined && chunks.length === 1) return only
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.length
+  }
+  return whole
+}
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new ApiError('INVALID_REQUEST', 'Cannot read the body: expected UTF-8', { cause })
+  }
+}
+
+const QUOTE = 34
+const BACKSLASH = 92
+const COLON = 58
+const OPENING_BRACKET = 91
+const CLOSING_BRACKET = 93
+const OPENING_BRACE = 123
+const CLOSING_BRACE = 125
+
+/** Walks the text once: strings are skipped, brackets counted, each object's keys remembered. */
+function scan(text: string): void {
+  const keys: Set<string>[] = []
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      const end = stringEnd(text, at)
+      if (isKey(text, end)) remember(text.slice(at, end + 1), keys)
+      at = end
+    } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
+      if (keys.length === BODY_DEPTH_MAX) throw invalidBody(`expected at most ${BODY_DEPTH_MAX} levels of nesting`)
+      keys.push(new Set())
+    } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+      keys.pop()
+    }
+  }
+}
+
+function stringEnd(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH) at += 1
+    else if (code === QUOTE) return at
+  }
+  throw invalidBody('expected JSON, a string does not end')
+}
+
+function isKey(text: string, end: number): boolean {
+  let at = end + 1
+  while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at += 1
+  return text.charCodeAt(at) === COLON
+}
+
+function remember(quoted: string, keys: readonly Set<string>[]): void {
+  const key = quoted.includes('\\') ? unescaped(quoted) : quoted.slice(1, -1)
+  if (key === '__proto__') throw invalidBody('expected no key "__proto__"')
+  const known = keys.at(-1)
+  if (known?.has(key)) throw invalidBody('expected each key once, one is repeated')
+  known?.add(key)
+}
+
+function unescaped(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    throw invalidBody('expected JSON, a key is malformed')
+  }
+}
+
+function invalidBody(detail: string, headers: Readonly<Record<string, string>> = {}): ApiError {
+  return new ApiError('INVALID_REQUEST', `Cannot read the body: ${detail}`, { headers })
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
+    status: 413,
+    headers: CLOSE,
+  })
+}
+
+function tooSlow(): ApiError {
+  return new ApiError('INVALID_REQUEST', `Cannot read the body: expected it within ${BODY_TIMEOUT_MS / 1000} s`, {
+    status: 408,
+    headers: CLOSE,
+  })
+}

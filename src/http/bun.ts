@@ -1,0 +1,49 @@
+import type { App } from './app.ts'
+
+/** A listening server. */
+export interface Served {
+  readonly port: number
+  /** `http://host:port`. */
+  readonly url: string
+  /** Refuses new connections at once; resolves when the accepted requests are answered. */
+  stop(): Promise<void>
+}
+
+/** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
+const IDLE_TIMEOUT_SEC = 10
+/**
+ * Bun's own limit answers with an empty 413, so it stands out of reach: larger bodies are refused by the app before
+ * they are read, with an answer that closes the connection, and Bun stops receiving what nobody reads.
+ */
+const BODY_BYTES_UNREACHED = 2 ** 40
+
+/** Serves the app by `Bun.serve`; port 0 takes a free one. */
+export function serveBun(app: App, options: { readonly port: number; readonly host: string }): Served {
+  const server = Bun.serve({
+    port: options.port,
+    hostname: options.host,
+    idleTimeout: IDLE_TIMEOUT_SEC,
+    maxRequestBodySize: BODY_BYTES_UNREACHED,
+    development: false,
+    fetch(request, bunServer) {
+      return app.handler({
+        request,
+        get ip() {
+          return bunServer.requestIP(request)?.address ?? ''
+        },
+        platform: { name: 'bun' },
+        env: () => undefined,
+        passThrough: () => {},
+        waitUntil: () => {},
+      })
+    },
+    // The app answers every request by itself; this is for what breaks around it.
+    error: () => new Response(null, { status: 500 }),
+  })
+  const port = server.port ?? options.port
+  return { port, url: `http://${shownHost(options.host)}:${port}`, stop: () => server.stop() }
+}
+
+function shownHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

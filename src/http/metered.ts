@@ -1,0 +1,82 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { answerTo, answerToStranger, type Exchange, explained, type Recognised, tooPoor } from './answer.ts'
+import type { Deadlines } from './deadline.ts'
+import type { Gate, Settled } from './gate.ts'
+import { bearerKey } from './key.ts'
+import { LOGGED_PATH_LENGTH_MAX } from './limits.ts'
+import { type AccountState, failure, type Outcome } from './respond.ts'
+import type { Slots } from './slots.ts'
+
+/** What metering needs. */
+export interface MeterServices {
+  readonly gate: Gate
+  readonly clock: Clock
+  readonly log: Log
+  readonly deadlines: Deadlines
+  /** Places for work under way, by organization. */
+  readonly slots: Slots
+}
+
+/** A finished answer, and what its organization is told of itself; strangers are told nothing. */
+export interface Ending {
+  readonly outcome: Outcome
+  readonly account?: AccountState | undefined
+}
+
+/** Admit, answer, settle: after this the answer is paid for and logged, and only has to be sent. Never throws. */
+export async function meter(exchange: Exchange, services: MeterServices): Promise<Ending> {
+  let admission: Recognised | undefined
+  try {
+    admission = await admit(exchange, services)
+  } catch (error) {
+    return { outcome: explained(error, exchange, services.log) }
+  }
+  if (admission === undefined) return { outcome: answerToStranger(exchange) }
+  const outcome = await answerTo(admission, exchange, services)
+  return settle(outcome, admission, { exchange, services })
+}
+
+/** Who calls; nothing where the key is missing, malformed or unknown. */
+async function admit({ request, found }: Exchange, { gate }: MeterServices): Promise<Recognised | undefined> {
+  const key = bearerKey(request.headers.get('authorization'))
+  if (key === undefined) return undefined
+  const admission = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+  return admission.kind === 'unknown_key' ? undefined : admission
+}
+
+/** Charges and logs; what cannot be paid, or cannot be settled, does not leave. */
+async function settle(
+  outcome: Outcome,
+  admission: Recognised,
+  { exchange, services }: { readonly exchange: Exchange; readonly services: MeterServices },
+): Promise<Ending> {
+  const { caller, rateLimit, requestedAtMs } = admission
+  let settled: Settled
+  try {
+    settled = await services.gate.settle({
+      settlementId: exchange.settlementId,
+      requestId: exchange.requestId,
+      caller,
+      admitted: admission.kind === 'admitted',
+      requestedAtMs,
+      method: exchange.method,
+      path: loggedPath(exchange),
+      status: outcome.status,
+      credits: outcome.credits,
+      latencyMs: Math.max(0, Math.round(services.clock.monotonicMs() - exchange.startedMs)),
+    })
+  } catch (error) {
+    const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
+    return { outcome: explained(error, exchange, services.log), account }
+  }
+  const account = { rateLimit, creditsCharged: settled.creditsCharged, creditsRemaining: settled.creditsRemaining }
+  if (settled.paid) return { outcome, account }
+  const detail = `it costs ${outcome.credits} credits, ${settled.creditsRemaining} are left`
+  return { outcome: failure(tooPoor(detail), exchange.requestId), account }
+}
+
+function loggedPath({ found, path }: Exchange): string {
+  if (found.kind === 'endpoint') return found.endpoint.template
+  return found.kind === 'other_method' ? found.template : path.slice(0, LOGGED_PATH_LENGTH_MAX)
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../lib/clock.ts'
+
+/** Asks one dependency whether it answers. May throw instead of false. */
+export type Probe = (signal: AbortSignal) => Promise<boolean>
+
+/** What readiness depends on. */
+export interface Probes {
+  readonly database: Probe
+  /** By chain id. One that answers is enough; with none configured the database alone decides. */
+  readonly chains: ReadonlyMap<number, Probe>
+}
+
+/** What the dependencies said. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly database: boolean
+  /** By chain id. */
+  readonly chains: Readonly<Record<string, boolean>>
+}
+
+/** Longest wait for one dependency. */
+const PROBE_TIMEOUT_MS = 2_000
+/** How long an answer is kept: the probe needs no key, so that asking it often must cost nothing. */
+const KEPT_MS = 1_000
+
+/** Asks all dependencies at once; requests that come while they are asked, or soon after, share the answer. */
+export function createReadiness(probes: Probes, clock: Clock): () => Promise<Readiness> {
+  let askedMs = Number.NEGATIVE_INFINITY
+  let answer: Promise<Readiness> | undefined
+  return () => {
+    if (answer === undefined || clock.monotonicMs() - askedMs > KEPT_MS) {
+      askedMs = clock.monotonicMs()
+      answer = ask(probes)
+    }
+    return answer
+  }
+}
+
+async function ask({ database, chains }: Probes): Promise<Readiness> {
+  const [databaseReady, ...chainsReady] = await Promise.all([
+    answers(database),
+    ...[...chains.values()].map((probe) => answers(probe)),
+  ])
+  const byId = Object.fromEntries([...chains.keys()].map((id, index) => [String(id), chainsReady[index] === true]))
+  const chainReady = chains.size === 0 || chainsReady.includes(true)
+  return { ready: databaseReady === true && chainReady, database: databaseReady === true, chains: byId }
+}
+
+async function answers(probe: Probe): Promise<boolean> {
+  const controller = new AbortController()
+  const late = new Promise<false>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve(false))
+  })
+  const timer = setTimeout(() => controller.abort(), PROBE_TIMEOUT_MS)
+  try {
+    return await Promise.race([probe(controller.signal), late])
+  } catch {
+    // Why it does not answer is the client's own affair, and its log's.
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}

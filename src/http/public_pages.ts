@@ -1,0 +1,48 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { createReadiness, type Probes } from './probes.ts'
+import type { Outcome } from './respond.ts'
+
+/** A page that needs no key. */
+export type PublicPage = (requestId: string) => Outcome | Promise<Outcome>
+
+/** Methods of every public page. */
+export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
+
+const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/**
+ * Pages by path: `/healthz` while the process lives; `/readyz` while it takes requests, the database answers and at
+ * least one chain does; `/metrics` for Prometheus; `/openapi.json`.
+ */
+export function createPublicPages(options: {
+  readonly probes: Probes
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** Text of the OpenAPI document. */
+  readonly openapi: string
+  /** True once the process is about to stop. */
+  readonly draining: () => boolean
+}): ReadonlyMap<string, PublicPage> {
+  const readiness = createReadiness(options.probes, options.clock)
+
+  async function readyz(requestId: string): Promise<Outcome> {
+    const { ready, database, chains } = await readiness()
+    const draining = options.draining()
+    const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
+    const body = JSON.stringify({ status, database, chains, request_id: requestId })
+    if (status === 'ready') return page(body)
+    return { ...page(body), status: 503, headers: { 'retry-after': '1' } }
+  }
+
+  return new Map<string, PublicPage>([
+    ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
+    ['/readyz', readyz],
+    ['/metrics', () => ({ ...page(options.metrics.render()), headers: { 'content-type': PROMETHEUS_TYPE } })],
+    ['/openapi.json', () => page(options.openapi)],
+  ])
+}
+
+function page(body: string): Outcome {
+  return { status: 200, body, credits: 0, headers: {} }
+}

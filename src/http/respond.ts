@@ -1,0 +1,63 @@
+import type { ApiError } from './error.ts'
+import type { RateLimit } from './gate.ts'
+
+/** Type of every JSON answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** What an answer will say, before it is known whether it is paid for. */
+export interface Outcome {
+  readonly status: number
+  /** Finished text; null only for 204. */
+  readonly body: string | null
+  /** What it costs; 0 unless the status is 2xx. */
+  readonly credits: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What a recognised key is told about its organization with every answer. */
+export interface AccountState {
+  readonly rateLimit: RateLimit
+  readonly creditsCharged: number
+  readonly creditsRemaining: bigint
+}
+
+/** The error answer of the specification, 7: `{ error: { code, message, request_id } }`. */
+export function failure(error: ApiError, requestId: string): Outcome {
+  const { code, message, status } = error
+  const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
+  return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }
+}
+
+/**
+ * The answer as the adapter sends it. The text goes in as a string and all headers at once: a `Response` made from
+ * another one, or `Response.json`, loses its type or length on one of the runtimes.
+ */
+export function respond(
+  outcome: Outcome,
+  options: {
+    readonly requestId: string
+    readonly account?: AccountState | undefined
+    readonly cors?: Readonly<Record<string, string>> | undefined
+    /** True where the connection must end with the answer. */
+    readonly close: boolean
+  },
+): Response {
+  const { account, cors } = options
+  const headers: Record<string, string> = {
+    'content-type': JSON_TYPE,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': options.requestId,
+  }
+  if (account !== undefined) {
+    headers['x-ratelimit-limit'] = String(account.rateLimit.limit)
+    headers['x-ratelimit-remaining'] = String(account.rateLimit.remaining)
+    headers['x-ratelimit-reset'] = String(account.rateLimit.resetSec)
+    headers['x-credits-charged'] = String(account.creditsCharged)
+    headers['x-credits-remaining'] = String(account.creditsRemaining)
+  }
+  if (outcome.body === null) delete headers['content-type']
+  if (options.close) headers['connection'] = 'close'
+  Object.assign(headers, outcome.headers, cors)
+  return new Response(outcome.body, { status: outcome.status, headers })
+}
