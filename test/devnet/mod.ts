@@ -34,7 +34,7 @@ export interface Devnet extends Scenario {
   /** One position per odd token, in a wallet of their own; built once. */
   hostile(): Promise<HostileScenario>
   /** Resolves when the chain's node is gone, for whatever reason. */
-  readonly exited: Promise<unknown>
+  readonly exited: Promise<number>
   stop(): Promise<void>
 }
 

@@ -1,0 +1,132 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Devnet, startDevnet } from './mod.ts'
+import { type Service, startService } from './service.ts'
+
+const PORT_DEFAULT = 8080
+const PORTS_TRIED = 100
+
+interface Ending {
+  readonly status: 0 | 1
+  readonly message: string
+}
+
+interface Demo {
+  /** What was started, in this order; stopped in the opposite one. */
+  readonly started: (() => Promise<unknown>)[]
+  readonly signal: AbortSignal
+  readonly end: (ending: Ending) => void
+}
+
+/** Runs the service against a local Ethereum until a signal comes or a part of it dies; returns the exit status. */
+export async function runDemo(command: readonly string[]): Promise<number> {
+  const ending = Promise.withResolvers<Ending>()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // More of them change nothing: a terminal and a package runner may each send their own.
+    process.on(signal, () => ending.resolve({ status: 0, message: 'Stopping the demo' }))
+  }
+  // A terminal that was closed takes no more lines; that must not keep us from stopping what we started.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
+  const abort = new AbortController()
+  const started: (() => Promise<unknown>)[] = []
+  const starting = start(command, { started, signal: abort.signal, end: ending.resolve })
+  starting.catch((error: Error) => ending.resolve({ status: 1, message: error.message }))
+  const { status, message } = await ending.promise
+  say(`\n${message}`)
+  abort.abort()
+  await starting.catch(() => undefined)
+  for (const stop of started.reverse()) await stop()
+  say("Stopped: nothing is left running, and the demo's database is deleted")
+  return status
+}
+
+async function start(command: readonly string[], { started, signal, end }: Demo): Promise<void> {
+  const startedAt = performance.now()
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`
+  const progress = (message: string) => say(`${seconds().padStart(7)}  ${message}`)
+
+  const devnet = await startDevnet({ onProgress: progress })
+  started.push(devnet.stop)
+  void devnet.exited.then((status) => end(died('The local Ethereum', status)))
+  if (signal.aborted) return
+
+  const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
+  started.splice(0, 0, () => rm(directory, { recursive: true, force: true }))
+  // The database server may run as another user than we do, and must get through to its own directory.
+  await chmod(directory, 0o755)
+  const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
+  progress('Starting the service on its embedded PostgreSQL')
+  const service = await startService({ command, signal, env: environment({ devnet, directory, port }) })
+  started.push(service.stop)
+  void service.exited.then((status) => end(died('The service', status)))
+  progress('Ready')
+  say(instructions(service, devnet))
+}
+
+function died(part: string, status: number): Ending {
+  return { status: 1, message: `${part} ended by itself with status ${status}: the demo cannot go on` }
+}
+
+/** Only what the demo decides: a DATABASE_URL or CHAINS_FILE that happens to be set is not for it. */
+function environment(demo: { readonly devnet: Devnet; readonly directory: string; readonly port: number }) {
+  const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    ...Object.fromEntries(kept),
+    HOST: '127.0.0.1',
+    PORT: String(demo.port),
+    DATA_DIR: join(demo.directory, 'data'),
+    CHAINS: String(demo.devnet.chainId),
+    [`RPC_URL_${demo.devnet.chainId}`]: demo.devnet.rpcUrl,
+    LOG_LEVEL: 'warn',
+  }
+}
+
+/** The wanted port, or the next one that nobody listens on. */
+function freePort(wanted: number): number {
+  for (let port = wanted; port < wanted + PORTS_TRIED; port++) {
+    try {
+      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
+      return port
+    } catch {
+      // Taken: the next one may be free.
+    }
+  }
+  throw new Error(`Cannot find a free port from ${wanted} to ${wanted + PORTS_TRIED - 1}`)
+}
+
+function instructions({ url, apiKey }: Service, { wallets, positions }: Devnet): string {
+  const curl = (target: string) =>
+    `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/positions/uniswap-v3${target}'`
+  return `
+Walletscope listens on ${url}
+API key, valid until the demo stops: ${apiKey}
+
+A wallet's open positions:
+  ${curl(`?wallet=${wallets.provider}`)}
+The same with amounts, uncollected fees and USD values:
+  ${curl(`?wallet=${wallets.provider}&full=true`)}
+One position by its id:
+  ${curl(`/${positions.inRange}`)}
+
+Other wallets to ask for:
+  ${wallets.single}  one position
+  ${wallets.retired}  only closed ones (add &status=inactive)
+  ${wallets.spammed}  a good one, and spam that is left out and explained in counts.spams
+  ${wallets.empty}  none
+
+Ctrl-C stops everything and deletes the demo's data.`
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+if (import.meta.main) {
+  const main = join(import.meta.dir, '..', '..', 'src', 'main.ts')
+  process.exit(await runDemo([process.execPath, main, 'serve']))
+}
