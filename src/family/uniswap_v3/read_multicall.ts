@@ -1,0 +1,109 @@
+import type { Address, Hex } from 'viem'
+import { type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { LensSubject } from './abi.ts'
+import { type Ask, type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
+import type { BrokenPosition, RawRead, ReadBlock } from './state.ts'
+import { addressOf, encodeWords, hasAnswer, SELECTOR, smallNumber, wordOf } from './words.ts'
+
+/** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
+export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
+  const { subject, checkBalances } = source
+  const { block, ask } = await pin(source, signal)
+  const balances = await ask(
+    subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),
+  )
+  const managers = balances.map((answer) => ({ balance: hasAnswer(answer, 1) ? smallNumber(answer.data) : undefined }))
+  checkBalances(managers)
+  const places = managers.flatMap(({ balance = 0 }, manager) =>
+    Array.from({ length: balance }, (_, index) => ({ manager, index: BigInt(index) })),
+  )
+  const ids = await ask(
+    places.map(({ manager, index }) => ({
+      to: managerAt(subject, manager),
+      data: encodeWords(SELECTOR.tokenOfOwnerByIndex, wallet, index),
+    })),
+  )
+  const known = places.map(({ manager }, at) => {
+    const answer = ids[at]
+    return { manager, tokenId: answer !== undefined && hasAnswer(answer, 1) ? wordOf(answer.data, 0) : undefined }
+  })
+  const positions = await ask(
+    known.map(({ manager, tokenId }) => ({
+      to: managerAt(subject, manager),
+      data: encodeWords(SELECTOR.positions, tokenId ?? 0n),
+    })),
+  )
+  const broken = new Map<number, BrokenPosition>()
+  const entries = known.map(({ manager, tokenId }, at): Entry => {
+    const answer = positions[at]
+    const position = tokenId !== undefined && answer !== undefined && hasAnswer(answer, 12) ? answer.data : undefined
+    if (tokenId === undefined) broken.set(at, { manager, tokenId: 0n, part: 'id' })
+    else if (position === undefined) broken.set(at, { manager, tokenId, part: 'position' })
+    return { manager, tokenId: tokenId ?? 0n, owner: wallet, position }
+  })
+  return {
+    block,
+    managers,
+    taken: places.length,
+    ...(await readEntries({ source, ask, entries, broken, block }, signal)),
+  }
+}
+
+/** The position of one id on every manager that knows it, equal to what the lens answers. */
+export async function readOneStaged(source: StagedSource, tokenId: bigint, signal: AbortSignal): Promise<RawRead> {
+  const { subject } = source
+  const { block, ask } = await pin(source, signal)
+  const answers = await ask(
+    subject.deployments.flatMap(({ manager }) => [
+      { to: manager, data: encodeWords(SELECTOR.positions, tokenId) },
+      { to: manager, data: encodeWords(SELECTOR.ownerOf, tokenId) },
+    ]),
+  )
+  // A call to an address without code succeeds and answers nothing; a manager without the id reverts.
+  const managers = subject.deployments.map((_, index) => {
+    const answer = answers[index * 2]
+    return { balance: answer?.ok === true && answer.data === '0x' ? undefined : 0 }
+  })
+  const broken = new Map<number, BrokenPosition>()
+  const entries: Entry[] = []
+  for (const manager of subject.deployments.keys()) {
+    const [position, owner] = answers.slice(manager * 2, manager * 2 + 2)
+    if (position === undefined || !hasAnswer(position, 12)) continue
+    const isOwned = owner !== undefined && hasAnswer(owner, 1)
+    if (!isOwned) broken.set(entries.length, { manager, tokenId, part: 'owner' })
+    const ownerAddress = isOwned ? addressOf(owner.data, 0) : undefined
+    entries.push({ manager, tokenId, owner: ownerAddress, position: position.data })
+  }
+  const read = await readEntries({ source, ask, entries, broken, block }, signal)
+  return { block, managers, taken: entries.length, ...read }
+}
+
+/** One block for all stages, from its header; the client has checked that the endpoint serves the chain. */
+async function pin(source: StagedSource, signal: AbortSignal): Promise<{ block: ReadBlock; ask: Ask }> {
+  const { endpoint, chainId, multicall3 } = source
+  const header = await endpoint.request(
+    { method: 'eth_getBlockByNumber', params: ['latest', false], parse: parseHeader },
+    signal,
+  )
+  endpoint.observeHead(header.number)
+  const ask = (calls: readonly Call[]): Promise<CallResult[]> =>
+    calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: header.number, multicall3 }, signal)
+  return { block: { chainId, ...header }, ask }
+}
+
+function parseHeader(result: unknown): Omit<ReadBlock, 'chainId'> {
+  const { number, timestamp, parentHash } = (result ?? {}) as Readonly<Record<string, unknown>>
+  const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
+  if (!isQuantity(number) || !isQuantity(timestamp)) throw new TypeError('Cannot read the block header')
+  if (typeof parentHash !== 'string' || !/^0x[0-9a-f]{64}$/i.test(parentHash)) {
+    throw new TypeError('Cannot read the block header: expected a parent hash')
+  }
+  return { number: BigInt(number), timestampSec: BigInt(timestamp), parentHash: parentHash.toLowerCase() as Hex }
+}
+
+function managerAt(subject: LensSubject, index: number): Address {
+  const manager = subject.deployments[index]?.manager
+  if (manager === undefined) throw new UpstreamError(`Cannot find manager ${index}`)
+  return manager
+}

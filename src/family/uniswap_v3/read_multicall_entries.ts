@@ -1,0 +1,199 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import type { Endpoint } from '../../chain/client.ts'
+import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { LensSubject } from './abi.ts'
+import { readFeeds, readTokens } from './read_multicall_tokens.ts'
+import type { BrokenPosition, RawPool, RawPosition, RawRead, ReadBlock } from './state.ts'
+import { addressOf, encodeWords, hasAnswer, int24Of, SELECTOR, wordOf } from './words.ts'
+
+/** Where the staged reading asks. */
+export interface StagedSource {
+  readonly endpoint: Endpoint
+  readonly chainId: number
+  readonly multicall3: Address | undefined
+  readonly subject: LensSubject
+  /** Refuses a list that is too long before its entries are read. */
+  readonly checkBalances: (managers: RawRead['managers']) => void
+}
+
+/** An id on a manager, and the answers about it. */
+export interface Entry {
+  readonly manager: number
+  readonly tokenId: bigint
+  readonly owner: Address | undefined
+  readonly position: Hex | undefined
+}
+
+/** Makes many calls at the block of the reading. */
+export type Ask = (calls: readonly Call[]) => Promise<CallResult[]>
+
+interface EntriesRequest {
+  readonly source: StagedSource
+  readonly ask: Ask
+  readonly entries: readonly Entry[]
+  /** Filled with what else turns out broken, by place in `entries`. */
+  readonly broken: Map<number, BrokenPosition>
+  readonly block: ReadBlock
+}
+
+/** Pools, ticks, tokens and prices of the entries, in three rounds. */
+export async function readEntries(
+  { source, ask, entries, broken, block }: EntriesRequest,
+  signal: AbortSignal,
+): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken' | 'feeds'>> {
+  const { subject, endpoint } = source
+  const found = await findPools({ subject, ask, entries, broken })
+  const [pools, ends] = await Promise.all([
+    readPools({ ask, found }),
+    ask(
+      entries.flatMap((entry, at) => {
+        const pool = found.get(poolKey(entry))?.address
+        if (broken.has(at) || pool === undefined || entry.position === undefined) return []
+        const position = entry.position
+        return wordOf(position, 7) === 0n
+          ? []
+          : [5, 6].map((end) => ({ to: pool, data: encodeWords(SELECTOR.ticks, wordOf(position, end)) }))
+      }),
+    ),
+  ])
+  const collected = collect({ entries, broken, found, pools, ends })
+  const [tokens, feeds] = await Promise.all([
+    readTokens({ ask, endpoint, block, addresses: collected.tokens }, signal),
+    readFeeds({ subject, ask, tokens: collected.tokens }),
+  ])
+  return { ...collected, tokens, feeds }
+}
+
+interface FoundPool {
+  readonly manager: number
+  readonly address: Address
+  readonly position: Hex
+}
+
+function poolKey({ manager, position }: Entry): string {
+  return position === undefined ? '' : `${manager}:${position.slice(2 + 2 * 64, 2 + 5 * 64)}`
+}
+
+/** Asks the factories for the distinct pools of all entries. */
+async function findPools(options: {
+  readonly subject: LensSubject
+  readonly ask: Ask
+  readonly entries: readonly Entry[]
+  readonly broken: ReadonlyMap<number, BrokenPosition>
+}): Promise<Map<string, FoundPool>> {
+  const { subject, ask, entries, broken } = options
+  const distinct = new Map<string, { readonly manager: number; readonly position: Hex }>()
+  for (const [at, entry] of entries.entries()) {
+    const { manager, position } = entry
+    if (!broken.has(at) && position !== undefined) distinct.set(poolKey(entry), { manager, position })
+  }
+  const keys = [...distinct.entries()]
+  const answers = await ask(
+    keys.map(([, { manager, position }]) => ({
+      to: subject.deployments[manager]?.factory ?? zeroAddress,
+      data: encodeWords(SELECTOR.getPool, wordOf(position, 2), wordOf(position, 3), wordOf(position, 4)),
+    })),
+  )
+  const found = new Map<string, FoundPool>()
+  for (const [at, [key, each]] of keys.entries()) {
+    const answer = answers[at]
+    if (answer === undefined || !hasAnswer(answer, 1) || wordOf(answer.data, 0) === 0n) continue
+    found.set(key, { ...each, address: addressOf(answer.data, 0) })
+  }
+  return found
+}
+
+interface PoolState {
+  readonly sqrtPriceX96: bigint
+  readonly tick: number
+  readonly global: RawPool['global']
+}
+
+async function readPools(options: {
+  readonly ask: Ask
+  readonly found: ReadonlyMap<string, FoundPool>
+}): Promise<Map<string, PoolState>> {
+  const questions = [SELECTOR.slot0, SELECTOR.feeGrowthGlobal0X128, SELECTOR.feeGrowthGlobal1X128]
+  const pools = [...options.found.entries()]
+  const answers = await options.ask(
+    pools.flatMap(([, { address }]) => questions.map((selector) => ({ to: address, data: selector }))),
+  )
+  const states = new Map<string, PoolState>()
+  for (const [at, [key]] of pools.entries()) {
+    const [slot0, growth0, growth1] = answers.slice(at * 3, at * 3 + 3)
+    if (slot0 === undefined || growth0 === undefined || growth1 === undefined) continue
+    if (!hasAnswer(slot0, 2) || !hasAnswer(growth0, 1) || !hasAnswer(growth1, 1)) continue
+    states.set(key, {
+      sqrtPriceX96: BigInt.asUintN(160, wordOf(slot0.data, 0)),
+      tick: int24Of(slot0.data, 1),
+      global: { growth0: wordOf(growth0.data, 0), growth1: wordOf(growth1.data, 0) },
+    })
+  }
+  return states
+}
+
+interface Collected {
+  readonly tokens: Address[]
+  readonly pools: RawPool[]
+  readonly positions: RawPosition[]
+  readonly broken: BrokenPosition[]
+}
+
+/** Numbers pools and tokens in order of appearance, as the lens does. */
+function collect(options: {
+  readonly entries: readonly Entry[]
+  readonly broken: Map<number, BrokenPosition>
+  readonly found: ReadonlyMap<string, FoundPool>
+  readonly pools: ReadonlyMap<string, PoolState>
+  readonly ends: readonly CallResult[]
+}): Collected {
+  const { entries, broken, found, pools: states, ends } = options
+  const tokens: Address[] = []
+  const pools: RawPool[] = []
+  const positions: RawPosition[] = []
+  const poolNumbers = new Map<string, number>()
+  const numberOf = (token: Address): number => {
+    if (!tokens.includes(token)) tokens.push(token)
+    return tokens.indexOf(token)
+  }
+  let end = 0
+  for (const [at, entry] of entries.entries()) {
+    const { manager, tokenId, owner, position } = entry
+    if (broken.has(at) || position === undefined || owner === undefined) continue
+    const key = poolKey(entry)
+    const [pool, state] = [found.get(key), states.get(key)]
+    const liquidity = wordOf(position, 7)
+    const [lower, upper] = liquidity > 0n && pool !== undefined ? ends.slice(end, end + 2) : []
+    if (liquidity > 0n && pool !== undefined) end += 2
+    if (pool === undefined || state === undefined) {
+      broken.set(at, { manager, tokenId, part: 'pool' })
+      continue
+    }
+    let poolNumber = poolNumbers.get(key)
+    if (poolNumber === undefined) {
+      poolNumber = pools.length
+      poolNumbers.set(key, poolNumber)
+      const [token0, token1] = [numberOf(addressOf(position, 2)), numberOf(addressOf(position, 3))]
+      pools.push({ manager, address: pool.address, token0, token1, fee: Number(wordOf(position, 4)), ...state })
+    }
+    const hasEnds = lower !== undefined && upper !== undefined && hasAnswer(lower, 4) && hasAnswer(upper, 4)
+    if (liquidity > 0n && !hasEnds) {
+      broken.set(at, { manager, tokenId, part: 'tick' })
+      continue
+    }
+    positions.push({
+      ...{ manager, tokenId, owner, pool: poolNumber, liquidity },
+      tickLower: int24Of(position, 5),
+      tickUpper: int24Of(position, 6),
+      insideLast: { growth0: wordOf(position, 8), growth1: wordOf(position, 9) },
+      owed: { amount0: wordOf(position, 10), amount1: wordOf(position, 11) },
+      outside: hasEnds ? { lower: outsideOf(lower), upper: outsideOf(upper) } : undefined,
+    })
+  }
+  const ordered = [...broken.entries()].sort(([a], [b]) => a - b).map(([, each]) => each)
+  return { tokens, pools, positions, broken: ordered }
+}
+
+function outsideOf({ data }: CallResult) {
+  return { growth0: wordOf(data, 2), growth1: wordOf(data, 3) }
+}
