@@ -1,14 +1,22 @@
+import account from '../../sql/migrations/0001_account.sql' with { type: 'text' }
+import requestLog from '../../sql/migrations/0002_request_log.sql' with { type: 'text' }
+import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
+
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
   /** Position in the list, from 1, and the number that the file's name begins with. */
   readonly version: number
-  /** `0001_accounts`: the file without `.sql`. */
+  /** `0001_account`: the file without `.sql`. */
   readonly name: string
   readonly text: string
 }
 
 // A new file under sql/migrations is one import above and one line here.
-const TEXTS: readonly (readonly [name: string, text: string])[] = []
+const TEXTS: readonly (readonly [name: string, text: string])[] = [
+  ['0001_account', account],
+  ['0002_request_log', requestLog],
+  ['0003_gate', gate],
+]
 
 /** Every migration, in order. */
 export const MIGRATIONS: readonly Migration[] = TEXTS.map(([name, text], index) => ({

@@ -1,0 +1,205 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Database } from '../../src/db/database.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+
+/** A database of one test file, migrated and empty. */
+export interface TestDatabase {
+  readonly db: Database
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** A PostgreSQL of its own, for tests that kill, stop or freeze it. */
+export interface TestServer {
+  readonly url: string
+  readonly dataDir: string
+  /** Sends a signal to the postmaster and all its children; `postmaster` alone where told so. */
+  signal(signal: NodeJS.Signals, whom?: 'postmaster'): void
+  /** Ends the server; `start()` brings it back at the same address. */
+  stop(): Promise<void>
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const PREFIX = 'walletscope-test-'
+const ADMIN_DEADLINE_MS = 30_000
+const IN_USE = '55006'
+
+interface Shared {
+  readonly url: string
+  readonly admin: Database
+  readonly template: string
+  readonly close: () => Promise<void>
+}
+
+let shared: Promise<Shared> | undefined
+let made = 0
+const closers = new Set<() => Promise<void>>()
+
+/** A new database, copied from one that was migrated once, on the embedded server or on `TEST_DATABASE_URL`. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const empty = await createDatabase('migrated')
+  const db = openDatabase({ url: empty.url, clock: systemClock, log: silentLog })
+  const close = once(async () => {
+    closers.delete(close)
+    await db.close()
+    await empty.drop()
+  })
+  closers.add(close)
+  return { db, url: empty.url, close }
+}
+
+/** A new database without any table of ours. */
+export async function emptyDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+  return createDatabase('empty')
+}
+
+/** Starts a throwaway server in a directory of its own. */
+export async function startTestServer(): Promise<TestServer> {
+  const dataDir = temporaryDirectory()
+  let server: EmbeddedDatabase | undefined = await startEmbedded(testOptions(dataDir))
+  const { url } = server
+  const close = once(async () => {
+    closers.delete(close)
+    await server?.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  closers.add(close)
+  return {
+    url,
+    dataDir,
+    signal(signal, whom) {
+      for (const pid of serverPids(dataDir, whom)) process.kill(pid, signal)
+    },
+    async stop() {
+      await server?.close()
+      server = undefined
+    },
+    async start() {
+      server ??= await startEmbedded(testOptions(dataDir))
+    },
+    close,
+  }
+}
+
+/** An empty directory that is removed at the end of the test process. */
+export function temporaryDirectory(): string {
+  sweep()
+  const path = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`))
+  process.once('exit', () => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** Stops every server of this test process and removes what it left. */
+export async function closeTestDatabases(): Promise<void> {
+  await Promise.all([...closers].map((close) => close()))
+  const open = shared
+  shared = undefined
+  await (await open)?.close()
+}
+
+/** Pids of a server: its postmaster, then the postmaster's children. */
+export function serverPids(dataDir: string, whom?: 'postmaster'): readonly number[] {
+  const cluster = join(dataDir, 'postgres', 'cluster-18')
+  const postmaster = Number.parseInt(readFileSync(join(cluster, 'postmaster.pid'), 'utf8'), 10)
+  if (whom === 'postmaster') return [postmaster]
+  const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid='])
+  const children = stdout
+    .toString()
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, parent]) => parent === postmaster)
+    .flatMap(([pid]) => (pid === undefined ? [] : [pid]))
+  return [postmaster, ...children]
+}
+
+function testOptions(dataDir: string) {
+  const settings = { fsync: 'off', max_connections: '200' }
+  return { dataDir, clock: systemClock, log: silentLog, settings }
+}
+
+async function createDatabase(kind: 'migrated' | 'empty'): Promise<{ url: string; drop(): Promise<void> }> {
+  shared ??= openShared()
+  const { url, admin, template } = await shared
+  const name = `walletscope_test_${process.pid}_${made++}`
+  await create(admin, `create database ${name} template ${kind === 'migrated' ? template : 'template0'}`)
+  return {
+    url: urlOfDatabase(url, name),
+    async drop() {
+      await admin.run(`drop database if exists ${name} with (force)`, [], { deadlineMs: ADMIN_DEADLINE_MS })
+    },
+  }
+}
+
+async function openShared(): Promise<Shared> {
+  const given = process.env['TEST_DATABASE_URL']
+  const dataDir = given ? undefined : temporaryDirectory()
+  const server = dataDir === undefined ? undefined : await startEmbedded(testOptions(dataDir))
+  const url = server?.url ?? given ?? ''
+  const admin = openDatabase({ url, clock: systemClock, log: silentLog, max: 2 })
+  const template = `walletscope_test_${process.pid}_template`
+  await create(admin, `create database ${template} template template0`)
+  const db = openDatabase({ url: urlOfDatabase(url, template), clock: systemClock, log: silentLog, max: 1 })
+  await migrate(db).finally(() => db.close())
+  return {
+    url,
+    admin,
+    template,
+    async close() {
+      await admin.run(`drop database if exists ${template} with (force)`, [], { deadlineMs: ADMIN_DEADLINE_MS })
+      await admin.close()
+      await server?.close()
+      if (dataDir !== undefined) rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A session that is just leaving still holds its database: the statement is tried again for a while. */
+async function create(admin: Database, statement: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await admin.run(statement, [], { deadlineMs: ADMIN_DEADLINE_MS })
+      return
+    } catch (error) {
+      const inUse = error instanceof Error && 'code' in error && error.code === IN_USE
+      if (!inUse || attempt === 50) throw error
+      await Bun.sleep(20)
+    }
+  }
+}
+
+function urlOfDatabase(url: string, name: string): string {
+  return url.replace(/^(postgres(?:ql)?:\/\/[^/?#]*)(?:\/[^?#]*)?/, `$1/${name}`)
+}
+
+/** Removes directories of test processes that were killed before they could. */
+function sweep(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0
+    if (pid > 0 && !isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= run()
+    return running
+  }
+}
