@@ -15,7 +15,12 @@ export interface Endpoint {
     request: { readonly method: string; readonly params: readonly unknown[]; readonly parse: (result: unknown) => T },
     signal: AbortSignal,
   ): Promise<T>
-  /** What was learned about this endpoint, by topic: which way of reading works there. */
+  /**
+   * Tells the client which block a read at `latest` was answered from, so that answers about a chain do not go back:
+   * throws `UpstreamError` where the endpoint is behind what others have shown, and is then asked after them.
+   */
+  observeHead(blockNumber: bigint): void
+  /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }
 
@@ -53,13 +58,19 @@ export class RevertError extends Error {
   }
 }
 
+/** What the endpoint would not do: nothing of this kind at all, or not this much of it. */
+export type RefusalReason = 'kind' | 'size'
+
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
 export class RpcRefusedError extends Error {
   override readonly name = 'RpcRefusedError'
   readonly code: number
+  /** `size`: gas, bytes or time ran out, so a smaller request of the same kind may work. */
+  readonly reason: RefusalReason
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, reason: RefusalReason = 'kind') {
     super(message)
     this.code = code
+    this.reason = reason
   }
 }

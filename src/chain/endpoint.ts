@@ -1,0 +1,103 @@
+import { toHex } from 'viem'
+import type { Clock } from '../lib/clock.ts'
+import { UpstreamError } from '../lib/error.ts'
+import type { Log } from '../lib/log.ts'
+import type { Chain } from './chain.ts'
+import type { Endpoint, EthCall } from './client.ts'
+import { untilAborted } from './deadline.ts'
+import type { Heads } from './heads.ts'
+import { createHealth, type Health } from './health.ts'
+import { parseBytes, parseQuantity } from './rpc_value.ts'
+import { createSlots } from './slots.ts'
+import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
+
+/** Calls that run against one endpoint at a time, and those that may wait for their turn. */
+const CALLS_RUNNING_MAX = 32
+const CALLS_WAITING_MAX = 512
+
+/** An endpoint as the client manages it. */
+export interface ManagedEndpoint extends Endpoint {
+  readonly health: Health
+  /** True once the endpoint has answered for another chain: it is never asked again. */
+  readonly removed: boolean
+  /**
+   * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
+   * takes the endpoint out of service.
+   */
+  verify(signal: AbortSignal): Promise<void>
+}
+
+/** What endpoints of one chain share. */
+export interface EndpointOptions {
+  readonly chain: Chain
+  readonly timeoutMs: number
+  readonly heads: Heads
+  readonly clock: Clock
+  readonly log: Log
+  readonly fetch: Fetch
+  readonly random: () => number
+}
+
+/** An endpoint answered from a block further back than others have shown; says nothing about its health. */
+export class BehindError extends UpstreamError {}
+
+/** Makes the endpoint at position `index` of the chain's configuration. */
+export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
+  const { chain, timeoutMs, heads, clock, log, fetch, random } = options
+  const transport = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
+  const slots = createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX })
+  const health = createHealth({ clock, random })
+  let verified = false
+  let verifying: Promise<void> | undefined
+  let removed = false
+
+  function send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    return slots.run(async () => {
+      const startedMs = clock.monotonicMs()
+      const result = await transport.send(request, signal)
+      health.measured(clock.monotonicMs() - startedMs)
+      return result
+    }, signal)
+  }
+
+  /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */
+  async function checkChain(): Promise<void> {
+    const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
+    const id = await send(request, new AbortController().signal)
+    verified = id === BigInt(chain.id)
+    if (verified) return
+    removed = true
+    const msg = 'Took an RPC endpoint of another chain out of service'
+    log.error({ msg, chainId: chain.id, endpoint: index, answered: id })
+    throw new UpstreamError('The endpoint serves another chain')
+  }
+
+  return {
+    index,
+    health,
+    learned: new Map(),
+    get removed() {
+      return removed
+    },
+    request: send,
+    call: (request, signal) => send({ method: 'eth_call', params: callParams(request), parse: parseBytes }, signal),
+    observeHead(blockNumber) {
+      if (chain.rpcUrls.length > 1 && !heads.observe(index, blockNumber)) {
+        throw new BehindError('The endpoint is behind the chain')
+      }
+    },
+    async verify(signal) {
+      if (verified) return
+      verifying ??= checkChain().finally(() => {
+        verifying = undefined
+      })
+      await untilAborted(verifying, signal)
+    },
+  }
+}
+
+function callParams({ to, data, block, code }: EthCall): unknown[] {
+  const transaction = to === undefined ? { data } : { to, data }
+  const at = block === 'latest' ? block : toHex(block)
+  return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
+}

@@ -1,0 +1,98 @@
+import type { Hex } from 'viem'
+import type { Clock } from '../lib/clock.ts'
+import { UpstreamError } from '../lib/error.ts'
+import { type Endpoint, RevertError, RpcRefusedError } from './client.ts'
+import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
+
+/** Code that is executed without being deployed, and what it is called with. */
+export interface LensCall {
+  /** Runtime bytecode. */
+  readonly runtime: Hex
+  /** Call data: selector and arguments. */
+  readonly data: Hex
+  readonly block: bigint | 'latest'
+}
+
+/** One way of reading, best first in a ladder. */
+export interface Rung<T> {
+  /** Names it among the topic's rungs. */
+  readonly name: string
+  run(signal: AbortSignal): Promise<T>
+}
+
+/** Nobody has code or a key here: the ASCII of the name, so that it is known again in a node's log. */
+const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
+/** How long a lower rung is used before the best one is tried again. */
+const LEARNED_MS = 10 * 60_000
+
+/**
+ * `eth_call` with `runtime` as the code of an address (state override). The size of code, arguments and answer is only
+ * limited by the node. Throws `RpcRefusedError` where the endpoint does not override, `RevertError` as the lens does.
+ */
+export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  const answer = await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal)
+  // A lens always answers something; nothing at all is what an address without code answers.
+  if (answer === '0x') throw new RpcRefusedError(0, 'The endpoint ignored the state override')
+  return answer
+}
+
+/**
+ * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
+ * has no limit. Throws `RpcRefusedError` before sending where code and arguments exceed what init code may be (49,152
+ * bytes in all), where the endpoint loses the answer, and `RevertError` as the lens does.
+ */
+export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  const code = deploylessCode(runtime, data)
+  try {
+    await endpoint.call({ data: code, block }, signal)
+  } catch (error) {
+    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
+    throw error
+  }
+  throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
+}
+
+/**
+ * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
+ * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
+ * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
+ * request's size. When no rung works, the last error is thrown.
+ */
+export async function readByRung<T>(
+  endpoint: Endpoint,
+  options: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<T> {
+  const { topic, rungs, clock } = options
+  const known = endpoint.learned.get(topic)
+  const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
+  const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))
+  let last: unknown = new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
+  let mayLearn = true
+  for (const rung of order) {
+    try {
+      const answer = await rung.run(signal)
+      if (rung.name !== learned && mayLearn)
+        learn(endpoint, { topic, rung, rungs, untilMs: clock.monotonicMs() + LEARNED_MS })
+      return answer
+    } catch (error) {
+      const unsupported = error instanceof RpcRefusedError ? error.reason === 'kind' : false
+      const silent = error instanceof RevertError && error.data === '0x'
+      if (!(error instanceof RpcRefusedError) && !silent) throw error
+      if (!unsupported) mayLearn = false
+      last = error
+    }
+  }
+  throw last
+}
+
+function learn<T>(
+  endpoint: Endpoint,
+  { topic, rung, rungs, untilMs }: { topic: string; rung: Rung<T>; rungs: readonly Rung<T>[]; untilMs: number },
+): void {
+  // The best rung needs no memory: it is what is tried first anyway.
+  if (rung === rungs[0]) endpoint.learned.delete(topic)
+  else endpoint.learned.set(topic, { value: rung.name, untilMs })
+}

@@ -1,0 +1,71 @@
+import type { Address } from 'viem'
+import type { Decimal } from '../lib/decimal.ts'
+import type { ChainPrices, UsdFeed } from './chain.ts'
+
+/** US dollars per whole token, exact, and where the figure comes from. */
+export interface UsdPrice extends Decimal {
+  readonly source: 'feed' | 'stablecoin'
+}
+
+/** Why a feed's answer is not a price. */
+export type PriceProblem = 'not_positive' | 'stale' | 'from_the_future' | 'bad_decimals'
+
+/** A price, or the reason why there is none. */
+export type PriceOutcome =
+  | { readonly kind: 'price'; readonly price: UsdPrice }
+  | { readonly kind: 'unusable'; readonly problem: PriceProblem }
+
+/** What an aggregator says: `latestRoundData` and `decimals`, read at a block, with the feed's own heartbeat. */
+export interface FeedAnswer {
+  /** `answer`, a signed integer. */
+  readonly answer: bigint
+  readonly decimals: number
+  /** `updatedAt`, seconds since the epoch; 0 for a round that never finished. */
+  readonly updatedAtSec: bigint
+  readonly blockTimestampSec: bigint
+  readonly heartbeatSec: number
+}
+
+/** How a token is priced: by a feed, as one dollar, or not at all. */
+export type UsdSource =
+  | { readonly kind: 'feed'; readonly feed: UsdFeed }
+  | { readonly kind: 'stablecoin' }
+  | { readonly kind: 'none' }
+
+/** An update is a transaction that has to be mined: so much later than the heartbeat is still on time. */
+const HEARTBEAT_GRACE_SEC = 300
+/** Aggregators have 8 or 18 decimals; far more is nonsense. */
+const FEED_DECIMALS_MAX = 36
+
+/**
+ * The price in a feed's answer, to all its digits. It is refused where it is zero or negative, older than the feed's
+ * heartbeat and some grace, or later than the block that it was read at.
+ */
+export function priceFromFeed(answer: FeedAnswer): PriceOutcome {
+  const { decimals, updatedAtSec, blockTimestampSec, heartbeatSec } = answer
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > FEED_DECIMALS_MAX) return unusable('bad_decimals')
+  if (answer.answer <= 0n) return unusable('not_positive')
+  if (updatedAtSec > blockTimestampSec) return unusable('from_the_future')
+  if (blockTimestampSec - updatedAtSec > BigInt(heartbeatSec + HEARTBEAT_GRACE_SEC)) return unusable('stale')
+  return { kind: 'price', price: { units: answer.answer, scale: decimals, source: 'feed' } }
+}
+
+/** How the chain's configuration prices a token (checksummed). A feed is preferred to the word of a list. */
+export function usdSourceOf(prices: ChainPrices, token: Address): UsdSource {
+  const feed = prices.usdFeeds[token]
+  if (feed !== undefined) return { kind: 'feed', feed }
+  return { kind: prices.stablecoins.includes(token) ? 'stablecoin' : 'none' }
+}
+
+/** The price of a listed stablecoin without a feed: one dollar. */
+export const STABLECOIN_PRICE: UsdPrice = { units: 1n, scale: 0, source: 'stablecoin' }
+
+/** What an amount in a token's smallest unit is worth in US dollars, exact. */
+export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: UsdPrice }): Decimal {
+  const { decimals, price } = options
+  return { units: amountRaw * price.units, scale: decimals + price.scale }
+}
+
+function unusable(problem: PriceProblem): PriceOutcome {
+  return { kind: 'unusable', problem }
+}
