@@ -1,4 +1,4 @@
-# The executable, the C libraries and the plain shell that the PostgreSQL inside it needs, and nothing else.
+# The executable, and the C libraries and plain shell that the PostgreSQL inside it needs.
 #   docker build -t walletscope . && docker run -p 8080:8080 -v walletscope:/data walletscope
 
 # Any Debian-like image with Node and npm; its C libraries go into the final image.
@@ -13,18 +13,18 @@ COPY sql sql
 COPY src src
 RUN npx --yes bun@1.4.5 .ci/build.ts
 
-# The root of the final image: `initdb` runs its server through the shell, and with `env` the health check asks the
-# executable itself to run a line of JavaScript.
+# The root of the final image. `initdb` and the watchdog of the server need the shell and `cat`; with `env` the health
+# check has the executable itself run a line of JavaScript.
 RUN set -eu; \
     install -D -m 0755 dist/walletscope /image/usr/local/bin/walletscope; \
-    for program in dist/walletscope /bin/sh /usr/bin/env; do \
+    for program in dist/walletscope /bin/sh /usr/bin/cat /usr/bin/env; do \
       ldd "$program" | grep -o '/[^ ]*'; \
     done | sort -u | xargs -r cp -L --parents -t /image; \
     for name in libpthread librt libdl libm libstdc++ libgcc_s; do \
       ldconfig -p | grep -F "$name.so" | grep -o '/.*' | head -n 1; \
     done | xargs -r cp -L --parents -t /image; \
-    install -D -m 0755 /usr/bin/env /image/usr/bin/env; \
-    install -D -m 0755 /bin/sh /image/bin/sh; \
+    install -D -m 0755 -t /image/usr/bin /usr/bin/cat /usr/bin/env; \
+    install -D -m 0755 -t /image/bin /bin/sh; \
     install -d -m 0755 /image/etc; \
     echo 'walletscope:x:65532:65532::/data:/sbin/nologin' > /image/etc/passwd; \
     echo 'walletscope:x:65532:' > /image/etc/group; \

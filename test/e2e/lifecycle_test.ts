@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { ask, type RawAnswer } from './http.ts'
+import { processesIn, untilEmpty } from './processes.ts'
+import { executableProgram, type Program, runCommand, type Service, sourceProgram, startService } from './program.ts'
+
+const EXIT_LIMIT_MS = 10_000
+const LOGS = '/v1/usage/logs'
+const KEY = /ws_sk_[0-9A-Za-z]{24}/g
+
+buildWhatIsStale()
+
+describe.each([
+  ['the source', sourceProgram],
+  ['the executable', executableProgram],
+] as const)('%s', (_, createProgram) => {
+  let program: Program
+  let upstream: FaultyRpc
+  let key = ''
+  let single = ''
+
+  const get = (service: Service, target: string): Promise<RawAnswer> =>
+    ask(service.port, { method: 'GET', target, headers: { Authorization: `Bearer ${key}` } })
+  const total = async (service: Service, query: string): Promise<number> =>
+    JSON.parse((await get(service, `${LOGS}?${query}`)).body).pagination.total
+
+  /** Sends a request while the chain misbehaves; other questions to the chain wait likewise until it is answered. */
+  const heldUp = async (fault: Fault, send: () => Promise<RawAnswer>): Promise<RawAnswer> => {
+    upstream.reset()
+    upstream.rule(() => fault)
+    return send().finally(() => upstream.rule(() => undefined))
+  }
+
+  beforeAll(async () => {
+    const devnet = await sharedDevnet()
+    upstream = await startFaultyRpc(devnet.rpcUrl)
+    program = createProgram({ CHAINS: '1', RPC_URL_1: upstream.url })
+    single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
+  }, 60_000)
+
+  afterAll(async () => {
+    await upstream.stop()
+    program.remove()
+  })
+
+  test('the first start prints one key, the second none, and the key works in both', async () => {
+    const first = await startService(program)
+    const printed = `${first.stdout()}${first.stderr()}`.match(KEY) ?? []
+    expect(new Set(printed).size).toBe(1)
+    key = printed[0] ?? ''
+    expect((await get(first, single)).status).toBe(200)
+    expect((await first.stop()).status).toBe(0)
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+
+    const second = await startService(program)
+    expect(`${second.stdout()}${second.stderr()}`).not.toMatch(KEY)
+    expect((await get(second, single)).status).toBe(200)
+    const [organization] = JSON.parse((await runCommand(program, ['org', 'list', '--json'])).stdout)
+    expect((await runCommand(program, ['org', 'limit', organization.id, '1000'])).status).toBe(0)
+    expect((await second.stop()).status).toBe(0)
+  }, 60_000)
+
+  test('a second owner of the data directory is refused in one line, and the first serves on', async () => {
+    const service = await startService(program)
+    const refused = await runCommand({ ...program, command: program.serve }, [], { PORT: '0' })
+    expect(refused.status).toBe(1)
+    expect(refused.stderr.trim().split('\n').at(-1)).toMatch(/data/i)
+    expect((await get(service, single)).status).toBe(200)
+    expect((await service.stop()).status).toBe(0)
+  }, 60_000)
+
+  test('SIGTERM: readiness goes first, accepted requests are answered and charged, nothing stays', async () => {
+    const service = await startService(program)
+    const before = await total(service, 'status_code=200')
+    const slow = heldUp({ kind: 'delay', ms: 1_500 }, () => get(service, single))
+    await until(() => upstream.seen.length > 0)
+    const stopped = service.stop()
+    await until(async () => (await ask(service.port, { method: 'GET', target: '/readyz', headers: {} })).status === 503)
+    expect((await get(service, LOGS)).status).toBe(200)
+    expect((await slow).status).toBe(200)
+    const { status, ms } = await stopped
+    expect(status).toBe(0)
+    expect(ms).toBeLessThan(EXIT_LIMIT_MS)
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+
+    const again = await startService(program)
+    // The question before the stop, the slow request and the late one.
+    expect(await total(again, 'status_code=200')).toBe(before + 3)
+    await again.stop()
+  }, 60_000)
+
+  test('SIGTERM ends it in time while a chain hangs', async () => {
+    const service = await startService(program)
+    const hanging = heldUp({ kind: 'hang' }, () => get(service, single))
+    await until(() => upstream.seen.length > 0)
+    const { status, ms } = await service.stop()
+    expect(status).toBe(0)
+    expect(ms).toBeLessThan(EXIT_LIMIT_MS)
+    expect((await hanging).status).toBe(503)
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+  }, 60_000)
+
+  test('SIGTERM ends it in time while the database hangs', async () => {
+    const service = await startService(program)
+    const database = (await processesIn(program.directory)).filter((pid) => pid !== service.pid)
+    expect(database.length).toBeGreaterThan(1)
+    for (const pid of database) process.kill(pid, 'SIGSTOP')
+    const hanging = get(service, single).catch((error: unknown) => error)
+    await Bun.sleep(100)
+    const { ms } = await service.stop()
+    // Those that the service could not end itself must go when they wake up.
+    for (const pid of database) continueProcess(pid)
+    expect(ms).toBeLessThan(EXIT_LIMIT_MS)
+    expect(await hanging).not.toMatchObject({ status: 200 })
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+  }, 60_000)
+
+  test('kill -9 leaves no PostgreSQL behind and loses no charge', async () => {
+    const service = await startService(program)
+    const before = await total(service, 'status_code=200')
+    const clients = 8
+    let answered = 0
+    let running = true
+    const load = Array.from({ length: clients }, async () => {
+      while (running) {
+        const answer = await get(service, LOGS).catch(() => undefined)
+        if (answer === undefined) return
+        if (answer.status === 200) answered += 1
+      }
+    })
+    await Bun.sleep(500)
+    process.kill(service.pid, 'SIGKILL')
+    running = false
+    await Promise.all(load)
+    expect(await untilEmpty(program.directory, 10_000)).toEqual([])
+
+    const again = await startService(program)
+    const { headers, body } = await get(again, `${LOGS}?status_code=200&limit=1`)
+    // The question before the load is in the log too.
+    const charged = JSON.parse(body).pagination.total - before - 1
+    expect(answered).toBeGreaterThan(clients)
+    expect(charged).toBeGreaterThanOrEqual(answered)
+    expect(charged).toBeLessThanOrEqual(answered + clients)
+
+    const { id } = JSON.parse((await runCommand(program, ['org', 'list', '--json'])).stdout)[0]
+    const shown = JSON.parse((await runCommand(program, ['credits', 'show', id, '--json'])).stdout)
+    expect(String(shown.balance)).toBe(String(headers['x-credits-remaining']))
+    await again.stop()
+  }, 60_000)
+})
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('Cannot wait any longer for what the test needs')
+    await Bun.sleep(10)
+  }
+}
+
+function continueProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGCONT')
+  } catch {
+    // The service ended it already.
+  }
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { type Accounts, createAccounts, runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { ask, type RawAnswer } from './http.ts'
+import { executableProgram, nodeProgram, type Program, type Service, sourceProgram, startService } from './program.ts'
+import { type Json, ORGANIZATIONS, type OrganizationName, type Scenario, scenarios } from './scenarios.ts'
+
+buildWhatIsStale()
+const devnet = await sharedDevnet()
+const TABLE = scenarios(devnet)
+
+describe.each([
+  ['the source', sourceProgram, 'embedded'],
+  ['the executable alone', executableProgram, 'embedded'],
+  ['the Node bundle alone', nodeProgram, 'server'],
+] as const)('%s', (_, createProgram, kind) => {
+  let program: Program
+  let service: Service
+  let accounts: Accounts
+  let database: Awaited<ReturnType<typeof emptyDatabase>> | undefined
+
+  beforeAll(async () => {
+    database = kind === 'server' ? await emptyDatabase() : undefined
+    program = createProgram({
+      CHAINS: '1',
+      RPC_URL_1: devnet.rpcUrl,
+      ...(database === undefined ? {} : { DATABASE_URL: database.url }),
+    })
+    if (database !== undefined) await runJson(program, ['migrate'])
+    service = await startService(program)
+    accounts = await createAccounts(program)
+  }, 60_000)
+
+  afterAll(async () => {
+    await service.stop()
+    await database?.drop()
+    program.remove()
+  }, 30_000)
+
+  for (const scenario of TABLE) {
+    test(scenario.name, async () => {
+      const answer = await ask(service.port, request(scenario, accounts))
+      check(answer, scenario)
+    })
+  }
+
+  test('the log holds every request of every organization once, in order, with its charge', async () => {
+    await runJson(program, ['org', 'restore', accounts.ids.suspended])
+    await runJson(program, ['org', 'limit', accounts.ids.limited, '1000'])
+    await runJson(program, ['credits', 'grant', accounts.ids.poor, '5', '--reason', 'to read its log'])
+    for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
+      const rows = TABLE.filter((each) => (each.key ?? 'main') === name && each.log !== null)
+      const logged = await wholeLog(service, accounts.keys[name] ?? '')
+      expect(logged).toEqual(
+        rows
+          .map((each) => ({
+            ...{ method: each.method ?? 'GET', path: each.log?.path, status_code: each.status },
+            ...{ credits_charged: each.log?.credits, api_key_name: name },
+          }))
+          .reverse(),
+      )
+    }
+  }, 30_000)
+
+  test('granted credits are what the log charged and what is left', async () => {
+    for (const name of Object.keys(ORGANIZATIONS) as OrganizationName[]) {
+      const charged = TABLE.filter((each) => (each.key ?? 'main') === name)
+        .map((each) => each.log?.credits ?? 0)
+        .reduce((sum, credits) => sum + credits, 0)
+      const shown = await runJson(program, ['credits', 'show', accounts.ids[name]])
+      const read = name === 'deleted' ? 0 : (pagesRead.get(accounts.keys[name] ?? '') ?? 0)
+      const granted = ORGANIZATIONS[name].credits + (name === 'poor' ? 5 : 0)
+      expect({ name, balance: Number(shown.balance), granted: Number(shown.granted) }).toEqual({
+        ...{ name, granted },
+        balance: granted - charged - read,
+      })
+    }
+  }, 30_000)
+})
+
+/** Pages of the log that were read by each key; every one cost a credit. */
+const pagesRead = new Map<string, number>()
+
+function request(scenario: Scenario, accounts: Accounts) {
+  const key = accounts.keys[scenario.key ?? 'main']
+  return {
+    method: scenario.method ?? 'GET',
+    target: scenario.target,
+    headers: { ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...scenario.headers },
+    ...(scenario.requestBody === undefined ? {} : { body: scenario.requestBody }),
+  }
+}
+
+function check(answer: RawAnswer, scenario: Scenario): void {
+  expect({ status: answer.status, body: answer.body.slice(0, 300) }).toMatchObject({ status: scenario.status })
+  for (const [name, value] of Object.entries(scenario.answers ?? {})) {
+    expect(answer.headers[name]).toEqual(typeof value === 'string' ? value : expect.stringMatching(value))
+  }
+  expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  const recognised = scenario.log !== null || scenario.key === 'deleted'
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-credits-remaining']) {
+    expect({ name, value: answer.headers[name] }).toEqual({
+      name,
+      value: recognised ? expect.stringMatching(/^\d+$/) : undefined,
+    })
+  }
+  if (recognised) expect(answer.headers['x-credits-charged']).toBe(String(scenario.log?.credits ?? 0))
+  checkBody(answer, scenario)
+}
+
+function checkBody(answer: RawAnswer, scenario: Scenario): void {
+  const requestId = answer.headers['x-request-id']
+  expect(requestId).toMatch(/^[A-Za-z0-9_-]{8,64}$/)
+  if (scenario.method === 'HEAD' || answer.status === 204) {
+    expect(answer.body).toBe('')
+    return
+  }
+  const isJson = answer.headers['content-type']?.startsWith('application/json') === true
+  if (isJson) expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+  const body: Json = isJson ? JSON.parse(answer.body) : undefined
+  if (scenario.status >= 400) {
+    expect(body).toEqual({ error: { code: scenario.code, message: expect.any(String), request_id: requestId } })
+    expect(body.error.message).not.toMatch(/\.$/)
+    if (scenario.says !== undefined) {
+      expect(body.error.message).toMatch(scenario.says)
+    }
+  } else if (scenario.target.startsWith('/v1/')) {
+    expect(body.request_id).toBe(requestId)
+  }
+  scenario.body?.(body, answer)
+}
+
+/** Rows of an organization's log, newest first, over all pages; the rows of this reading are not in it. */
+async function wholeLog(service: Service, key: string): Promise<Json[]> {
+  const rows: Json[] = []
+  let target: string | null = '/v1/usage/logs?limit=25&range=1h'
+  while (target !== null) {
+    const { status, body } = await ask(service.port, {
+      method: 'GET',
+      target,
+      headers: { Authorization: `Bearer ${key}` },
+    })
+    expect(status).toBe(200)
+    pagesRead.set(key, (pagesRead.get(key) ?? 0) + 1)
+    const { data, pagination }: Json = JSON.parse(body)
+    for (const row of data) {
+      const { method, path, status_code, credits_charged, api_key_name } = row
+      rows.push({ method, path, status_code, credits_charged, api_key_name })
+    }
+    const next = pagination.next_page === null ? undefined : new URL(pagination.next_page)
+    target = next === undefined ? null : `${next.pathname}${next.search}`
+  }
+  return rows
+}
