@@ -5,6 +5,142 @@ type SqlText<
   Row extends object,
 > = import('../src/db/query.ts').SqlText<Params, Row>
 
+declare module '*/queries/api_key_insert.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null],
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/api_key_insert_reroll.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string, grace_sec: number, new_id: string, hash: string, last4: string],
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/api_key_list.sql' {
+  const text: SqlText<
+    [organization_id: string, max: string | number],
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/api_key_update_revoked.sql' {
+  const text: SqlText<
+    [organization_id: string, id: string],
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/credit_balance_find.sql' {
+  const text: SqlText<
+    [organization_id: string],
+    { organization_id: string; balance: string; granted: string }
+  >
+  export default text
+}
+
+declare module '*/queries/credit_grant_insert.sql' {
+  const text: SqlText<
+    [organization_id: string, credits: string | number, grant_id: string, reason: string],
+    { organization_id: string; balance: string; granted: string }
+  >
+  export default text
+}
+
+declare module '*/queries/credit_grant_list.sql' {
+  const text: SqlText<
+    [organization_id: string, max: string | number],
+    { id: string; credits: string; reason: string; granted_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/gate_admit.sql' {
+  const text: SqlText<
+    [hashes: readonly string[], endpoints: readonly string[], requests: readonly number[]],
+    { group_no: number; organization_id: string; api_key_id: string; refusal: string | null; rate_limit: number; balance: string; used: string; admitted: string; reset_sec: string; requested_at_ms: string }
+  >
+  export default text
+}
+
+declare module '*/queries/gate_settle.sql' {
+  const text: SqlText<
+    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], statuses: readonly number[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
+    { row_no: number; organization_id: string; balance: string }
+  >
+  export default text
+}
+
+declare module '*/queries/gate_void.sql' {
+  const text: SqlText<
+    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], latencies_ms: readonly number[], admitted: readonly number[]],
+    { turned: number; left_behind: number; refunded: string }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_find.sql' {
+  const text: SqlText<
+    [id: string],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_insert.sql' {
+  const text: SqlText<
+    [id: string, name: string, rate_limit: number],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_insert_first.sql' {
+  const text: SqlText<
+    [organization_id: string, name: string, credits: string | number, grant_id: string, api_key_id: string, hash: string, last4: string],
+    { created: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_list.sql' {
+  const text: SqlText<
+    [max: string | number],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date; balance: string }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_update_rate_limit.sql' {
+  const text: SqlText<
+    [id: string, rate_limit: number],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_update_state.sql' {
+  const text: SqlText<
+    [id: string, change: string],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/rate_window_prime.sql' {
+  const text: SqlText<
+    [hashes: readonly string[]],
+    { rate_window_prime: string | null }
+  >
+  export default text
+}
+
 declare module '*.sql' {
   const text: string
   export default text
