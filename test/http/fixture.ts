@@ -1,0 +1,220 @@
+import * as v from 'valibot'
+import { type App, createApp } from '../../src/http/app.ts'
+import { ApiError } from '../../src/http/error.ts'
+import {
+  chainIdIn,
+  choice,
+  documented,
+  evmAddress,
+  flag,
+  instantFrom,
+  instantTo,
+  limit,
+  page,
+  targetHealthFactor,
+  tokenId,
+} from '../../src/http/input.ts'
+import { openapiDocument } from '../../src/http/openapi.ts'
+import { pageOf, pagination } from '../../src/http/page.ts'
+import { type Route, route } from '../../src/http/route.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../../src/lib/error.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
+import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createMemoryGate, type MemoryGate } from './memory_gate.ts'
+
+export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+
+/** What the routes of this fixture do beside answering. */
+export interface Happenings {
+  reads: number
+  /** Where set, each read waits for it. */
+  held: Promise<void> | undefined
+  /** Where set, each read does this in place of its own work. */
+  instead: ((signal: AbortSignal) => Promise<never>) | undefined
+  /** Where set, presentation yields this. */
+  data: unknown
+}
+
+const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
+
+/** Routes of every shape that the specification has: a list, one item, a body, one that lists 502. */
+export function fixtureRoutes(happenings: Happenings): readonly Route[] {
+  const work = async (signal: AbortSignal) => {
+    happenings.reads += 1
+    if (happenings.instead !== undefined) await happenings.instead(signal)
+    await happenings.held
+  }
+  const list = route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3',
+    summary: 'Lists the positions of a wallet.',
+    input: v.pipe(
+      v.object({
+        wallet: evmAddress,
+        status: v.optional(choice(['inactive'])),
+        full: v.optional(flag, 'false'),
+        chain_id: v.optional(chainIdIn([1, 10])),
+        from: v.optional(instantFrom),
+        to: v.optional(instantTo),
+        page,
+        limit,
+      }),
+      v.check(
+        (input) => !(input.full && input.status === 'inactive'),
+        'Cannot combine parameters "status" and "full": expected one of them',
+      ),
+    ),
+    output: v.object({ data: v.array(itemSchema) }),
+    price: '2 per position on the page, 15 with full=true.',
+    creditsMin: () => 0,
+    read: async (_input, { signal }) => {
+      await work(signal)
+      return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
+    },
+    credits: (items, input) => pageOf(items, input).length * (input.full ? 15 : 2),
+    present: (items, input, { url }) => ({
+      data: happenings.data === undefined ? pageOf(items, input) : happenings.data,
+      pagination: pagination({ ...input, total: items.length, url }),
+      asOf: [
+        { chainId: 1, blockNumber: 21_000_000n },
+        { chainId: 10, blockNumber: 7n },
+      ],
+    }),
+  })
+  const one = route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id',
+    summary: 'Reads one position.',
+    input: v.object({ id: tokenId, chain_id: v.optional(chainIdIn([1, 10])) }),
+    output: v.object({ data: itemSchema }),
+    errors: [404],
+    price: '2.',
+    creditsMin: () => 2,
+    read: async ({ id }, { signal }) => {
+      await work(signal)
+      if (id === 404n) throw new ApiError('NOT_FOUND', 'Cannot find position 404')
+      return id
+    },
+    credits: () => 2,
+    present: (id) => ({ data: { token_id: String(id), chain_id: 1 } }),
+  })
+  const batch = route({
+    method: 'POST',
+    path: '/v1/lending/aave-v3/batch',
+    summary: 'Reads many wallets.',
+    input: v.object({ page, limit }),
+    body: v.strictObject({
+      wallets: v.pipe(
+        v.array(evmAddress, 'expected a list of wallets'),
+        v.minLength(1, 'expected at least one wallet'),
+      ),
+    }),
+    output: v.object({ data: v.array(v.string()) }),
+    price: '15 per wallet.',
+    creditsMin: ({ wallets }) => wallets.length,
+    read: async ({ wallets }, { signal }) => {
+      await work(signal)
+      return wallets
+    },
+    credits: (wallets) => wallets.length * 15,
+    present: (wallets) => ({ data: wallets }),
+  })
+  const obligation = route({
+    method: 'GET',
+    path: '/v1/lending/kamino/position/:obligation_address/yield',
+    summary: 'Reads an obligation.',
+    input: v.object({
+      obligation_address: v.pipe(v.string(), documented({ type: 'string' })),
+      target_health_factor: targetHealthFactor,
+    }),
+    output: v.object({ data: v.nullable(v.string()) }),
+    errors: [404, 502],
+    price: '8.',
+    creditsMin: () => 8,
+    read: async (input, { signal }) => {
+      await work(signal)
+      return input.target_health_factor
+    },
+    credits: () => 8,
+    present: (factor) => ({ data: factor }),
+  })
+  return [one, list, batch, obligation]
+}
+
+/** An app over a gate in memory, with a clock and a log that tests look at. */
+export interface Fixture {
+  readonly app: App
+  readonly gate: MemoryGate
+  readonly metrics: Metrics
+  readonly happenings: Happenings
+  readonly lines: string[]
+  readonly time: { ms: number }
+  readonly ready: { database: boolean; chain: boolean }
+}
+
+/** Makes one. The key `good` belongs to an organization with 1,000 credits and 1,000 requests a second. */
+export function createFixture(
+  options: {
+    readonly corsOrigins?: readonly string[]
+    readonly publicUrl?: string
+    readonly limits?: { requestBudgetMs?: number; organizationConcurrencyMax?: number; inFlightMax?: number }
+  } = {},
+): Fixture {
+  const time = { ms: Date.UTC(2026, 0, 2, 3, 4, 5) }
+  const clock: Clock = { now: () => time.ms, monotonicMs: () => time.ms }
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const happenings: Happenings = { reads: 0, held: undefined, instead: undefined, data: undefined }
+  const ready = { database: true, chain: true }
+  const gate = createMemoryGate({
+    now: clock.now,
+    keys: {
+      good: { id: 'org_good', credits: 1_000n, limit: 1_000 },
+      slow: { id: 'org_slow', credits: 1_000n, limit: 2 },
+      poor: { id: 'org_poor', credits: 1n, limit: 100 },
+      suspended: { id: 'org_suspended', credits: 5n, limit: 100, state: 'suspended' },
+      deleted: { id: 'org_deleted', credits: 5n, limit: 100, state: 'deleted' },
+    },
+  })
+  const routes = fixtureRoutes(happenings)
+  const app = createApp({
+    routes,
+    aliases: new Map([
+      ['amm_a', 'uniswap-v3'],
+      ['lending_a', 'aave-v3'],
+      ['lending_c', 'kamino'],
+    ]),
+    gate,
+    clock,
+    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    metrics,
+    publicUrl: options.publicUrl,
+    corsOrigins: options.corsOrigins ?? [],
+    probes: {
+      database: async () => ready.database,
+      chains: new Map([
+        [1, async () => ready.chain],
+        [
+          10,
+          async () => {
+            throw new UnavailableError('Cannot reach chain 10')
+          },
+        ],
+      ]),
+    },
+    openapi: openapiDocument({ routes }),
+    requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  })
+  return { app, gate, metrics, happenings, lines, time, ready }
+}
+
+/** Errors of lower layers, by the name that the raw suite asks for them with. */
+export const FAILURES: Readonly<Record<string, Error>> = {
+  unavailable: new UnavailableError('Cannot read chain 1, leave it out with chain_id'),
+  upstream: new UpstreamError('Cannot use the answer of Solana'),
+  aborted: new AbortedError('A shared read was given up'),
+  unexpected: new Error('secret https://rpc.example/key'),
+}

@@ -1,0 +1,87 @@
+import type { Admission, Caller, Gate, RefusalCode, Settled, Settlement } from '../../src/http/gate.ts'
+
+/** One organization as tests set it up; changed in place. */
+export interface MemoryOrganization {
+  readonly id: string
+  credits: bigint
+  /** Admissions in any one second. */
+  limit: number
+  state?: 'suspended' | 'deleted'
+}
+
+/** A row of the log. */
+export interface Row extends Settlement {
+  readonly creditsCharged: number
+}
+
+/** A gate without a database that keeps the promises of the real one. */
+export interface MemoryGate extends Gate {
+  readonly organizations: Map<string, MemoryOrganization>
+  readonly disabled: Set<string>
+  readonly rows: Row[]
+  /** Each call fails with the error while it is set. */
+  failAdmit: Error | undefined
+  failSettle: Error | undefined
+}
+
+/** Makes a gate with organizations by key, on a clock that tests move. */
+export function createMemoryGate(options: {
+  readonly keys: Readonly<Record<string, MemoryOrganization>>
+  readonly now: () => number
+}): MemoryGate {
+  const { keys, now } = options
+  const organizations = new Map(Object.entries(keys))
+  const admissions = new Map<string, number[]>()
+  const settled = new Map<string, Settled>()
+  const rows: Row[] = []
+
+  const gate: MemoryGate = {
+    organizations,
+    disabled: new Set(),
+    rows,
+    failAdmit: undefined,
+    failSettle: undefined,
+
+    async admit({ key, endpoint }): Promise<Admission> {
+      if (gate.failAdmit !== undefined) throw gate.failAdmit
+      const organization = organizations.get(key)
+      if (organization === undefined) return { kind: 'unknown_key' }
+      const requestedAtMs = now()
+      const window = (admissions.get(organization.id) ?? []).filter((at) => at > requestedAtMs - 1000)
+      const refused = refusalOf(organization, gate.disabled.has(endpoint ?? ''), window.length)
+      if (refused === undefined) window.push(requestedAtMs)
+      admissions.set(organization.id, window)
+      const caller: Caller = { organizationId: organization.id, apiKeyId: `key_${key}`, credits: organization.credits }
+      const rateLimit = {
+        limit: organization.limit,
+        remaining: Math.max(0, organization.limit - window.length),
+        resetSec: Math.ceil(((window[0] ?? requestedAtMs) + 1000) / 1000),
+      }
+      if (refused !== undefined) return { kind: 'refused', code: refused, caller, rateLimit, requestedAtMs }
+      return { kind: 'admitted', caller, rateLimit, requestedAtMs }
+    },
+
+    async settle(settlement): Promise<Settled> {
+      if (gate.failSettle !== undefined) throw gate.failSettle
+      const known = settled.get(settlement.settlementId)
+      if (known !== undefined) return known
+      const organization = [...organizations.values()].find(({ id }) => id === settlement.caller.organizationId)
+      if (organization === undefined) throw new Error('Cannot settle for an unknown organization')
+      const paid = organization.credits >= BigInt(settlement.credits)
+      const creditsCharged = paid ? settlement.credits : 0
+      organization.credits -= BigInt(creditsCharged)
+      rows.push({ ...settlement, status: paid ? settlement.status : 402, creditsCharged })
+      const answer = { paid, creditsCharged, creditsRemaining: organization.credits }
+      settled.set(settlement.settlementId, answer)
+      return answer
+    },
+  }
+  return gate
+}
+
+function refusalOf(organization: MemoryOrganization, disabled: boolean, admitted: number): RefusalCode | undefined {
+  if (organization.state === 'deleted') return 'ORGANIZATION_NOT_FOUND'
+  if (organization.state === 'suspended') return 'ACCOUNT_SUSPENDED'
+  if (disabled) return 'ENDPOINT_DISABLED'
+  return admitted >= organization.limit ? 'RATE_LIMIT_EXCEEDED' : undefined
+}

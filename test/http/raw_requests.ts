@@ -1,0 +1,153 @@
+import { BODY_BYTES_MAX } from '../../src/http/limits.ts'
+import { WALLET } from './fixture.ts'
+
+/** Bytes to send, by what they are about. */
+export interface RawRequest {
+  readonly name: string
+  readonly bytes: string
+  /** What both runtimes answer. */
+  readonly status: number
+  readonly code: string
+  /** Where Node answers otherwise, and why nothing can be done about it. */
+  readonly node?: { readonly status: number; readonly why: string }
+}
+
+const LIST = '/v1/positions/uniswap-v3'
+const AUTH = 'Authorization: Bearer good\r\n'
+
+/** The same bytes for both servers, and what they must answer. A code is empty where the answer has no envelope. */
+export const RAW_REQUESTS: readonly RawRequest[] = [
+  // Accepted.
+  get('a list', `${LIST}?wallet=${WALLET}`, 200),
+  get('an alias', `/v1/positions/amm_a?wallet=${WALLET}`, 200),
+  get('one item', `${LIST}/5`, 200),
+  get('a percent-encoded digit', `${LIST}/%35`, 200),
+  get('an unknown parameter', `${LIST}/5?x=1&x=2&y`, 200),
+  get('an absolute-form target', `http://elsewhere.example${LIST}/5`, 200),
+  get('dots that lead back', `/v1/x/../positions/./uniswap-v3/5`, 200),
+  get('encoded dots that lead back', `/v1/x/%2e%2e/positions/uniswap-v3/5`, 200),
+  get('a fragment', `${LIST}/5#x`, 200),
+  get('an IPv6 host', `${LIST}/5`, 200, { host: '[::1]:8080' }),
+  get('a host with an underscore', `${LIST}/5`, 200, { host: 'my_host.svc:80' }),
+  raw('HTTP/1.0 with a host', `GET ${LIST}/5 HTTP/1.0\r\nHost: h\r\n${AUTH}\r\n`, 200),
+  raw('HEAD', `HEAD ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 200),
+  raw('OPTIONS', `OPTIONS ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 204),
+  post('a body', `{"wallets":["${WALLET}"]}`, 200),
+  raw(
+    'a chunked body',
+    `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n` +
+      `10\r\n{"wallets":     \r\n2f\r\n["${WALLET}"]}\r\n0\r\n\r\n`,
+    200,
+  ),
+  get('a probe', '/healthz', 200),
+  get('readiness', '/readyz', 200),
+
+  // Refused before the route.
+  raw('HTTP/1.0 without a host', `GET ${LIST}/5 HTTP/1.0\r\n${AUTH}\r\n`, 400, 'INVALID_REQUEST'),
+  get('an empty host', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: '' }),
+  get('a host with a space', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'a b' }),
+  get('a host with angle brackets', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: '<x>' }),
+  get('a host with a path', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'a/b?c' }),
+  get('a host with credentials', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'u:p@h' }),
+  get('a port beyond 65535', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'a:99999' }),
+  get('two hosts', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'a\r\nHost: b' }),
+  get('a target of 9,000 characters', `/${'a'.repeat(9_000)}`, 400, { code: 'INVALID_REQUEST' }),
+  get('a target of 20,000 characters', `/${'a'.repeat(20_000)}`, 431),
+  post('a body that announces too much', 'x', 413, { code: 'INVALID_REQUEST', length: BODY_BYTES_MAX + 1 }),
+  post('a body that announces 100 MB', 'x', 413, { code: 'INVALID_REQUEST', length: 100_000_000 }),
+  raw(
+    'a chunked body that is too large',
+    `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n` +
+      `${(BODY_BYTES_MAX + 10).toString(16)}\r\n${'a'.repeat(BODY_BYTES_MAX + 10)}\r\n`,
+    413,
+    'INVALID_REQUEST',
+  ),
+
+  // Nowhere.
+  get('an unknown path', '/v1/nothing', 404, { code: 'NOT_FOUND' }),
+  get('the root', '/', 404, { code: 'NOT_FOUND' }),
+  get('a slash at the end', `${LIST}/`, 404, { code: 'NOT_FOUND' }),
+  get('a doubled slash', `/v1//positions/uniswap-v3/5`, 404, { code: 'NOT_FOUND' }),
+  get('a doubled slash in front', `//evil.example/v1`, 404, { code: 'NOT_FOUND' }),
+  get('capital letters', '/V1/Positions/Uniswap-V3/5', 404, { code: 'NOT_FOUND' }),
+  get('a semicolon', '/v1/positions;a=b/uniswap-v3', 404, { code: 'NOT_FOUND' }),
+  get('an unknown path without a key', '/v1/nothing', 404, { code: 'NOT_FOUND', auth: '' }),
+  raw('DELETE', `DELETE ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
+  raw(
+    'POST where GET is',
+    `POST ${LIST} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+    405,
+    'INVALID_REQUEST',
+  ),
+  raw('TRACE', `TRACE ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
+  raw('PROPFIND', `PROPFIND ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
+
+  // Without a good key.
+  get('no key', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: '' }),
+  get('an unknown key', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: 'Authorization: Bearer bad\r\n' }),
+  get('another scheme', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: 'Authorization: Basic good\r\n' }),
+  get('a scheme in small letters', `${LIST}/5`, 401, {
+    code: 'INVALID_API_KEY',
+    auth: 'Authorization: bearer good\r\n',
+  }),
+  get('two spaces', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: 'Authorization: Bearer  good\r\n' }),
+  get('two Authorization headers', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: `${AUTH}${AUTH}` }),
+
+  // Bad input.
+  get('a missing parameter', LIST, 400, { code: 'MISSING_PARAMETER' }),
+  get('an empty parameter', `${LIST}?wallet=`, 400, { code: 'MISSING_PARAMETER' }),
+  get('a repeated parameter', `${LIST}?wallet=${WALLET}&page=1&page=1`, 400, { code: 'INVALID_PARAMETER' }),
+  get('a broken escape in the query', `${LIST}?wallet=%zz`, 400, { code: 'INVALID_PARAMETER' }),
+  get('a broken escape in the path', `${LIST}/%zz`, 400, { code: 'INVALID_PARAMETER' }),
+  get('half a character in the path', `${LIST}/%E0%A4%A`, 400, { code: 'INVALID_PARAMETER' }),
+  get('an overlong encoding', `${LIST}?wallet=%C0%AF`, 400, { code: 'INVALID_PARAMETER' }),
+  get('an encoded NUL', `${LIST}/5%00`, 400, { code: 'INVALID_PARAMETER' }),
+  get('an encoded slash', `${LIST}/5%2F6`, 400, { code: 'INVALID_PARAMETER' }),
+  get('quotes and brackets', `${LIST}/"<>^\`{|}`, 400, { code: 'INVALID_PARAMETER' }),
+  get('33 parameters', `${LIST}?${'a=1&'.repeat(32)}b=1`, 400, { code: 'INVALID_REQUEST' }),
+  post('an empty body', '', 400, { code: 'INVALID_REQUEST' }),
+  post('a broken body', '{"wallets":', 400, { code: 'INVALID_REQUEST' }),
+  post('a body in UTF-16', '\xff\xfe{\x00}\x00', 400, { code: 'INVALID_REQUEST' }),
+  post('a byte order mark', `\xef\xbb\xbf{"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_REQUEST' }),
+  post('a form', 'wallets=1', 400, { code: 'INVALID_REQUEST', type: 'application/x-www-form-urlencoded' }),
+  post('an unknown field', `{"wallets":["${WALLET}"],"x":1}`, 400, { code: 'INVALID_PARAMETER' }),
+  post('a prototype', `{"__proto__":{},"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_REQUEST' }),
+
+  // No HTTP, or none that reaches the app: status only.
+  raw('no request at all', 'hello\r\n\r\n', 400),
+  raw('HTTP/1.1 without a host', `GET ${LIST}/5 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`, 400),
+  raw('a target without a slash', `GET v1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 400),
+  raw('OPTIONS *', `OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 400),
+  raw('another scheme in the target', `GET ftp://x/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 400),
+  raw(
+    'two lengths',
+    `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+  ),
+  raw('a negative length', `POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\nabcde`, 400),
+]
+
+function raw(name: string, bytes: string, status: number, code = ''): RawRequest {
+  return { name, bytes, status, code }
+}
+
+function get(
+  name: string,
+  target: string,
+  status: number,
+  options: { readonly code?: string; readonly host?: string; readonly auth?: string } = {},
+): RawRequest {
+  const { code = '', host = 'h', auth = AUTH } = options
+  return raw(name, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${auth}Connection: close\r\n\r\n`, status, code)
+}
+
+function post(
+  name: string,
+  body: string,
+  status: number,
+  options: { readonly code?: string; readonly length?: number; readonly type?: string } = {},
+): RawRequest {
+  const { code = '', length = body.length, type = 'application/json' } = options
+  const head = `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Content-Type: ${type}\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n`
+  return raw(name, `${head}${body}`, status, code)
+}
