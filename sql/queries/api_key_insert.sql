@@ -1,0 +1,12 @@
+-- A new key of an organization that may have one: no row comes back for an absent, deleted or suspended organization.
+-- $1 organization_id text
+-- $2 id text
+-- $3 name text
+-- $4 hash text, hexadecimal digits
+-- $5 last4 text
+-- $6 expires_at timestamptz | null
+insert into api_key (organization_id, id, name, hash, last4, expires_at)
+select o.id, $2, $3, decode($4, 'hex'), $5, $6
+from organization o
+where o.id = $1 and o.deleted_at is null and o.suspended_at is null
+returning organization_id, id, name, last4, created_at, revoked_at, expires_at

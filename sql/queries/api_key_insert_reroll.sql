@@ -1,0 +1,19 @@
+-- A new key in the place of one that works, which goes on working for a while; never longer than it would have.
+-- $1 organization_id text
+-- $2 id text, of the old key
+-- $3 grace_sec integer
+-- $4 new_id text
+-- $5 hash text, hexadecimal digits
+-- $6 last4 text
+with old as (
+  update api_key k
+  set expires_at = least(k.expires_at, now() + $3::integer * interval '1 second')
+  from organization o
+  where k.organization_id = $1 and k.id = $2
+    and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+    and o.id = k.organization_id and o.deleted_at is null and o.suspended_at is null
+  returning k.organization_id, k.name
+)
+insert into api_key (organization_id, id, name, hash, last4)
+select organization_id, $4, name, decode($5, 'hex'), $6 from old
+returning organization_id, id, name, last4, created_at, revoked_at, expires_at

@@ -1,0 +1,18 @@
+-- Gives credits, or takes them back where $2 is below zero; no row where the balance would fall below zero, or where
+-- the organization is absent or deleted.
+-- $1 organization_id text
+-- $2 credits bigint
+-- $3 grant_id text
+-- $4 reason text
+with changed as (
+  update credit_balance b
+  set balance = b.balance + $2, granted = b.granted + $2
+  from organization o
+  where b.organization_id = $1 and o.id = b.organization_id and o.deleted_at is null and b.balance + $2 >= 0
+  returning b.organization_id, b.balance, b.granted
+),
+recorded as (
+  insert into credit_grant (organization_id, id, credits, reason)
+  select organization_id, $3, $2, $4 from changed
+)
+select organization_id, balance, granted from changed

@@ -1,0 +1,14 @@
+-- Undoes settlements whose outcome nobody knows, or takes their place; see the migration.
+-- $1 organizations text[]
+-- $2 requested_at_ms bigint[]
+-- $3 settlements text[]
+-- $4 requests text[]
+-- $5 keys text[]
+-- $6 methods text[]
+-- $7 paths text[]
+-- $8 latencies_ms integer[]
+-- $9 admitted integer[], 0 or 1
+-- turned not null
+-- left_behind not null
+-- refunded not null
+select turned, left_behind, refunded from gate_void($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,0 +1,12 @@
+-- A new organization with an empty balance.
+-- $1 id text
+-- $2 name text
+-- $3 rate_limit integer
+with created as (
+  insert into organization (id, name, rate_limit) values ($1, $2, $3)
+  returning id, name, rate_limit, suspended_at, deleted_at, created_at
+),
+balance as (
+  insert into credit_balance (organization_id) select id from created
+)
+select id, name, rate_limit, suspended_at, deleted_at, created_at from created

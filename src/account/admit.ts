@@ -1,0 +1,101 @@
+import gateAdmitSql from '../../sql/queries/gate_admit.sql' with { type: 'text' }
+import ratePrimeSql from '../../sql/queries/rate_window_prime.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import type { Admission, RefusalCode } from '../http/gate.ts'
+import { UnavailableError } from '../lib/error.ts'
+
+const gateAdmit = query(gateAdmitSql)
+const ratePrime = query(ratePrimeSql)
+
+/** One request before its work: `hash` is the SHA-256 of its key in hexadecimal digits. */
+export interface AdmitRequest {
+  readonly hash: string
+  /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
+  readonly endpoint: string | null
+}
+
+/** Requests of one batch with the same key and endpoint: the database decides about them together. */
+interface Group {
+  readonly hash: string
+  readonly endpoint: string
+  requests: number
+}
+
+type Verdict = Awaited<ReturnType<typeof gateAdmit>>[number]
+
+/** How often a missing window may be primed before the database is taken to be unwell. */
+const ATTEMPTS_MAX = 3
+const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
+
+/**
+ * Decides about all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the
+ * strict one-second window over all processes. Throws `UnavailableError` where the database is away.
+ */
+export async function admitBatch(
+  db: Database,
+  requests: readonly AdmitRequest[],
+  options: { readonly deadlineMs?: number } = {},
+): Promise<readonly Admission[]> {
+  const groups = new Map<string, number>()
+  const grouped: Group[] = []
+  const groupOf = requests.map(({ hash, endpoint }) => {
+    const name = `${hash} ${endpoint ?? ''}`
+    let index = groups.get(name)
+    if (index === undefined) {
+      index = grouped.push({ hash, endpoint: endpoint ?? '', requests: 0 }) - 1
+      groups.set(name, index)
+    }
+    const group = grouped[index]
+    if (group !== undefined) group.requests++
+    return index
+  })
+
+  const verdicts = await decide(db, grouped, options)
+  const byGroup = new Array<Verdict | undefined>(grouped.length)
+  for (const verdict of verdicts) byGroup[verdict.group_no - 1] = verdict
+
+  const takenBy = new Map<string, number>()
+  return groupOf.map((index) => {
+    const verdict = byGroup[index]
+    return verdict === undefined ? UNKNOWN_KEY : admission(verdict, takenBy)
+  })
+}
+
+async function decide(
+  db: Database,
+  groups: readonly Group[],
+  options: { readonly deadlineMs?: number },
+): Promise<readonly Verdict[]> {
+  const hashes = groups.map((group) => group.hash)
+  const endpoints = groups.map((group) => group.endpoint)
+  const requests = groups.map((group) => group.requests)
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const verdicts = await gateAdmit(db, [hashes, endpoints, requests], options)
+    if (verdicts[0]?.group_no !== 0) return verdicts
+    await ratePrime(db, [hashes], options)
+  }
+  throw new UnavailableError('The database could not open a rate window')
+}
+
+/** The organization's first `admitted` candidates in order of arrival pass, whatever key they came with. */
+function admission(verdict: Verdict, takenBy: Map<string, number>): Admission {
+  const organizationId = verdict.organization_id
+  const used = Number(verdict.used)
+  const admitted = Number(verdict.admitted)
+  const limit = verdict.rate_limit
+  const taken = takenBy.get(organizationId) ?? 0
+  const passes = verdict.refusal === null && taken < admitted
+  if (passes) takenBy.set(organizationId, taken + 1)
+  const common = {
+    caller: { organizationId, apiKeyId: verdict.api_key_id, credits: BigInt(verdict.balance) },
+    rateLimit: {
+      limit,
+      remaining: Math.max(0, limit - used - (passes ? taken + 1 : Math.min(taken, admitted))),
+      resetSec: Number(verdict.reset_sec),
+    },
+    requestedAtMs: Number(verdict.requested_at_ms),
+  }
+  if (passes) return { kind: 'admitted', ...common }
+  return { kind: 'refused', code: (verdict.refusal ?? 'RATE_LIMIT_EXCEEDED') as RefusalCode, ...common }
+}

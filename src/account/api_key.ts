@@ -1,0 +1,114 @@
+import insertSql from '../../sql/queries/api_key_insert.sql' with { type: 'text' }
+import insertRerollSql from '../../sql/queries/api_key_insert_reroll.sql' with { type: 'text' }
+import listSql from '../../sql/queries/api_key_list.sql' with { type: 'text' }
+import updateRevokedSql from '../../sql/queries/api_key_update_revoked.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { ApiError } from '../http/error.ts'
+import { newId } from './id.ts'
+import { mintKey } from './key.ts'
+import { LIST_MAX, readOrganization } from './organization.ts'
+import { checkedLabel, checkedWhole } from './value.ts'
+
+const insert = query(insertSql)
+const insertReroll = query(insertRerollSql)
+const list = query(listSql)
+const updateRevoked = query(updateRevokedSql)
+
+/** What may be shown of a key: never the key itself. */
+export interface ApiKey {
+  readonly organizationId: string
+  readonly id: string
+  readonly name: string
+  readonly last4: string
+  readonly createdAt: Date
+  readonly revokedAt: Date | null
+  readonly expiresAt: Date | null
+}
+
+/** A key just made: `key` is shown this once and kept nowhere. */
+export interface NewApiKey extends ApiKey {
+  readonly key: string
+}
+
+/** How long a rerolled key goes on working, unless told otherwise, and at most. */
+export const GRACE_DEFAULT_SEC = 86_400
+export const GRACE_MAX_SEC = 30 * 86_400
+
+interface ApiKeyRow {
+  readonly organization_id: string
+  readonly id: string
+  readonly name: string
+  readonly last4: string
+  readonly created_at: Date
+  readonly revoked_at: Date | null
+  readonly expires_at: Date | null
+}
+
+/** Makes a key. Throws `ApiError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
+export async function createKey(
+  db: Database,
+  options: { readonly organizationId: string; readonly name: string; readonly expiresAt?: Date },
+): Promise<NewApiKey> {
+  const { organizationId, expiresAt = null } = options
+  const name = checkedLabel(options.name, 'name')
+  const { key, hash, last4 } = mintKey()
+  const [row] = await insert(db, [organizationId, newId('key'), name, hash, last4, expiresAt])
+  if (row !== undefined) return { ...apiKeyFrom(row), key }
+  await readOrganization(db, organizationId)
+  throw suspended()
+}
+
+/** Keys of an organization, revoked ones too, oldest first. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+export async function listKeys(db: Database, organizationId: string): Promise<readonly ApiKey[]> {
+  const rows = await list(db, [organizationId, LIST_MAX])
+  if (rows.length === 0) await readOrganization(db, organizationId)
+  return rows.map(apiKeyFrom)
+}
+
+/** The key's next request answers 401. Doing it again changes nothing. Throws `ApiError` NOT_FOUND. */
+export async function revokeKey(
+  db: Database,
+  options: { readonly organizationId: string; readonly keyId: string },
+): Promise<ApiKey> {
+  const [row] = await updateRevoked(db, [options.organizationId, options.keyId])
+  if (row === undefined) throw keyNotFound(options.keyId)
+  return apiKeyFrom(row)
+}
+
+/**
+ * Makes a new key in the place of one that works; the old one goes on for `graceSec`, 24 hours unless told otherwise.
+ * Throws `ApiError` NOT_FOUND where the old one does not work any more, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
+ */
+export async function rerollKey(
+  db: Database,
+  options: { readonly organizationId: string; readonly keyId: string; readonly graceSec?: number },
+): Promise<NewApiKey> {
+  const { organizationId, keyId } = options
+  const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
+  const { key, hash, last4 } = mintKey()
+  const [row] = await insertReroll(db, [organizationId, keyId, graceSec, newId('key'), hash, last4])
+  if (row !== undefined) return { ...apiKeyFrom(row), key }
+  const organization = await readOrganization(db, organizationId)
+  throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()
+}
+
+function keyNotFound(keyId: string): ApiError {
+  return new ApiError('NOT_FOUND', `Cannot find a working key "${keyId.slice(0, 64)}" in this organization`)
+}
+
+function suspended(): ApiError {
+  return new ApiError('ACCOUNT_SUSPENDED', 'Cannot make a key: the organization is suspended')
+}
+
+function apiKeyFrom(row: ApiKeyRow): ApiKey {
+  return {
+    organizationId: row.organization_id,
+    id: row.id,
+    name: row.name,
+    last4: row.last4,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+    expiresAt: row.expires_at,
+  }
+}

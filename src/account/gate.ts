@@ -1,0 +1,98 @@
+import type { Database } from '../db/database.ts'
+import type { Admission, Gate, Settled, Settlement } from '../http/gate.ts'
+import { createBatcher } from '../lib/batch.ts'
+import type { Clock } from '../lib/clock.ts'
+import { UnavailableError } from '../lib/error.ts'
+import type { Log } from '../lib/log.ts'
+import { type AdmitRequest, admitBatch } from './admit.ts'
+import { openJournal } from './journal.ts'
+import { hashKey, isWellFormedKey } from './key.ts'
+import { type SettleOutcome, settleBatch, storable } from './settle.ts'
+import { createVoider } from './voider.ts'
+
+/** The gate with a life: `close` waits for what is in flight. */
+export interface AccountGate extends Gate {
+  /** Settlements whose void waits for the database. */
+  readonly voidsWaiting: number
+  /** Lets batches in flight finish and voids what can be voided, for at most `timeoutMs`; the rest stays on the disk. */
+  close(timeoutMs: number): Promise<void>
+}
+
+/** What a gate needs. */
+export interface GateOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Directory of the journal of unknown outcomes. */
+  readonly journalDir: string
+  /** How long an admission or a settlement may take. @default 1,500 */
+  readonly deadlineMs?: number
+}
+
+/** Most requests of one statement, and most that may wait for the next. */
+const BATCH_MAX = 2_048
+const QUEUE_MAX = 8_192
+const DEADLINE_MS = 1_500
+
+/**
+ * Makes the gate over one database: two batched statements, nothing remembered between requests. First it takes over
+ * what earlier processes had to void.
+ */
+export async function createGate(options: GateOptions): Promise<AccountGate> {
+  const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS } = options
+  const journal = await openJournal({ directory: journalDir, log })
+  const voider = createVoider({ db, journal, log })
+  const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
+  const admissions = createBatcher<AdmitRequest, Admission>({
+    ...limits,
+    flush: (requests) => admitBatch(db, requests, { deadlineMs }),
+  })
+  const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: settleOrVoid })
+
+  async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+    try {
+      return await settleBatch(db, batch, { deadlineMs })
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) {
+        log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
+      }
+      await voider.add(batch)
+      throw unsettled(error)
+    }
+  }
+
+  return {
+    get voidsWaiting() {
+      return journal.size
+    },
+    async admit({ key, endpoint }) {
+      if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
+      return admissions.submit({ hash: hashKey(key), endpoint })
+    },
+    async settle(settlement): Promise<Settled> {
+      // Without room to remember an unknown outcome, nothing may be sent that could have one.
+      if (journal.full) throw unsettled(new Error('journal full'))
+      const safe = storable(settlement)
+      const outcome = await settlements.submit(safe)
+      if (!('refused' in outcome)) return outcome
+      const { code, constraint } = outcome.refused
+      log.error({ msg: 'The database refused a settlement', settlementId: safe.settlementId, code, constraint })
+      throw unsettled(outcome.refused)
+    },
+    async close(timeoutMs) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const timeout = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, timeoutMs)
+      })
+      const drained = Promise.all([admissions.idle(), settlements.idle()]).then(() => voider.idle())
+      await Promise.race([drained, timeout])
+      clearTimeout(timer)
+      voider.stop()
+      await journal.close()
+    },
+  }
+}
+
+function unsettled(cause: unknown): UnavailableError {
+  return new UnavailableError('The request could not be settled, nothing was charged', { cause })
+}

@@ -1,0 +1,37 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { base62, randomBase62 } from '../lib/base62.ts'
+import { crc32 } from '../lib/crc32.ts'
+
+const PREFIX = 'ws_sk_'
+const RANDOM_LENGTH = 18
+const CHECKSUM_LENGTH = 6
+const KEY = /^ws_sk_[0-9A-Za-z]{24}$/
+
+/** A new key and what may be kept of it. */
+export interface MintedKey {
+  /** The secret, shown once. */
+  readonly key: string
+  /** SHA-256 in hexadecimal digits. */
+  readonly hash: string
+  readonly last4: string
+}
+
+/** Makes a key: the prefix, 18 random base62 digits (107 bits), and the CRC-32 of both in 6 base62 digits. */
+export function mintKey(): MintedKey {
+  const body = PREFIX + randomBase62(RANDOM_LENGTH)
+  const key = body + base62(crc32(body), CHECKSUM_LENGTH)
+  return { key, hash: hashKey(key), last4: key.slice(-4) }
+}
+
+/** True where the text can be a key of ours: mistyped and invented ones fail here, before any look-up. */
+export function isWellFormedKey(text: string): boolean {
+  if (!KEY.test(text)) return false
+  const body = text.slice(0, -CHECKSUM_LENGTH)
+  const expected = Buffer.from(base62(crc32(body), CHECKSUM_LENGTH))
+  return timingSafeEqual(expected, Buffer.from(text.slice(-CHECKSUM_LENGTH)))
+}
+
+/** What the database knows a key by: its SHA-256 in hexadecimal digits. A fast hash is right for a random secret. */
+export function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}

@@ -1,0 +1,147 @@
+import findSql from '../../sql/queries/organization_find.sql' with { type: 'text' }
+import insertSql from '../../sql/queries/organization_insert.sql' with { type: 'text' }
+import insertFirstSql from '../../sql/queries/organization_insert_first.sql' with { type: 'text' }
+import listSql from '../../sql/queries/organization_list.sql' with { type: 'text' }
+import updateRateLimitSql from '../../sql/queries/organization_update_rate_limit.sql' with { type: 'text' }
+import updateStateSql from '../../sql/queries/organization_update_state.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { ApiError } from '../http/error.ts'
+import { newId } from './id.ts'
+import { mintKey } from './key.ts'
+import { checkedLabel, checkedWhole } from './value.ts'
+
+const find = query(findSql)
+const insert = query(insertSql)
+const insertFirst = query(insertFirstSql)
+const list = query(listSql)
+const updateRateLimit = query(updateRateLimitSql)
+const updateState = query(updateStateSql)
+
+/** Who pays: keys, credits, the rate limit and suspension belong to it. */
+export interface Organization {
+  readonly id: string
+  readonly name: string
+  /** Requests admitted in any one second, over all keys and processes. */
+  readonly rateLimit: number
+  readonly suspendedAt: Date | null
+  readonly deletedAt: Date | null
+  readonly createdAt: Date
+}
+
+/** Requests per second of a new organization. */
+export const RATE_LIMIT_DEFAULT = 5
+/** The highest rate limit. */
+export const RATE_LIMIT_MAX = 100_000
+/** Credits of the organization that a first start creates. */
+export const FIRST_CREDITS = 1_000_000
+/** Most organizations or keys of one answer. */
+export const LIST_MAX = 10_000
+
+interface OrganizationRow {
+  readonly id: string
+  readonly name: string
+  readonly rate_limit: number
+  readonly suspended_at: Date | null
+  readonly deleted_at: Date | null
+  readonly created_at: Date
+}
+
+/** Creates an organization without credits. Throws `ApiError` INVALID_PARAMETER for a bad name or limit. */
+export async function createOrganization(
+  db: Database,
+  options: { readonly name: string; readonly rateLimit?: number },
+): Promise<Organization> {
+  const name = checkedLabel(options.name, 'name')
+  const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
+  const [row] = await insert(db, [newId('org'), name, rateLimit])
+  return organizationFrom(row)
+}
+
+/** Organizations that were not deleted, oldest first, at most `LIST_MAX`, with the credits that each has left. */
+export async function listOrganizations(
+  db: Database,
+): Promise<readonly (Organization & { readonly balance: bigint })[]> {
+  const rows = await list(db, [LIST_MAX])
+  return rows.map((row) => ({ ...organizationFrom(row), balance: BigInt(row.balance) }))
+}
+
+/** One organization that was not deleted. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+export async function readOrganization(db: Database, id: string): Promise<Organization> {
+  const [row] = await find(db, [id])
+  if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
+  return organizationFrom(row)
+}
+
+/** From its next request on every call answers 403 ACCOUNT_SUSPENDED. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+export async function suspendOrganization(db: Database, id: string): Promise<Organization> {
+  return change(db, id, 'suspend')
+}
+
+/** The same keys and credits work again. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+export async function restoreOrganization(db: Database, id: string): Promise<Organization> {
+  return change(db, id, 'restore')
+}
+
+/** For good: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+export async function deleteOrganization(db: Database, id: string): Promise<Organization> {
+  return change(db, id, 'delete')
+}
+
+/** Sets how many requests are admitted in any one second. Throws `ApiError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
+export async function setRateLimit(
+  db: Database,
+  options: { readonly id: string; readonly rateLimit: number },
+): Promise<Organization> {
+  const [row] = await updateRateLimit(db, [options.id, checkedRateLimit(options.rateLimit)])
+  if (row === undefined) throw organizationNotFound(options.id)
+  return organizationFrom(row)
+}
+
+/**
+ * On a database without any organization creates `default` with 1,000,000 credits and one key, which it answers this
+ * once; otherwise nothing. Of several processes that start together one gets the key.
+ */
+export async function ensureDefaultOrganization(
+  db: Database,
+): Promise<{ readonly organizationId: string; readonly key: string; readonly credits: number } | undefined> {
+  const organizationId = newId('org')
+  const { key, hash, last4 } = mintKey()
+  const [row] = await insertFirst(db, [
+    organizationId,
+    'default',
+    String(FIRST_CREDITS),
+    newId('grant'),
+    newId('key'),
+    hash,
+    last4,
+  ])
+  return row?.created ? { organizationId, key, credits: FIRST_CREDITS } : undefined
+}
+
+/** The failure of naming an organization that is absent or deleted. */
+export function organizationNotFound(id: string): ApiError {
+  return new ApiError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
+}
+
+async function change(db: Database, id: string, to: 'suspend' | 'restore' | 'delete'): Promise<Organization> {
+  const [row] = await updateState(db, [id, to])
+  if (row === undefined) throw organizationNotFound(id)
+  return organizationFrom(row)
+}
+
+function organizationFrom(row: OrganizationRow | undefined): Organization {
+  if (row === undefined) throw new Error('Cannot read an organization: the database answered no row')
+  return {
+    id: row.id,
+    name: row.name,
+    rateLimit: row.rate_limit,
+    suspendedAt: row.suspended_at,
+    deletedAt: row.deleted_at,
+    createdAt: row.created_at,
+  }
+}
+
+function checkedRateLimit(value: number): number {
+  return checkedWhole(value, { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX })
+}

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto'
+
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The largest multiple of 62 that a byte can hold: bytes from here on would favour the first digits. */
+const UNBIASED_MAX = 248
+
+/** `length` digits from the system's source of secrets, each of the 62 equally likely. */
+export function randomBase62(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < UNBIASED_MAX && text.length < length) text += DIGITS[byte % 62]
+    }
+  }
+  return text
+}
+
+/** A whole number below 2^53 in base 62, padded with zeros in front; throws where it needs more than `length` digits. */
+export function base62(value: number, length: number): string {
+  let text = ''
+  for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = DIGITS[rest % 62] + text
+  if (value >= 62 ** length) throw new RangeError(`Cannot write ${value} in base 62: expected at most ${length} digits`)
+  return text
+}

@@ -1,0 +1,115 @@
+import type { Clock } from './clock.ts'
+import { UnavailableError } from './error.ts'
+
+/** Items that wait for one another: each flush takes what arrived while the one before was under way. */
+export interface Batcher<Item, Result> {
+  /** Queues an item; resolves with its result. Throws `UnavailableError` at once where the queue is full. */
+  submit(item: Item): Promise<Result>
+  /** Items that wait and items in flight. */
+  readonly size: number
+  /** Resolves when nothing waits and nothing is in flight. */
+  idle(): Promise<void>
+}
+
+/** How a batcher flushes. */
+export interface BatcherOptions<Item, Result> {
+  /** Does the work for all items at once; answers in their order. A rejection fails every item of the batch. */
+  readonly flush: (items: readonly Item[]) => Promise<readonly Result[]>
+  readonly clock: Clock
+  /** Most items of one flush. */
+  readonly itemsMax: number
+  /** Most items that may wait; more are refused. */
+  readonly queueMax: number
+  /** Most flushes under way. @default 4 */
+  readonly flightsMax?: number
+  /** A further flush starts only while the oldest under way is older than this. @default 2 */
+  readonly flightAgeMs?: number
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Groups items without making any of them wait: an item that finds nothing under way leaves with those of its own turn
+ * of the event loop. More than one flush is under way only where flushes are slow, as over a network.
+ */
+export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
+  const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
+  let queue: Waiting<Item, Result>[] = []
+  const startedMs: number[] = []
+  let items = 0
+  let scheduled = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const idlers: (() => void)[] = []
+
+  function schedule(): void {
+    if (scheduled || queue.length === 0) return
+    const oldestMs = startedMs[0]
+    if (oldestMs === undefined) {
+      scheduled = true
+      setImmediate(start)
+    } else if (startedMs.length < flightsMax && timer === undefined) {
+      timer = setTimeout(startAnother, Math.max(1, Math.ceil(flightAgeMs - (clock.monotonicMs() - oldestMs))))
+    }
+  }
+
+  function startAnother(): void {
+    timer = undefined
+    const oldestMs = startedMs[0]
+    if (oldestMs !== undefined && clock.monotonicMs() - oldestMs >= flightAgeMs && !scheduled) start()
+    else schedule()
+  }
+
+  function start(): void {
+    scheduled = false
+    if (queue.length === 0 || startedMs.length >= flightsMax) return
+    const batch = queue.length <= itemsMax ? queue : queue.slice(0, itemsMax)
+    queue = queue.length <= itemsMax ? [] : queue.slice(itemsMax)
+    const atMs = clock.monotonicMs()
+    startedMs.push(atMs)
+    void fly(batch).finally(() => {
+      startedMs.splice(startedMs.indexOf(atMs), 1)
+      items -= batch.length
+      if (timer !== undefined && startedMs.length === 0) {
+        clearTimeout(timer)
+        timer = undefined
+      }
+      schedule()
+      if (items === 0) for (const wake of idlers.splice(0)) wake()
+    })
+    schedule()
+  }
+
+  async function fly(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await flush(batch.map((each) => each.item))
+      if (results.length !== batch.length) {
+        throw new Error(`Cannot settle a batch of ${batch.length}: ${results.length} results came back`)
+      }
+      results.forEach((result, index) => {
+        batch[index]?.resolve(result)
+      })
+    } catch (error) {
+      for (const each of batch) each.reject(error)
+    }
+  }
+
+  return {
+    submit(item) {
+      if (queue.length >= queueMax)
+        return Promise.reject(new UnavailableError('Too many requests wait for the database'))
+      return new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject })
+        items++
+        schedule()
+      })
+    },
+    get size() {
+      return items
+    },
+    idle: () => (items === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+  }
+}
