@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { base58FromBytes, bytesFromBase58 } from '../../src/lib/base58.ts'
+
+/*
+ * Writes accounts of Kamino Lend byte by byte. The offsets are spelt out here once more, on purpose: taken from the
+ * program's interface description, not from the reader that they test.
+ */
+
+/** 2^60: one, in the program's fixed point. */
+export const SF = 1n << 60n
+
+/** An amount as the program's fixed point, rounded down: `sf('1.5')`. At most 18 digits after the point. */
+export function sf(decimal: string): bigint {
+  const [whole = '0', fraction = ''] = decimal.split('.')
+  return ((BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, '0').slice(0, 18))) * SF) / 10n ** 18n
+}
+
+/** A made-up address, the same for the same name. */
+export function addressOf(name: string): string {
+  return base58FromBytes(createHash('sha256').update(name).digest())
+}
+
+/** An account as an RPC endpoint serves it. */
+export interface ServedAccount {
+  readonly owner: string
+  readonly data: Uint8Array
+}
+
+/** Accounts by address. */
+export type ServedAccounts = Record<string, ServedAccount>
+
+export const KLEND = 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD'
+export const SCOPE = 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ'
+
+export interface DepositFixture {
+  readonly reserve: string
+  readonly collateralAmount: bigint
+  /** Slot of the array; the next one where absent. */
+  readonly slot?: number
+}
+
+export interface BorrowFixture {
+  readonly reserve: string
+  readonly amountSf: bigint
+  readonly cumulativeRateSf?: bigint
+  readonly slot?: number
+}
+
+export interface ObligationFixture {
+  readonly market: string
+  readonly owner: string
+  readonly deposits?: readonly DepositFixture[]
+  readonly borrows?: readonly BorrowFixture[]
+  readonly elevationGroup?: number
+}
+
+export interface ReserveFixture {
+  readonly market: string
+  readonly lastUpdateSlot?: bigint
+  readonly availableAmount?: bigint
+  readonly borrowedSf?: bigint
+  readonly cumulativeRateSf?: bigint
+  readonly protocolFeesSf?: bigint
+  readonly referrerFeesSf?: bigint
+  readonly pendingReferrerFeesSf?: bigint
+  readonly collateralSupply?: bigint
+  readonly decimals?: number
+  readonly priceSf?: bigint
+  readonly priceTimestampSec?: bigint
+  readonly hostFixedRateBps?: number
+  readonly protocolTakeRatePct?: number
+  readonly maxLtvPct?: number
+  readonly liquidationThresholdPct?: number
+  readonly borrowFactorPct?: bigint
+  /** Corners of the curve, [utilization, rate] in bps; the last is repeated to fill eleven. */
+  readonly curve?: readonly (readonly [number, number])[]
+  readonly scopeFeed?: string
+  readonly scopeChain?: readonly number[]
+}
+
+export interface MarketFixture {
+  readonly referralFeeBps?: number
+  readonly borrowCapUsd?: bigint
+  readonly elevationGroups?: readonly {
+    readonly id: number
+    readonly maxLtvPct: number
+    readonly liquidationThresholdPct: number
+  }[]
+}
+
+export interface ScopeFixture {
+  readonly index: number
+  readonly value: bigint
+  readonly exponent: bigint
+  readonly timestampSec?: bigint
+}
+
+/** Bytes of an obligation. */
+export function obligationBytes(fixture: ObligationFixture): Uint8Array {
+  const at = writer(3344, 'a8ce8d6a584caca7')
+  at.key(32, fixture.market)
+  at.key(64, fixture.owner)
+  for (const [index, deposit] of (fixture.deposits ?? []).entries()) {
+    const start = 96 + 136 * (deposit.slot ?? index)
+    at.key(start, deposit.reserve)
+    at.uint(start + 32, deposit.collateralAmount, 8)
+  }
+  for (const [index, borrow] of (fixture.borrows ?? []).entries()) {
+    const start = 1208 + 200 * (borrow.slot ?? index)
+    at.key(start, borrow.reserve)
+    at.uint(start + 32, borrow.cumulativeRateSf ?? SF, 32)
+    at.uint(start + 88, borrow.amountSf, 16)
+  }
+  at.uint(2285, BigInt(fixture.elevationGroup ?? 0), 1)
+  return at.bytes
+}
+
+/** Bytes of a reserve; what the fixture leaves out is an empty pool without interest, of 6 decimals. */
+export function reserveBytes(fixture: ReserveFixture): Uint8Array {
+  const at = writer(8624, '2bf2ccca1af73b7f')
+  at.uint(16, fixture.lastUpdateSlot ?? 0n, 8)
+  at.key(32, fixture.market)
+  at.uint(224, fixture.availableAmount ?? 0n, 8)
+  at.uint(232, fixture.borrowedSf ?? 0n, 16)
+  at.uint(248, fixture.priceSf ?? 0n, 16)
+  at.uint(264, fixture.priceTimestampSec ?? 0n, 8)
+  at.uint(272, BigInt(fixture.decimals ?? 6), 8)
+  at.uint(296, fixture.cumulativeRateSf ?? SF, 32)
+  at.uint(344, fixture.protocolFeesSf ?? 0n, 16)
+  at.uint(360, fixture.referrerFeesSf ?? 0n, 16)
+  at.uint(376, fixture.pendingReferrerFeesSf ?? 0n, 16)
+  at.uint(2592, fixture.collateralSupply ?? 0n, 8)
+  at.uint(4858, BigInt(fixture.hostFixedRateBps ?? 0), 2)
+  at.uint(4870, BigInt(fixture.protocolTakeRatePct ?? 0), 1)
+  at.uint(4872, BigInt(fixture.maxLtvPct ?? 0), 1)
+  at.uint(4873, BigInt(fixture.liquidationThresholdPct ?? 0), 1)
+  const curve = fixture.curve ?? FLAT
+  for (let index = 0; index < 11; index++) {
+    const [utilizationBps = 0, rateBps = 0] = curve[Math.min(index, curve.length - 1)] ?? []
+    at.uint(4920 + 8 * index, BigInt(utilizationBps), 4)
+    at.uint(4924 + 8 * index, BigInt(rateBps), 4)
+  }
+  at.uint(5008, fixture.borrowFactorPct ?? 100n, 8)
+  if (fixture.scopeFeed !== undefined) at.key(5112, fixture.scopeFeed)
+  const chain = fixture.scopeChain ?? []
+  for (let index = 0; index < 4; index++) at.uint(5144 + 2 * index, BigInt(chain[index] ?? 65_535), 2)
+  return at.bytes
+}
+
+/** Bytes of a market; without a cap it lets everyone borrow any amount. */
+export function marketBytes(fixture: MarketFixture = {}): Uint8Array {
+  const at = writer(4664, 'f6723262489d1c78')
+  at.uint(120, BigInt(fixture.referralFeeBps ?? 0), 2)
+  at.uint(152, fixture.borrowCapUsd ?? 2n ** 64n - 1n, 8)
+  for (const { id, maxLtvPct, liquidationThresholdPct } of fixture.elevationGroups ?? []) {
+    const start = 200 + 72 * (id - 1)
+    at.uint(start + 2, BigInt(id), 1)
+    at.uint(start + 3, BigInt(maxLtvPct), 1)
+    at.uint(start + 4, BigInt(liquidationThresholdPct), 1)
+  }
+  return at.bytes
+}
+
+/** Bytes of a Scope feed; entries that are not given are zero. */
+export function scopeBytes(entries: readonly ScopeFixture[]): Uint8Array {
+  const at = writer(28_712, '598076dd0648b492')
+  for (const { index, value, exponent, timestampSec = 0n } of entries) {
+    const start = 40 + 56 * index
+    at.uint(start, value, 8)
+    at.uint(start + 8, exponent, 8)
+    at.uint(start + 24, timestampSec, 8)
+  }
+  return at.bytes
+}
+
+/** The account that these bytes are in, owned by Kamino's program unless told otherwise. */
+export function served(data: Uint8Array, owner = KLEND): ServedAccount {
+  return { owner, data }
+}
+
+const FLAT: readonly (readonly [number, number])[] = [
+  [0, 0],
+  [10_000, 0],
+]
+
+function writer(size: number, discriminator: string) {
+  const bytes = new Uint8Array(size)
+  bytes.set(Buffer.from(discriminator, 'hex'))
+  return {
+    bytes,
+    uint(at: number, value: bigint, length: number): void {
+      if (value < 0n || value >= 1n << BigInt(8 * length)) throw new RangeError(`${value} does not fit ${length} bytes`)
+      for (let index = 0; index < length; index++) bytes[at + index] = Number((value >> BigInt(8 * index)) & 255n)
+    },
+    key(at: number, address: string): void {
+      const key = bytesFromBase58(address)
+      if (key?.length !== 32) throw new RangeError(`${address} is no address`)
+      bytes.set(key, at)
+    },
+  }
+}

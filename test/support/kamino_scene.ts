@@ -1,0 +1,110 @@
+import {
+  addressOf,
+  type BorrowFixture,
+  type DepositFixture,
+  type MarketFixture,
+  marketBytes,
+  obligationBytes,
+  type ReserveFixture,
+  reserveBytes,
+  SCOPE,
+  type ScopeFixture,
+  type ServedAccounts,
+  SF,
+  scopeBytes,
+  served,
+  sf,
+} from './kamino.ts'
+
+/** Addresses of the scene. */
+export const WALLET = addressOf('wallet')
+export const MARKET = addressOf('market')
+export const OBLIGATION = addressOf('obligation')
+export const SOL = addressOf('SOL reserve')
+export const USDC = addressOf('USDC reserve')
+export const FEED = addressOf('Scope feed')
+
+/** Slot at which the scene's reserves were last refreshed; read there, no interest is added. */
+export const SLOT = 350_000_000
+
+/** What differs from the usual scene. */
+export interface SceneChanges {
+  readonly sol?: Omit<ReserveFixture, 'market'>
+  readonly usdc?: Omit<ReserveFixture, 'market'>
+  readonly market?: MarketFixture
+  readonly elevationGroup?: number
+  readonly deposits?: readonly DepositFixture[]
+  readonly borrows?: readonly BorrowFixture[]
+  readonly prices?: readonly ScopeFixture[]
+}
+
+/** Rates of the scene: 10 % at 80 % used, 100 % at all of it; SOL is half used, USDC four fifths. */
+const CURVE: readonly (readonly [number, number])[] = [
+  [0, 0],
+  [8_000, 1_000],
+  [10_000, 10_000],
+]
+
+/**
+ * A market with SOL at 150 and USDC at 1 dollar by a live Scope feed, and an obligation with 100 SOL (maximum
+ * loan-to-value 75 %, threshold 80 %) against 6,000 USDC: loan-to-value 40 %, health factor 2.
+ */
+export function scene(changes: SceneChanges = {}): ServedAccounts {
+  const { deposits, borrows } = changes
+  return {
+    [MARKET]: served(marketBytes(changes.market)),
+    [SOL]: served(
+      reserveBytes({
+        market: MARKET,
+        lastUpdateSlot: BigInt(SLOT),
+        decimals: 9,
+        availableAmount: 5_000n * 10n ** 9n,
+        borrowedSf: 5_000n * 10n ** 9n * SF,
+        collateralSupply: 10_000n * 10n ** 9n,
+        priceSf: sf('140'),
+        protocolTakeRatePct: 20,
+        maxLtvPct: 75,
+        liquidationThresholdPct: 80,
+        curve: CURVE,
+        scopeFeed: FEED,
+        scopeChain: [7],
+        ...changes.sol,
+      }),
+    ),
+    [USDC]: served(
+      reserveBytes({
+        market: MARKET,
+        lastUpdateSlot: BigInt(SLOT),
+        decimals: 6,
+        availableAmount: 200_000n * 10n ** 6n,
+        borrowedSf: 800_000n * 10n ** 6n * SF,
+        collateralSupply: 1_000_000n * 10n ** 6n,
+        priceSf: sf('1'),
+        protocolTakeRatePct: 10,
+        maxLtvPct: 80,
+        liquidationThresholdPct: 90,
+        curve: CURVE,
+        scopeFeed: FEED,
+        scopeChain: [13],
+        ...changes.usdc,
+      }),
+    ),
+    [FEED]: served(
+      scopeBytes([
+        { index: 7, value: 150_00000000n, exponent: 8n, timestampSec: 1_700_000_000n },
+        { index: 13, value: 1_000_000n, exponent: 6n, timestampSec: 1_700_000_000n },
+        ...(changes.prices ?? []),
+      ]),
+      SCOPE,
+    ),
+    [OBLIGATION]: served(
+      obligationBytes({
+        market: MARKET,
+        owner: WALLET,
+        elevationGroup: changes.elevationGroup ?? 0,
+        deposits: deposits ?? [{ reserve: SOL, collateralAmount: 100n * 10n ** 9n }],
+        borrows: borrows ?? [{ reserve: USDC, amountSf: 6_000n * 10n ** 6n * SF }],
+      }),
+    ),
+  }
+}
