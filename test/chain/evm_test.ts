@@ -1,0 +1,291 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Chain } from '../../src/chain/chain.ts'
+import { type Endpoint, type RevertError, RpcRefusedError } from '../../src/chain/client.ts'
+import { createChainClient, type EvmClient } from '../../src/chain/evm.ts'
+import { parseQuantity } from '../../src/chain/rpc_value.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { AbortedError, UnavailableError } from '../../src/lib/error.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+
+const never = new AbortController().signal
+const SECRET = 'hunter2secret'
+
+let anvil: Anvil
+let rpcs: readonly FaultyRpc[] = []
+let clients: EvmClient[] = []
+let lines: string[] = []
+
+beforeAll(async () => {
+  anvil = await startAnvil()
+  rpcs = await Promise.all([0, 1, 2].map(() => startFaultyRpc(anvil.rpcUrl)))
+})
+beforeEach(() => {
+  lines = []
+  for (const rpc of rpcs) {
+    rpc.rule(() => undefined)
+    rpc.reset()
+  }
+})
+afterEach(() => {
+  for (const client of clients) client.close()
+  clients = []
+})
+afterAll(async () => {
+  await Promise.all(rpcs.map((rpc) => rpc.stop()))
+  await anvil?.stop()
+})
+
+function createClient(endpoints: number, overrides: Partial<Chain> = {}): EvmClient {
+  const chain: Chain = {
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => `${url}v2/${SECRET}`),
+    blockTimeMs: 12_000,
+    finality: { depth: 0 },
+    prices: { usdFeeds: {}, stablecoins: [] },
+    spamTokens: [],
+    ...overrides,
+  }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const client = createChainClient({ chain, clock: systemClock, log })
+  clients.push(client)
+  return client
+}
+
+function blockNumber(endpoint: Endpoint, signal: AbortSignal): Promise<bigint> {
+  return endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
+}
+
+function rule(index: number, fault: Fault | undefined): void {
+  rpcs[index]?.rule(() => fault)
+}
+
+function seen(index: number, method = 'eth_blockNumber'): number {
+  return rpcs[index]?.seen.filter((request) => request.method === method).length ?? 0
+}
+
+async function failure(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    (value) => new Error(`It answered ${String(value)}`),
+    (error: Error) => error,
+  )
+}
+
+test('read() asks the first endpoint, and about its chain only once, at the same time', async () => {
+  const client = createClient(3)
+  expect(await Promise.all([1, 2, 3].map(() => client.read(blockNumber, { signal: never })))).toEqual([0n, 0n, 0n])
+  expect(rpcs[0]?.depth()).toBe(1)
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect([seen(0), seen(0, 'eth_chainId'), seen(1), seen(2)]).toEqual([4, 1, 0, 0])
+})
+
+test.each([
+  ['null', { kind: 'result', result: null }],
+  ['a negative quantity', { kind: 'result', result: '-0x10' }],
+  ['no result', { kind: 'envelope', change: { result: undefined } }],
+  ['another id', { kind: 'envelope', change: { id: 77 } }],
+  ['HTML', { kind: 'http', status: 200, body: '<html>' }],
+  ['a 500', { kind: 'http', status: 500, body: '' }],
+  ['a 429', { kind: 'http', status: 429, body: '' }],
+  ['a cut connection', { kind: 'cut' }],
+  ['a redirect', { kind: 'http', status: 308, body: '', headers: { location: 'http://169.254.169.254/' } }],
+  ['a refusal', { kind: 'error', error: { code: -32602, message: 'too many arguments' } }],
+] as [string, Fault][])('read() moves on to the second endpoint at %s of the first', async (_, fault) => {
+  const client = createClient(2)
+  rule(0, fault)
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect([seen(0), seen(1)]).toEqual([1, 1])
+})
+
+test('read() gets its answer within the budget where the first endpoint hangs, drips or floods', async () => {
+  const faults: Fault[] = [{ kind: 'hang' }, { kind: 'drip', ms: 100 }, { kind: 'flood', bytes: 50 * 1024 * 1024 }]
+  for (const fault of faults) {
+    const client = createClient(2)
+    rule(0, fault)
+    const startedMs = performance.now()
+    expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+    expect(performance.now() - startedMs).toBeLessThan(1_300)
+  }
+})
+
+test('read() no longer waits for a dead first endpoint, and returns to it once it lives', async () => {
+  const client = createClient(2)
+  rule(0, { kind: 'hang' })
+  await client.read(blockNumber, { signal: never })
+  const startedMs = performance.now()
+  for (let call = 0; call < 20; call++) await client.read(blockNumber, { signal: never })
+  expect(performance.now() - startedMs).toBeLessThan(300)
+  expect(seen(1)).toBe(21)
+  rule(0, undefined)
+  // The probe is started by a read, once the endpoint has been left alone for a while.
+  const regained = async () => {
+    await client.read(blockNumber, { signal: never })
+    return seen(1)
+  }
+  for (let before = seen(1); (await regained()) > before; before = seen(1)) await Bun.sleep(50)
+  expect(performance.now() - startedMs).toBeLessThan(3_000)
+})
+
+test('read() tries each endpoint twice at most, and fails with the chain, the parameter and a cause without addresses', async () => {
+  const client = createClient(3)
+  for (const index of [0, 1, 2]) rule(index, { kind: 'http', status: 500, body: `<p>${SECRET}</p>` })
+  const error = await failure(client.read(blockNumber, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error.message).toBe(
+    'Cannot read chain 1 (Ethereum) after 6 attempts: leave it out with the "chain_id" parameter or try again',
+  )
+  expect([seen(0), seen(1), seen(2)]).toEqual([2, 2, 2])
+  const shown = `${Bun.inspect(error, { depth: 10 })}${lines.join('')}`
+  expect(shown).not.toContain(SECRET)
+  expect(shown).not.toContain(new URL(rpcs[0]?.url ?? '').port)
+})
+
+test('read() ends with its budget where everything hangs', async () => {
+  const client = createClient(3)
+  for (const index of [0, 1, 2]) rule(index, { kind: 'hang' })
+  const startedMs = performance.now()
+  const error = await failure(client.read(blockNumber, { signal: never, budgetMs: 400 }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(performance.now() - startedMs).toBeWithin(380, 500)
+})
+
+test('read() lets one caller at a time try an endpoint that failed repeatedly, and the others follow its success', async () => {
+  const client = createClient(1)
+  rule(0, { kind: 'http', status: 500, body: '' })
+  await failure(client.read(blockNumber, { signal: never }))
+  await failure(client.read(blockNumber, { signal: never }))
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  rpcs[0]?.reset()
+  rule(0, { kind: 'delay', ms: 50 })
+  const answers = await Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
+  expect(answers).toEqual(Array(10).fill(0n))
+  expect(rpcs[0]?.depth()).toBe(2)
+  expect(lines.filter((line) => line.includes('Regained an RPC endpoint')).length).toBe(1)
+})
+
+test('read() waits out a Retry-After that fits into its budget, and says how long where it does not', async () => {
+  const client = createClient(1)
+  const limited = (seconds: string): Fault => ({
+    kind: 'http',
+    status: 429,
+    body: '',
+    headers: { 'retry-after': seconds },
+  })
+  let calls = 0
+  rpcs[0]?.rule(() => (calls++ === 0 ? limited('1') : undefined))
+  const startedMs = performance.now()
+  // The first request of a new endpoint is about its chain: so it is that one which is turned away.
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect(performance.now() - startedMs).toBeWithin(950, 1_400)
+  rule(0, limited('30'))
+  const error = await failure(client.read(blockNumber, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect((error as UnavailableError).retryAfterSec).toBe(30)
+  expect(performance.now() - startedMs).toBeLessThan(1_500)
+})
+
+test('read() throws AbortedError as soon as the caller leaves, and blames nobody', async () => {
+  const client = createClient(1)
+  rule(0, { kind: 'hang' })
+  const caller = new AbortController()
+  setTimeout(() => caller.abort(), 30)
+  const startedMs = performance.now()
+  expect(await failure(client.read(blockNumber, { signal: caller.signal }))).toBeInstanceOf(AbortedError)
+  expect(performance.now() - startedMs).toBeLessThan(200)
+  expect(await failure(client.read(blockNumber, { signal: caller.signal }))).toBeInstanceOf(AbortedError)
+  rule(0, undefined)
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+})
+
+test('read() passes a revert through after one try, with its data', async () => {
+  const client = createClient(2)
+  const at = '0x00000000000000000000000000000000000ec402'
+  const call = { to: at, code: '0x366000600037366000fd', data: '0x1234', block: 'latest' } as const
+  const error = await failure(client.read((endpoint, signal) => endpoint.call(call, signal), { signal: never }))
+  expect((error as RevertError).data).toBe('0x1234')
+  expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
+})
+
+test('read() passes other errors of the attempt through as they are', async () => {
+  const broken = new TypeError('A bug')
+  expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)
+})
+
+test('read() asks each endpoint once where all refuse', async () => {
+  const client = createClient(2)
+  const refuse = () => Promise.reject(new RpcRefusedError(-32602, 'No'))
+  const error = await failure(client.read(refuse, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error.message).toContain('after 2 attempts')
+})
+
+test('read() believes no endpoint of another chain, not even a revert of it, and says so once', async () => {
+  const client = createClient(2)
+  rpcs[0]?.rule(({ method }) =>
+    method === 'eth_chainId'
+      ? { kind: 'result', result: '0x89' }
+      : { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } },
+  )
+  for (let call = 0; call < 3; call++) expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect([seen(0), seen(1)]).toEqual([1, 3])
+  const told = lines.filter((line) => line.includes('another chain'))
+  expect(told.length).toBe(1)
+  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 0, answered: '137' })
+})
+
+test('read() keeps answers from going back where another endpoint is ahead', async () => {
+  const client = createClient(2)
+  const heads = ['0x64', '0x5f']
+  rpcs.forEach((rpc, index) => {
+    rpc.rule(({ method }) => (method === 'eth_blockNumber' ? { kind: 'result', result: heads[index] } : undefined))
+  })
+  const readHead = () =>
+    client.read(
+      async (endpoint, signal) => {
+        const number = await blockNumber(endpoint, signal)
+        endpoint.observeHead(number)
+        return number
+      },
+      { signal: never },
+    )
+  expect(await readHead()).toBe(100n)
+  // Five blocks less is no reorg; the first endpoint failing is no reason to go back.
+  rule(0, { kind: 'http', status: 500, body: '' })
+  const error = await failure(readHead())
+  expect(error).toBeInstanceOf(UnavailableError)
+  heads[1] = '0x61'
+  expect(await readHead()).toBe(97n)
+})
+
+test('read() accepts a chain with one endpoint going back: there is nobody to compare with', async () => {
+  const client = createClient(1)
+  for (const number of [100n, 5n]) {
+    await client.read(async (endpoint) => endpoint.observeHead(number), { signal: never })
+  }
+})
+
+test('ready() asks until it has an answer, and not again for a while', async () => {
+  const client = createClient(2)
+  for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
+  expect(await client.ready(never)).toBe(false)
+  rule(1, undefined)
+  expect(await client.ready(never)).toBe(true)
+  const asked = seen(1)
+  expect(await client.ready(never)).toBe(true)
+  expect(seen(1)).toBe(asked)
+  rule(0, { kind: 'result', result: '0x89' })
+  const other = createClient(1)
+  expect(await other.ready(never)).toBe(false)
+})
+
+test('read() runs 32 calls at a time against one endpoint and queues the others', async () => {
+  const client = createClient(1)
+  await client.read(blockNumber, { signal: never })
+  rpcs[0]?.reset()
+  rule(0, { kind: 'delay', ms: 20 })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.read(blockNumber, { signal: never })))
+  expect(answers.length).toBe(100)
+  expect(rpcs[0]?.depth()).toBeWithin(4, 7)
+})

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { encodeFunctionData, type Hex, multicall3Abi, numberToHex, padHex } from 'viem'
+import type { Endpoint } from '../../src/chain/client.ts'
+import { createEndpoint } from '../../src/chain/endpoint.ts'
+import { createHeads } from '../../src/chain/heads.ts'
+import { type Call, multicall } from '../../src/chain/multicall.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+
+const never = new AbortController().signal
+const ECHO = '0x00000000000000000000000000000000000ec401'
+const REVERT = '0x00000000000000000000000000000000000ec402'
+const NOBODY = '0x00000000000000000000000000000000000ec403'
+
+let anvil: Anvil
+let rpc: FaultyRpc
+let endpoint: Endpoint
+let multicall3: Hex
+
+beforeAll(async () => {
+  anvil = await startAnvil()
+  rpc = await startFaultyRpc(anvil.rpcUrl)
+  // Block 0 stays without any of these contracts.
+  await ask('anvil_mine', [])
+  await ask('anvil_setCode', [ECHO, '0x366000600037366000f3'])
+  await ask('anvil_setCode', [REVERT, '0x366000600037366000fd'])
+  multicall3 = await deployMulticall3()
+})
+beforeEach(() => {
+  rpc.rule(() => undefined)
+  rpc.reset()
+  const prices = { usdFeeds: {}, stablecoins: [] }
+  const chain = {
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: [rpc.url],
+    blockTimeMs: 0,
+    finality: { depth: 0 },
+    prices,
+    spamTokens: [],
+  }
+  const clock = systemClock
+  const heads = createHeads({ clock, blockTimeMs: 0 })
+  endpoint = createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
+})
+afterAll(async () => {
+  await rpc?.stop()
+  await anvil?.stop()
+})
+
+async function ask(method: string, params: unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await (await fetch(anvil.rpcUrl, { method: 'POST', headers, body })).json()
+  return (answer as { result: unknown }).result
+}
+
+/** The real contract, from the bytecode that viem carries. */
+async function deployMulticall3(): Promise<Hex> {
+  const contracts = '../../node_modules/viem/_esm/constants/contracts.js'
+  const { multicall3Bytecode } = (await import(contracts)) as { multicall3Bytecode: Hex }
+  const at = '0xcA11bde05977b3631167028862bE2a173976CA11'
+  await ask('anvil_setCode', [at, await ask('eth_call', [{ data: multicall3Bytecode }, 'latest'])])
+  return at
+}
+
+function echoes(count: number, bytes = 4): Call[] {
+  return Array.from({ length: count }, (_, index) => ({ to: ECHO, data: padHex(numberToHex(index), { size: bytes }) }))
+}
+
+for (const way of ['Multicall3', 'init code'] as const) {
+  const options = () => ({ block: 'latest', multicall3: way === 'Multicall3' ? multicall3 : undefined }) as const
+
+  test(`multicall() over ${way} answers in order, and a failing call spoils no other`, async () => {
+    const calls: Call[] = [
+      { to: ECHO, data: '0x' },
+      { to: REVERT, data: '0x08c379a0' },
+      { to: ECHO, data: `0x${'ab'.repeat(33)}` },
+      { to: NOBODY, data: '0x1234' },
+      { to: REVERT, data: '0x' },
+      { to: ECHO, data: `0x${'cd'.repeat(5_000)}` },
+    ]
+    const answers = await multicall(endpoint, { calls, ...options() }, never)
+    expect(answers).toEqual([
+      { ok: true, data: '0x' },
+      { ok: false, data: '0x08c379a0' },
+      { ok: true, data: `0x${'ab'.repeat(33)}` },
+      { ok: true, data: '0x' },
+      { ok: false, data: '0x' },
+      { ok: true, data: `0x${'cd'.repeat(5_000)}` },
+    ])
+    expect(rpc.seen.length).toBe(1)
+  })
+
+  test(`multicall() over ${way} makes 500 calls in one request and more in several at once`, async () => {
+    expect(await multicall(endpoint, { calls: [], ...options() }, never)).toEqual([])
+    expect(rpc.seen.length).toBe(0)
+    const calls = echoes(1_201)
+    const answers = await multicall(endpoint, { calls, ...options() }, never)
+    expect(answers).toEqual(calls.map(({ data }) => ({ ok: true, data })))
+    expect(rpc.seen.length).toBe(3)
+    expect(rpc.depth()).toBe(1)
+  })
+
+  test(`multicall() over ${way} halves what the endpoint finds too much`, async () => {
+    rpc.rule(() => ({ kind: 'answer_max', bytes: 20_000 }))
+    const calls = echoes(100, 500)
+    const answers = await multicall(endpoint, { calls, ...options() }, never)
+    expect(answers.map(({ data }) => data)).toEqual(calls.map(({ data }) => data))
+    expect(rpc.seen.length).toBeGreaterThan(4)
+  })
+}
+
+test('multicall() sends what the ABI encodes', async () => {
+  const calls = [...echoes(3, 7), ...echoes(2, 64), { to: NOBODY, data: '0x' } as const]
+  await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  const tuples = calls.map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
+  const expected = encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args: [tuples] })
+  expect(rpc.seen[0]?.params[0]).toMatchObject({ data: expected })
+})
+
+test('multicall() does without Multicall3 at a block before it', async () => {
+  const answers = await multicall(endpoint, { calls: [{ to: NOBODY, data: '0x' }], block: 0n, multicall3 }, never)
+  expect(answers).toEqual([{ ok: true, data: '0x' }])
+  expect(rpc.seen.length).toBe(2)
+})
+
+test('multicall() believes no answer of another shape', async () => {
+  for (const result of [
+    '0x1234',
+    `0x${'ff'.repeat(96)}`,
+    `0x${numberToHex(32, { size: 32 }).slice(2)}${'0'.repeat(64)}`,
+  ]) {
+    rpc.rule(() => ({ kind: 'result', result }))
+    const answer = multicall(endpoint, { calls: echoes(2), block: 'latest', multicall3 }, never)
+    expect(await answer.catch((error: Error) => error.name)).toBe('UpstreamError')
+  }
+})
