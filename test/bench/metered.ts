@@ -44,12 +44,14 @@ export interface Books {
 }
 
 interface Target extends Omit<LoadJob, 'connections' | 'durationMs'> {
-  readonly pids: readonly number[]
+  readonly pid: number
 }
 
 interface Burst extends LoadResult {
   readonly perSecond: number
-  readonly cpuUsPerRequest: number | undefined
+  /** CPU microseconds per request; undefined where they cannot be told. */
+  readonly serverCpuUs: number | undefined
+  readonly postgresCpuUs: number | undefined
 }
 
 /** Measures the metered route against bare `Bun.serve` and four plain statements; false when the books are wrong. */
@@ -82,12 +84,15 @@ export async function benchMetered(options: {
     let delivered = 0
     let refused = 0
     const burst = async (target: Target, connections: number, durationMs: number): Promise<Burst> => {
-      const postgres = ours.postgresPid === undefined || target.port === barePort ? [] : family(ours.postgresPid)
-      const pids = [...target.pids, ...postgres]
-      const before = cpuUs(pids)
+      const postgres = ours.postgresPid === undefined ? [] : family(ours.postgresPid)
+      const before = [cpuUs([target.pid]), cpuUs(postgres)]
       const result = await offer(generator, { ...target, connections, durationMs })
-      const after = cpuUs(pids)
+      const after = [cpuUs([target.pid]), cpuUs(postgres)]
       const all = Object.values(result.statuses).reduce((sum, count) => sum + count, 0)
+      const [serverCpuUs, postgresCpuUs] = [0, 1].map((part) => {
+        const [from, to] = [before[part], after[part]]
+        return from === undefined || to === undefined ? undefined : (to - from) / Math.max(1, all)
+      })
       if (target.port === ours.port) {
         delivered += result.statuses['200'] ?? 0
         refused += all - (result.statuses['200'] ?? 0) + result.broken
@@ -95,16 +100,16 @@ export async function benchMetered(options: {
       return {
         ...result,
         perSecond: (result.answers / result.elapsedMs) * 1000,
-        cpuUsPerRequest: before === undefined || after === undefined ? undefined : (after - before) / Math.max(1, all),
+        ...{ serverCpuUs, postgresCpuUs },
       }
     }
 
     const rows: Cell[] = []
     for (const organizations of [1, ORGANIZATIONS_MANY]) {
       const keys = organizations === 1 ? ours.keys.slice(0, 1) : ours.keys.slice(1)
-      const bare = { port: barePort, path: PATH, keys, pids: [bareServer.pid] }
-      const metered = { port: ours.port, path: PATH, keys, pids: [oursServer.pid] }
-      const naive = { port: naivePort, path: PATH, keys, pids: [naiveServer.pid] }
+      const bare = { port: barePort, path: PATH, keys, pid: bareServer.pid }
+      const metered = { port: ours.port, path: PATH, keys, pid: oursServer.pid }
+      const naive = { port: naivePort, path: PATH, keys, pid: naiveServer.pid }
       for (const target of [bare, metered, naive]) await burst(target, 64, pace.naiveMs)
       for (const connections of CONNECTIONS) {
         const cell: Cell = { organizations, connections, bare: [], ours: [], naive: [] }
@@ -116,10 +121,10 @@ export async function benchMetered(options: {
           cell.bare.push(await burst(bare, connections, pace.bareMs))
         }
         rows.push(cell)
-        process.stderr.write(`\rmeasured ${rows.length} of ${2 * CONNECTIONS.length} cells`)
+        if (process.stderr.isTTY) process.stderr.write(`\rmeasured ${rows.length} of ${2 * CONNECTIONS.length} cells`)
       }
     }
-    process.stderr.write('\n')
+    if (process.stderr.isTTY) process.stderr.write('\r')
     report(rows)
 
     oursServer.write({ books: true })
@@ -146,26 +151,23 @@ interface Cell {
 }
 
 function report(cells: readonly Cell[]): void {
-  const ratios = (bursts: readonly Burst[], bare: readonly Burst[], offset: number) =>
-    bursts.map((each, round) => each.perSecond / mean(rates(bare.slice(2 * round + offset, 2 * round + offset + 2))))
   printTable(
     [
       'orgs',
       'conns',
-      'bare req/s',
-      'ours req/s',
+      'bare/s',
+      'ours/s',
       'ratio',
       'target',
       'p50 ms',
       'p99 ms',
       'target',
-      'CPU µs',
-      'bare',
-      'naive req/s',
-      '× naive',
+      'naive/s',
+      'ours ÷ naive',
       'target',
     ],
-    cells.map(({ organizations, connections, bare, ours, naive }) => {
+    cells.map((cell) => {
+      const { organizations, connections, bare, ours, naive } = cell
       const target = TARGETS.find((each) => each.organizations === organizations && each.connections === connections)
       const ratio = median(ratios(ours, bare, 0))
       const timesNaive = ratio / median(ratios(naive, bare, 1))
@@ -180,16 +182,50 @@ function report(cells: readonly Cell[]): void {
         p50Ms.toFixed(2),
         median(ours.map((each) => each.p99Ms)).toFixed(2),
         held(target && 'p50Ms' in target ? target.p50Ms : undefined, (most) => p50Ms <= most),
-        cpu(ours),
-        cpu(bare),
         median(rates(naive)).toFixed(0),
         timesNaive.toFixed(1),
         held(target && 'naive' in target ? target.naive : undefined, (least) => timesNaive >= least),
       ]
     }),
   )
-  console.log(
-    'ratio: median over rounds of ours ÷ the mean of the bare bursts before and after; CPU: server and PostgreSQL together, per request',
+  console.log('ratio: median over rounds of ours ÷ the mean of the bare bursts before and after\n')
+  if (cells.some(({ ours }) => ours.some((each) => each.serverCpuUs === undefined))) return
+  printTable(
+    [
+      'orgs',
+      'conns',
+      'bare',
+      'ours: server',
+      'PostgreSQL',
+      'naive: server',
+      'PostgreSQL',
+      'server ÷ bare',
+      'naive ÷ ours',
+    ],
+    cells.map(({ organizations, connections, bare, ours, naive }) => {
+      const [bareUs, oursUs, naiveUs] = [bare, ours, naive].map((each) => cpu(each, 'serverCpuUs')) as [
+        number,
+        number,
+        number,
+      ]
+      const [oursPostgresUs, naivePostgresUs] = [ours, naive].map((each) => cpu(each, 'postgresCpuUs')) as [
+        number,
+        number,
+      ]
+      return [
+        ...[organizations, connections].map(String),
+        ...[bareUs, oursUs, oursPostgresUs, naiveUs, naivePostgresUs].map((each) => each.toFixed(1)),
+        (oursUs / bareUs).toFixed(1),
+        ((naiveUs + naivePostgresUs) / (oursUs + oursPostgresUs)).toFixed(1),
+      ]
+    }),
+  )
+  console.log('CPU microseconds per request, medians over rounds\n')
+}
+
+function ratios(bursts: readonly Burst[], bare: readonly Burst[], offset: 0 | 1): readonly number[] {
+  return bursts.map(
+    (each, round) => each.perSecond / mean(rates(bare.slice(2 * round + offset, 2 * round + offset + 2))),
   )
 }
 
@@ -197,9 +233,8 @@ function rates(bursts: readonly Burst[]): readonly number[] {
   return bursts.map((each) => each.perSecond)
 }
 
-function cpu(bursts: readonly Burst[]): string {
-  const known = bursts.map((each) => each.cpuUsPerRequest).filter((each) => each !== undefined)
-  return known.length === 0 ? '–' : median(known).toFixed(1)
+function cpu(bursts: readonly Burst[], part: 'serverCpuUs' | 'postgresCpuUs'): number {
+  return median(bursts.map((each) => each[part] ?? Number.NaN))
 }
 
 function held(limit: number | undefined, holds: (limit: number) => boolean): string {

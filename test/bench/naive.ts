@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { parseDatabaseUrl } from '../../src/db/address.ts'
 
 /**
  * What the gate is measured against: the same promises kept by four plain statements, one after another, over a
@@ -26,7 +27,8 @@ where id = $1 returning used <= rate_limit as admitted`
 const DEBIT = `update naive.organization set balance = balance - 1 where id = $1 and balance >= 1 returning balance`
 const LOG = `insert into naive.request_log (organization_id, path, status, credits) values ($1, $2, 200, 1)`
 
-const sql = postgres(process.env['BENCH_DATABASE_URL'] ?? '', { max: 16, onnotice: () => {} })
+const { listeners, user, password, database } = parseDatabaseUrl(process.env['BENCH_DATABASE_URL'] ?? '')
+const sql = postgres({ ...listeners[0], user, password, database, max: 16, onnotice: () => {} })
 const keys: readonly string[] = JSON.parse(process.env['BENCH_KEYS'] ?? '[]')
 
 await sql.unsafe(SCHEMA)

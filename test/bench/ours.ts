@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { createGate } from '../../src/account/gate.ts'
+import { mintKey } from '../../src/account/key.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { createApp } from '../../src/http/app.ts'
+import { serveBun } from '../../src/http/bun.ts'
+import { route } from '../../src/http/route.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
+import { createRequestIds } from '../../src/lib/request_id.ts'
+import { parentOf } from './cpu.ts'
+import type { Books, OursReady } from './metered.ts'
+
+/**
+ * The metered path of the product, nothing left out: the app, the gate and the adapter as `serve` builds them, around
+ * a route whose read is free, so that what is measured is admission, input, charge, log and answer.
+ */
+const CREDITS = 1_000_000_000
+const RATE_LIMIT = 100_000
+
+const benchRoute = route({
+  method: 'GET',
+  path: '/v1/bench',
+  summary: 'Answers a constant.',
+  input: v.object({}),
+  output: v.object({ data: v.object({ ok: v.boolean() }) }),
+  price: '1 credit per successful call.',
+  creditsMin: () => 1,
+  read: async () => ({ ok: true }),
+  credits: () => 1,
+  present: (result) => ({ data: result }),
+})
+
+await main()
+
+async function main(): Promise<void> {
+  const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) })
+  const db = openDatabase({ url: process.env['BENCH_DATABASE_URL'] ?? '', clock: systemClock, log })
+  const journalDir = mkdtempSync(join(tmpdir(), 'walletscope-bench-'))
+  const gate = await createGate({ db, clock: systemClock, log, journalDir })
+  const app = createApp({
+    ...{ routes: [benchRoute], aliases: new Map(), gate, clock: systemClock, log, metrics: createMetrics() },
+    ...{ corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },
+    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+    // One organization sends from 256 connections here, four times what a real one may have under way.
+    limits: { organizationConcurrencyMax: 1_024 },
+  })
+  const keys = await createOrganizations(db, Number(process.env['BENCH_ORGANIZATIONS']))
+  const server = serveBun(app, { port: 0, host: '127.0.0.1' })
+  console.log(JSON.stringify({ port: server.port, keys, postgresPid: await localPostmaster(db) } satisfies OursReady))
+
+  for await (const _ of console) console.log(JSON.stringify(await readBooks(db)))
+  await server.stop()
+  await gate.close(1_000)
+  await db.close()
+  rmSync(journalDir, { recursive: true, force: true })
+  process.exit(0)
+}
+
+async function createOrganizations(db: Database, count: number): Promise<readonly string[]> {
+  const minted = Array.from({ length: count }, mintKey)
+  const ids = minted.map((_, index) => `bench_${String(index).padStart(6, '0')}`)
+  await db.run(
+    `insert into organization (id, name, rate_limit) select id, id, ${RATE_LIMIT} from unnest($1::text[]) id`,
+    [ids],
+  )
+  await db.run(
+    `insert into credit_balance (organization_id, balance, granted) select id, ${CREDITS}, ${CREDITS} from unnest($1::text[]) id`,
+    [ids],
+  )
+  await db.run(
+    `insert into api_key (organization_id, id, name, hash, last4)
+     select id, 'key_' || id, 'bench', decode(hash, 'hex'), last4 from unnest($1::text[], $2::text[], $3::text[]) k (id, hash, last4)`,
+    [ids, minted.map(({ hash }) => hash), minted.map(({ last4 }) => last4)],
+  )
+  return minted.map(({ key }) => key)
+}
+
+async function readBooks(db: Database): Promise<Books> {
+  const [books] = await db.run<Record<keyof Books, string>>(
+    `select count(*)::text as organizations, count(*) filter (where b.granted <> b.balance + coalesce(l.charged, 0))::text as unbalanced,
+       coalesce(sum(l.charged), 0)::text as charged, coalesce(sum(l.logged), 0)::text as logged
+     from credit_balance b
+     left join (
+       select organization_id, sum(credits) as charged, count(*) as logged from request_log group by organization_id
+     ) l using (organization_id)`,
+    [],
+    { deadlineMs: 120_000 },
+  )
+  return {
+    organizations: Number(books?.organizations),
+    unbalanced: Number(books?.unbalanced),
+    charged: Number(books?.charged),
+    logged: Number(books?.logged),
+  }
+}
+
+/** The server's first process, where the one that answers us is on this machine. */
+async function localPostmaster(db: Database): Promise<number | undefined> {
+  const [row] = await db.run<{ pid: number }>('select pg_backend_pid() as pid', [])
+  return row === undefined ? undefined : parentOf(row.pid)
+}
