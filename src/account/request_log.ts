@@ -1,0 +1,77 @@
+import listSql from '../../sql/queries/request_log_list.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+
+const list = query(listSql)
+
+/** Which entries of an organization's log are wanted. Bounds are milliseconds since the epoch. */
+export interface RequestLogFilter {
+  readonly organizationId: string
+  readonly fromMs: number
+  /** Exclusive. */
+  readonly toMs: number
+  readonly apiKeyId?: string | undefined
+  /** As logged: the route's template with canonical names. */
+  readonly path?: string | undefined
+  readonly statusCode?: number | undefined
+  readonly errors: 'all' | 'success' | 'errors'
+}
+
+/** One request of an organization. */
+export interface RequestLogEntry {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly latencyMs: number
+  readonly credits: number
+  readonly requestedAt: Date
+  readonly apiKeyId: string
+  readonly apiKeyName: string
+}
+
+/** One page, newest first, and the exact number of matching entries. */
+export interface RequestLogPage {
+  readonly total: number
+  readonly entries: readonly RequestLogEntry[]
+}
+
+/** Lowest and highest status of each choice of `errors`. */
+const STATUS_RANGES = { all: [100, 599], success: [100, 399], errors: [400, 599] } as const
+
+/** Reads one page of the log. A key of another organization matches nothing. Throws `UnavailableError`. */
+export async function readRequestLog(
+  db: Database,
+  filter: RequestLogFilter & { readonly page: number; readonly limit: number },
+): Promise<RequestLogPage> {
+  const [lowest, highest] = STATUS_RANGES[filter.errors]
+  const rows = await list(db, [
+    filter.organizationId,
+    filter.fromMs,
+    Math.max(filter.fromMs, filter.toMs),
+    filter.apiKeyId ?? null,
+    filter.path ?? null,
+    Math.max(lowest, filter.statusCode ?? lowest),
+    Math.min(highest, filter.statusCode ?? highest),
+    (filter.page - 1) * filter.limit,
+    filter.limit,
+  ])
+  return { total: Number(rows[0]?.total ?? 0), entries: rows.flatMap(entryFrom) }
+}
+
+function entryFrom(row: Awaited<ReturnType<typeof list>>[number]): RequestLogEntry[] {
+  const { method, path, status, latency_ms, credits, requested_at, api_key_id, api_key_name } = row
+  if (method === null || path === null || status === null || latency_ms === null) return []
+  if (credits === null || requested_at === null || api_key_id === null || api_key_name === null) return []
+  return [
+    {
+      method,
+      path,
+      status,
+      latencyMs: latency_ms,
+      credits: Number(credits),
+      requestedAt: requested_at,
+      apiKeyId: api_key_id,
+      apiKeyName: api_key_name,
+    },
+  ]
+}

@@ -1,0 +1,150 @@
+import * as v from 'valibot'
+import type { Database } from '../db/database.ts'
+import { ApiError } from '../http/error.ts'
+import { choice, instantFrom, instantTo, limit, page, shortText, wholeNumber } from '../http/input.ts'
+import { PARAMETER_LENGTH_MAX } from '../http/limits.ts'
+import { pagination } from '../http/page.ts'
+import { type Route, route } from '../http/route.ts'
+import { type RequestLogPage, readRequestLog } from './request_log.ts'
+
+const MINUTE_MS = 60_000
+const RANGE_MS = {
+  '5m': 5 * MINUTE_MS,
+  '1h': 60 * MINUTE_MS,
+  '24h': 1_440 * MINUTE_MS,
+  '7d': 7 * 1_440 * MINUTE_MS,
+  '30d': 30 * 1_440 * MINUTE_MS,
+} as const
+const RANGE_DEFAULT = '24h'
+
+const usageInput = v.pipe(
+  v.object({
+    range: v.optional(choice(['5m', '1h', '24h', '7d', '30d'])),
+    from: v.optional(instantFrom),
+    to: v.optional(instantTo),
+    api_key_id: v.optional(shortText(64)),
+    path: v.optional(shortText(PARAMETER_LENGTH_MAX)),
+    status_code: v.optional(wholeNumber({ min: 100, max: 599, expected: 'expected an HTTP status from 100 to 599' })),
+    errors: v.optional(choice(['all', 'success', 'errors']), 'all'),
+    page,
+    limit,
+  }),
+  v.check(
+    ({ range, from, to }) => range === undefined || (from === undefined && to === undefined),
+    'Cannot read parameter "range": expected either range, or from and to',
+  ),
+  v.check(
+    ({ from, to }) => from === undefined || to === undefined || from.getTime() <= to.getTime(),
+    'Cannot read parameter "to": expected a moment not before from',
+  ),
+)
+
+type UsageInput = v.InferOutput<typeof usageInput>
+
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+const usageOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      method: v.string(),
+      path: v.string(),
+      status_code: whole,
+      latency_ms: whole,
+      credits_charged: whole,
+      requested_at: v.pipe(v.string(), v.isoTimestamp()),
+      api_key_id: v.string(),
+      api_key_name: v.string(),
+    }),
+  ),
+  pagination: v.strictObject({
+    page: whole,
+    limit: whole,
+    total: whole,
+    next_page: v.nullable(v.string()),
+    prev_page: v.nullable(v.string()),
+  }),
+})
+
+/** A page with the bounds that it was read at, which its links pin. Milliseconds since the epoch, `toMs` exclusive. */
+interface UsagePage extends RequestLogPage {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/**
+ * `GET /v1/usage/logs`: the caller's own requests. `canonicalPath` replaces the alias in a path by the name that the
+ * log carries.
+ */
+export function usageRoutes(options: {
+  readonly db: Database
+  readonly canonicalPath: (path: string) => string
+}): readonly Route[] {
+  const { db, canonicalPath } = options
+  const logs = route<UsageInput, unknown, UsagePage>({
+    method: 'GET',
+    path: '/v1/usage/logs',
+    summary: "Request history of the caller's organization, newest first.",
+    input: usageInput,
+    output: usageOutput,
+    price: '1 credit per successful call.',
+    creditsMin: () => 1,
+    async read(input, { organizationId, requestedAtMs }) {
+      const { fromMs, toMs } = boundsOf(input, requestedAtMs)
+      const found = await readRequestLog(db, {
+        organizationId,
+        fromMs,
+        toMs,
+        apiKeyId: input.api_key_id,
+        path: input.path === undefined ? undefined : canonicalPath(input.path),
+        statusCode: input.status_code,
+        errors: input.errors,
+        page: input.page,
+        limit: input.limit,
+      })
+      return { ...found, fromMs, toMs }
+    },
+    credits: () => 1,
+    present: ({ entries, total, fromMs, toMs }, input, { url }) => {
+      // The list grows with every call: its links name the moments that this page was read between.
+      const pinned = new URL(url.href)
+      pinned.searchParams.delete('range')
+      return {
+        data: entries.map((entry) => ({
+          method: entry.method,
+          path: entry.path,
+          status_code: entry.status,
+          latency_ms: entry.latencyMs,
+          credits_charged: entry.credits,
+          requested_at: entry.requestedAt.toISOString(),
+          api_key_id: entry.apiKeyId,
+          api_key_name: entry.apiKeyName,
+        })),
+        pagination: pagination({
+          page: input.page,
+          limit: input.limit,
+          total,
+          url: pinned,
+          override: { from: iso(fromMs), to: iso(Math.max(fromMs, toMs - 1)) },
+        }),
+      }
+    },
+  })
+  return [logs]
+}
+
+/**
+ * The moments that are asked about; the call itself, and what comes after it, are not among them. `from` alone reaches
+ * to now, `to` alone goes back as far as the default range. Throws `ApiError` where nothing lies between.
+ */
+function boundsOf(input: UsageInput, requestedAtMs: number): { fromMs: number; toMs: number } {
+  const { range, from, to } = input
+  const toMs = to === undefined ? requestedAtMs : Math.min(requestedAtMs, to.getTime() + 1)
+  const fromMs = from?.getTime() ?? toMs - RANGE_MS[range ?? RANGE_DEFAULT]
+  if (fromMs < 0)
+    throw new ApiError('INVALID_PARAMETER', 'Cannot read parameter "to": expected a moment after 1970-01-02')
+  return { fromMs, toMs: Math.max(fromMs, toMs) }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
