@@ -28,7 +28,10 @@ const NOBODY = { uid: 65_534, gid: 65_534 }
 const REACHABLE_PARENT = '/var/lib/walletscope'
 /** Longest path of a Unix socket, without the final zero: 107 bytes on Linux, 103 on macOS. */
 const SOCKET_PATH_MAX = process.platform === 'linux' ? 107 : 103
-const SOCKET_NAME = '.s.PGSQL.5432'
+/** File in the home that names the socket's directory where that is elsewhere. */
+export const SOCKET_DIRECTORY_NOTE = 'socket_directory'
+/** Name of the server's socket in its directory. */
+export const SOCKET_NAME = '.s.PGSQL.5432'
 
 /** Makes `DATA_DIR/postgres`, closed to everybody but the server's user, and a directory for its socket. */
 export async function openHome(dataDir: string): Promise<Home> {
@@ -91,7 +94,7 @@ async function openSocketDirectory(home: {
   readonly serverPath: string
   readonly user: ServerUser
 }): Promise<Pick<Home, 'socketDir' | 'serverSocketDir'>> {
-  const note = join(home.path, 'socket_directory')
+  const note = join(home.path, SOCKET_DIRECTORY_NOTE)
   // A process that was killed could not remove the directory it had made.
   const left = await readFile(note, 'utf8').catch(() => '')
   if (left.startsWith(join(tmpdir(), 'walletscope-'))) await rm(left, { recursive: true, force: true })

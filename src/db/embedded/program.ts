@@ -36,7 +36,7 @@ export async function unpackProgram(parent: string, options: { readonly onUnpack
 }
 
 async function programEntries(): Promise<readonly TarEntry[]> {
-  const archive = Bun.embeddedFiles.find((file) => /^postgres.*\.tar\.zst$/.test(fileName(file)))
+  const archive = Bun.embeddedFiles.find((file) => /^postgres-.*\.zst$/.test(fileName(file)))
   if (archive !== undefined) return readTar(await Bun.zstdDecompress(await archive.arrayBuffer()))
   return packageEntries(packageDirectory())
 }

