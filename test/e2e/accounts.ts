@@ -26,7 +26,7 @@ export async function createAccounts(program: Program): Promise<Accounts> {
   const keys = Object.fromEntries(names.map((name, index) => [name, made[index]?.key]))
   const revoked = await runJson(program, ['key', 'create', ids.main, '--name', 'lost'])
   await Promise.all([
-    runJson(program, ['key', 'revoke', revoked.id]),
+    runJson(program, ['key', 'revoke', ids.main, revoked.id]),
     runJson(program, ['org', 'suspend', ids.suspended]),
     runJson(program, ['org', 'delete', ids.deleted]),
   ])
@@ -45,8 +45,7 @@ export async function createAccounts(program: Program): Promise<Accounts> {
 
 async function createAccount(program: Program, name: OrganizationName) {
   const { credits, limit } = ORGANIZATIONS[name]
-  const { id } = await runJson(program, ['org', 'create', name])
-  await runJson(program, ['org', 'limit', id, String(limit)])
+  const { id } = await runJson(program, ['org', 'create', name, '--rate-limit', String(limit)])
   await runJson(program, ['credits', 'grant', id, String(credits), '--reason', 'scenario table'])
   const { key } = await runJson(program, ['key', 'create', id, '--name', name])
   return { id: id as string, key: key as string }

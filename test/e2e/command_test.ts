@@ -1,0 +1,109 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { untilEmpty } from './processes.ts'
+import { executableProgram, type Finished, runCommand, sourceProgram } from './program.ts'
+
+buildWhatIsStale()
+
+describe.each([
+  ['the source', sourceProgram],
+  ['the executable', executableProgram],
+] as const)('%s', (_, createProgram) => {
+  const program = createProgram({})
+  afterAll(() => program.remove())
+  const run = (...words: string[]): Promise<Finished> => runCommand(program, words)
+
+  test('--help needs no configuration, writes nothing to the disk and names every command', async () => {
+    const { status, stdout, stderr } = await runCommand(program, ['--help'], { PORT: 'wrong' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    for (const command of ['serve', 'migrate', 'openapi', 'org create', 'key create', 'credits grant']) {
+      expect(stdout).toContain(command)
+    }
+    const detail = await run('key', 'create', '--help')
+    expect(detail.status).toBe(0)
+    expect(detail.stdout).toContain('--name')
+    expect(existsSync(join(program.directory, 'data'))).toBe(false)
+  }, 30_000)
+
+  test('openapi prints the document without a database', async () => {
+    const { status, stdout } = await run('openapi')
+    expect(status).toBe(0)
+    expect(JSON.parse(stdout).paths).toHaveProperty(['/v1/positions/uniswap-v3', 'get'])
+    expect(existsSync(join(program.directory, 'data'))).toBe(false)
+  }, 30_000)
+
+  test.each([
+    { words: ['dance'] },
+    { words: ['org', 'dance'] },
+    { words: ['org', 'create'] },
+    { words: ['org', 'list', '--loud'] },
+    { words: ['key', 'create', 'a', 'b'] },
+    { words: ['credits', 'grant', 'x', 'many', '--reason', 'why'] },
+    { words: ['credits', 'grant', 'x', '5'] },
+  ])(
+    'wrong usage is told in one line, status 2: $words',
+    async ({ words }) => {
+      const { status, stdout, stderr } = await runCommand(program, words)
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+      expect(stderr).toMatch(/^walletscope: .+\n$/)
+    },
+    30_000,
+  )
+
+  test('wrong configuration is told in one line with every mistake and no secret, status 1', async () => {
+    const { status, stdout, stderr } = await runCommand(program, ['serve'], {
+      ...{ PORT: '99999', LOG_LEVEL: 'loud', CHAINS: '4242', DATABASE_URL: 'mysql://me:s3cr3t@example.org/x' },
+    })
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(/^walletscope: .+\n$/)
+    for (const name of ['PORT', 'LOG_LEVEL', 'CHAINS', 'DATABASE_URL']) expect(stderr).toContain(name)
+    expect(stderr).not.toContain('s3cr3t')
+  }, 30_000)
+
+  test('a database that is away is told in one line without its password, status 1', async () => {
+    const { status, stderr } = await runCommand(program, ['org', 'list'], {
+      DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x',
+    })
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^walletscope: .+\n$/)
+    expect(stderr).not.toContain('s3cr3t')
+  }, 30_000)
+
+  test('organizations, keys and credits, without a service running, and nothing left running', async () => {
+    const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7'])
+    expect(await runJson(program, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
+      balance: '1000',
+    })
+    const made = await runJson(program, ['key', 'create', id, '--name', 'ci'])
+    expect(made.key).toMatch(/^ws_sk_[0-9A-Za-z]{24}$/)
+    const listed = await run('key', 'list', id, '--json')
+    expect(listed.stdout).toContain(made.key.slice(-4))
+    expect(listed.stdout).not.toContain(made.key)
+
+    const taken = await run('credits', 'grant', id, '-1001', '--reason', 'too much')
+    expect(taken.status).not.toBe(0)
+    expect(taken.stderr).toMatch(/^walletscope: .+\n$/)
+    expect(await runJson(program, ['credits', 'show', id])).toMatchObject({ balance: '1000', granted: '1000' })
+
+    await runJson(program, ['org', 'suspend', id])
+    const refused = await run('key', 'create', id)
+    expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 1, stdout: '' })
+    expect(refused.stderr).toMatch(/^walletscope: .*suspended.*\n$/i)
+    await runJson(program, ['org', 'restore', id])
+
+    const rerolled = await runJson(program, ['key', 'reroll', id, made.id, '--grace', '60'])
+    expect(rerolled.key).not.toBe(made.key)
+    expect(await runJson(program, ['key', 'list', id])).toHaveLength(2)
+    expect((await run('key', 'revoke', id, 'no-such-key')).status).toBe(1)
+    expect((await run('org', 'suspend', 'no-such-organization')).status).toBe(1)
+
+    const [listedOrganization] = await runJson(program, ['org', 'list'])
+    expect(listedOrganization).toMatchObject({ id, name: 'Acme', rate_limit: 7 })
+    expect((await run('org', 'list')).stdout).toContain('Acme')
+    expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })
+    expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+  }, 60_000)
+})
