@@ -19,10 +19,19 @@ const blockNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 const feed = v.union([
   v.pipe(
     checksummed,
-    v.transform((address): UsdFeed => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
+    v.transform((address) => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
   ),
   v.strictObject({ feed: checksummed, heartbeatSec: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) }),
 ])
+
+const usdFeeds = v.pipe(
+  v.record(v.string(), feed),
+  v.check((feeds) => Object.keys(feeds).every((token) => isAddress(token)), 'expected addresses of tokens as keys'),
+  v.transform(
+    (feeds): Readonly<Record<Address, UsdFeed>> =>
+      Object.fromEntries(Object.entries(feeds).map(([token, each]) => [getAddress(token), each])),
+  ),
+)
 
 const chainRow = v.strictObject({
   id: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
@@ -48,7 +57,7 @@ const chainRow = v.strictObject({
   ),
   prices: v.optional(
     v.strictObject({
-      usdFeeds: v.optional(v.record(checksummed, feed)),
+      usdFeeds: v.optional(usdFeeds),
       stablecoins: v.optional(v.array(checksummed)),
       wrappedNative: v.optional(checksummed),
     }),

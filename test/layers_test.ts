@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { Glob } from 'bun'
 
 const ROOT = join(import.meta.dir, '..')
-const TOP = ['main', 'node', 'command', 'services', 'config', 'chains_file']
+const TOP = ['main', 'node', 'serve', 'command', 'services', 'config', 'chains_file']
 
 /** Which rooms of `src` a room may import from. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {

@@ -1,0 +1,44 @@
+import type { Database } from '../db/database.ts'
+import { startEmbedded } from '../db/embedded/embedded.ts'
+import { findRunningEmbedded } from '../db/embedded/running.ts'
+import { checkSchema, migrate } from '../db/migrate.ts'
+import { openDatabase } from '../db/pool.ts'
+import { systemClock } from '../lib/clock.ts'
+import { createLog } from '../lib/log.ts'
+import type { CommandIo } from './command.ts'
+
+/**
+ * Runs `work` on the migrated database of the accounts. One that this command had to start is migrated by it; any
+ * other is only checked, because its owner decides when it changes.
+ */
+export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Promise<T>): Promise<T> {
+  return withDatabase(io, async (db, { own }) => {
+    if (own) await migrate(db)
+    else await checkSchema(db)
+    return work(db)
+  })
+}
+
+/**
+ * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for the
+ * occasion (`own`).
+ */
+export async function withDatabase<T>(
+  io: CommandIo,
+  work: (db: Database, options: { readonly own: boolean }) => Promise<T>,
+): Promise<T> {
+  const { databaseUrl, dataDir } = io.config()
+  const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
+  const running = databaseUrl ?? (await findRunningEmbedded(dataDir))
+  const embedded = running === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
+  try {
+    const db = openDatabase({ url: running ?? embedded?.url ?? '', clock: systemClock, log, max: 2 })
+    try {
+      return await work(db, { own: embedded !== undefined })
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await embedded?.close()
+  }
+}

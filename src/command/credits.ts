@@ -1,0 +1,47 @@
+import { grantCredits, readCredits } from '../account/credit.ts'
+import { withAccountDatabase } from './account_database.ts'
+import { type Command, parseWhole, UsageError } from './command.ts'
+import { print } from './print.ts'
+
+/** `credits grant|show`. */
+export const creditCommands: readonly Command[] = [
+  {
+    name: 'credits grant',
+    positionals: ['organization id', 'credits'],
+    options: { reason: 'why, kept beside the grant; required' },
+    summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero',
+    run: async (args, io) => {
+      const [organizationId = '', amount = ''] = args.positionals
+      const credits = parseWhole(amount, 'credits')
+      const reason = args.options['reason']
+      if (reason === undefined) throw new UsageError('Cannot grant credits: expected --reason')
+      const { balance, granted } = await withAccountDatabase(io, (db) =>
+        grantCredits(db, { organizationId, credits, reason }),
+      )
+      print(
+        { organization_id: organizationId, balance, granted },
+        { args, io, text: `Organization ${organizationId} has ${balance} credits` },
+      )
+    },
+  },
+  {
+    name: 'credits show',
+    positionals: ['organization id'],
+    options: {},
+    summary: 'Show the balance of an organization and its latest grants',
+    run: async (args, io) => {
+      const [organizationId = ''] = args.positionals
+      const { balance, granted, grants } = await withAccountDatabase(io, (db) => readCredits(db, organizationId))
+      const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
+      print(
+        {
+          organization_id: organizationId,
+          balance,
+          granted,
+          grants: grants.map(({ id, credits, reason, grantedAt }) => ({ id, credits, reason, granted_at: grantedAt })),
+        },
+        { args, io, text: [`Balance ${balance} of ${granted} credits granted`, ...lines].join('\n') },
+      )
+    },
+  },
+]

@@ -1,0 +1,99 @@
+import {
+  type ApiKey,
+  createKey,
+  GRACE_DEFAULT_SEC,
+  listKeys,
+  type NewApiKey,
+  rerollKey,
+  revokeKey,
+} from '../account/api_key.ts'
+import { withAccountDatabase } from './account_database.ts'
+import { type Command, type CommandArgs, type CommandIo, parseWhole, UsageError } from './command.ts'
+import { print, printRows } from './print.ts'
+
+const KEY_POSITIONALS = ['organization id', 'key id'] as const
+
+/** `key create|list|revoke|reroll`. */
+export const keyCommands: readonly Command[] = [
+  {
+    name: 'key create',
+    positionals: ['organization id'],
+    options: {
+      name: 'what the log calls it, "default" unless given',
+      expires: 'ISO 8601 time from which it is refused',
+    },
+    summary: 'Create a key; it is shown this once',
+    run: async (args, io) => {
+      const expires = args.options['expires']
+      const made = await withAccountDatabase(io, (db) =>
+        createKey(db, {
+          organizationId: args.positionals[0] ?? '',
+          name: args.options['name'] ?? 'default',
+          ...(expires === undefined ? {} : { expiresAt: parseTime(expires) }),
+        }),
+      )
+      printNew(made, { args, io, did: 'Created' })
+    },
+  },
+  {
+    name: 'key list',
+    positionals: ['organization id'],
+    options: {},
+    summary: 'List the keys of an organization by their last four characters',
+    run: async (args, io) => {
+      const keys = await withAccountDatabase(io, (db) => listKeys(db, args.positionals[0] ?? ''))
+      printRows(keys.map(shown), { args, io, none: 'No key yet: walletscope key create <organization id>' })
+    },
+  },
+  {
+    name: 'key revoke',
+    positionals: KEY_POSITIONALS,
+    options: {},
+    summary: 'Refuse a key from its next call on',
+    run: async (args, io) => {
+      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, named(args)))
+      print(shown(revoked), { args, io, text: `Revoked key ${revoked.id}` })
+    },
+  },
+  {
+    name: 'key reroll',
+    positionals: KEY_POSITIONALS,
+    options: { grace: `seconds that the old key goes on working, ${GRACE_DEFAULT_SEC} unless given` },
+    summary: 'Replace a key by a new one; the old one works on for the grace period',
+    run: async (args, io) => {
+      const grace = args.options['grace']
+      const made = await withAccountDatabase(io, (db) =>
+        rerollKey(db, { ...named(args), ...(grace === undefined ? {} : { graceSec: parseWhole(grace, 'grace') }) }),
+      )
+      printNew(made, { args, io, did: 'Replaced it by' })
+    },
+  },
+]
+
+function named(args: CommandArgs): { readonly organizationId: string; readonly keyId: string } {
+  const [organizationId = '', keyId = ''] = args.positionals
+  return { organizationId, keyId }
+}
+
+function printNew(
+  made: NewApiKey,
+  { args, io, did }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
+): void {
+  print(
+    { ...shown(made), key: made.key },
+    { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` },
+  )
+}
+
+function shown(key: ApiKey) {
+  const { id, name, last4, createdAt, expiresAt, revokedAt } = key
+  return { id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt }
+}
+
+function parseTime(text: string): Date {
+  const time = new Date(text)
+  if (!/^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) || Number.isNaN(time.getTime())) {
+    throw new UsageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
+  }
+  return time
+}

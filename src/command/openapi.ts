@@ -1,0 +1,12 @@
+import { silentLog } from '../lib/log.ts'
+import { describeServices } from '../services.ts'
+import type { Command } from './command.ts'
+
+/** `openapi`: the document that `/openapi.json` serves. */
+export const openapiCommand: Command = {
+  name: 'openapi',
+  positionals: [],
+  options: {},
+  summary: 'Print the OpenAPI 3.1 document of the API',
+  run: async (_args, io) => io.out(describeServices(io.config(), silentLog).trimEnd()),
+}

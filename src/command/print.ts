@@ -1,0 +1,43 @@
+import type { CommandArgs, CommandIo } from './command.ts'
+
+/** Cells of one line of a table, in the order of its columns. */
+export type Row = Readonly<Record<string, string | number | bigint | Date | null>>
+
+/** Prints a value as JSON for programs, else in the words of `text`. */
+export function print(
+  value: unknown,
+  { args, io, text }: { readonly args: CommandArgs; readonly io: CommandIo; readonly text: string },
+): void {
+  io.out(args.json ? JSON.stringify(value, plain, 2) : text)
+}
+
+/** Prints rows as JSON for programs, else as a table with aligned columns; `none` where there are none. */
+export function printRows(
+  rows: readonly Row[],
+  { args, io, none }: { readonly args: CommandArgs; readonly io: CommandIo; readonly none: string },
+): void {
+  print(rows, { args, io, text: rows.length === 0 ? none : table(rows) })
+}
+
+function table(rows: readonly Row[]): string {
+  const columns = Object.keys(rows[0] ?? {})
+  const lines = [columns, ...rows.map((row) => columns.map((column) => cell(row[column] ?? null)))]
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))
+  return lines
+    .map((line) =>
+      line
+        .map((text, index) => text.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+function cell(value: Row[string]): string {
+  if (value === null) return '-'
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+function plain(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value
+}

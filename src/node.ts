@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { readConfig } from './config.ts'
+import { serveNode } from './http/node.ts'
+import { serve } from './serve.ts'
+
+/** The same service on Node, by Hattip's adapter; it needs `DATABASE_URL`, migrated by the executable's `migrate`. */
+async function main(): Promise<void> {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
+  await serve(
+    readConfig(process.env, (path) => readFileSync(path, 'utf8')),
+    {
+      listen: serveNode,
+      out: (text) => process.stdout.write(`${text}\n`),
+      err: (text) => process.stderr.write(`${text}\n`),
+      stop: stop.signal,
+    },
+  )
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`walletscope: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}
+
+process.on('uncaughtException', fail)
+process.on('unhandledRejection', fail)
+main().then(() => process.exit(0), fail)

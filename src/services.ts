@@ -1,0 +1,140 @@
+import { join } from 'node:path'
+import { createGate } from './account/gate.ts'
+import { ensureDefaultOrganization } from './account/organization.ts'
+import { createUsageRoutes } from './account/routes.ts'
+import { createChainClient, type EvmClient } from './chain/evm.ts'
+import type { Config } from './config.ts'
+import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
+import { checkSchema, migrate, SchemaError } from './db/migrate.ts'
+import { openDatabase } from './db/pool.ts'
+import { FAMILY_ALIASES } from './family/alias.ts'
+import { createFamilies } from './family/mod.ts'
+import { type App, createApp } from './http/app.ts'
+import { openapiDocument } from './http/openapi.ts'
+import type { Route } from './http/route.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import type { Log } from './lib/log.ts'
+import { createMetrics } from './lib/metrics.ts'
+import { createRequestIds } from './lib/request_id.ts'
+
+/** Everything that serves, built once from configuration. */
+export interface Services {
+  readonly app: App
+  /** The first start of an empty embedded database: its organization, and its key, which is never shown again. */
+  readonly first: { readonly organizationId: string; readonly key: string; readonly credits: number } | undefined
+  /** Finishes what is accepted and closes everything, within about nine seconds whatever hangs. */
+  close(): Promise<void>
+}
+
+/** What `createServices` is given besides configuration. */
+export interface ServicesOptions {
+  readonly log: Log
+  /** Told of each slow step of a first start, in words for a person. */
+  readonly onProgress?: (step: string) => void
+}
+
+/** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
+const FINISH_MS = 4_000
+const CANCEL_MS = 500
+const GATE_CLOSE_MS = 1_500
+
+/**
+ * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
+ * service then starts and is not ready. Throws `SchemaError` where that database is not migrated.
+ */
+export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
+  const clock = systemClock
+  const { log } = options
+  const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
+  const db = openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', clock, log })
+  try {
+    if (embedded !== undefined) await migrate(db)
+    else await checkSchemaIfReached()
+  } catch (error) {
+    await db.close()
+    await embedded?.close()
+    throw error
+  }
+  const first = embedded === undefined ? undefined : await ensureDefaultOrganization(db)
+
+  const metrics = createMetrics()
+  const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal') })
+  const clients = createClients(config, { clock, log })
+  const routes: readonly Route[] = [
+    ...createFamilies({ clients, clock, log, uniswapV3: config.uniswapV3 }).flatMap((family) => family.routes),
+    ...createUsageRoutes({ db }),
+  ]
+  const app = createApp({
+    routes,
+    aliases: new Map(Object.entries(FAMILY_ALIASES)),
+    gate,
+    clock,
+    log,
+    metrics,
+    publicUrl: config.publicUrl,
+    corsOrigins: config.corsOrigins,
+    probes: {
+      database: () => checkSchema(db).then(() => true),
+      chains: new Map([...clients].map(([id, client]) => [id, (signal) => client.ready(signal)])),
+    },
+    openapi: openapiText(routes, config),
+    requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+  })
+
+  async function checkSchemaIfReached(): Promise<void> {
+    try {
+      await checkSchema(db)
+    } catch (error) {
+      if (error instanceof SchemaError) throw error
+      log.warn({ msg: 'Started without the database: not ready until it answers', error })
+    }
+  }
+
+  return {
+    app,
+    first,
+    async close() {
+      if (!(await app.idle({ deadlineMs: FINISH_MS }))) {
+        app.cancel()
+        await app.idle({ deadlineMs: CANCEL_MS })
+      }
+      await gate.close(GATE_CLOSE_MS)
+      for (const client of clients.values()) client.close()
+      await db.close()
+      await embedded?.close()
+    },
+  }
+}
+
+/** The OpenAPI document of everything that this configuration serves. */
+export function describeServices(config: Config, log: Log): string {
+  const services = { clients: createClients(config, { clock: systemClock, log }), clock: systemClock, log }
+  const families = createFamilies({ ...services, uniswapV3: config.uniswapV3 })
+  const unused = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
+  const text = openapiText(
+    [...families.flatMap((family) => family.routes), ...createUsageRoutes({ db: unused })],
+    config,
+  )
+  for (const client of services.clients.values()) client.close()
+  return text
+}
+
+function openapiText(routes: readonly Route[], { publicUrl }: Config): string {
+  return openapiDocument({ routes, ...(publicUrl === undefined ? {} : { publicUrl }) })
+}
+
+function createClients(
+  config: Config,
+  shared: { readonly clock: Clock; readonly log: Log },
+): ReadonlyMap<number, EvmClient> {
+  return new Map(config.chains.map((chain) => [chain.id, createChainClient({ chain, ...shared })]))
+}
+
+function startOwnDatabase(config: Config, { log, onProgress }: ServicesOptions): Promise<EmbeddedDatabase> {
+  return startEmbedded({
+    dataDir: config.dataDir,
+    clock: systemClock,
+    log,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  })
+}
