@@ -21,7 +21,7 @@ export interface BlockCache<T> {
 }
 
 /** Makes a cache of at most `entriesMax` results and, where `bytesOf` says how large one is, `bytesMax` bytes. */
-export function createBlockCache<T extends { readonly block: BlockRef }>(options: {
+export function createBlockCache<T extends { readonly block: Pick<BlockRef, 'timestampSec'> }>(options: {
   readonly clock: Clock
   readonly entriesMax: number
   readonly bytesMax?: number

@@ -34,7 +34,7 @@ const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|
 const NO_STATE =
   /header not found|unknown block|block ?out ?of ?range|block.{0,40}not (found|available)|missing trie node|state.{0,40}(not available|unavailable|pruned)|historical state|not synced|syncing/i
 const TOO_MUCH =
-  /out ?of ?gas|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
+  /out ?of ?gas|oog\b|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
 const UNABLE =
   /too many arguments|state ?override|override|unsupported|not supported|does not support|unknown field|not implemented|method not found|not allowed|disabled/i
 

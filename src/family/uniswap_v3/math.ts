@@ -1,4 +1,4 @@
-import { formatExact } from '../../lib/decimal.ts'
+import { type Decimal, formatExact, rescale } from '../../lib/decimal.ts'
 import {
   divHalfAwayFromZero,
   mulDivDown,
@@ -143,13 +143,11 @@ export function priceText(
   return inverse ? significant(unit, square) : significant(square, unit)
 }
 
-/** USD in millionths: raw amount × price, half away from zero. `priceUnits / 10^priceScale` is USD per whole token. */
-export function usdE6(
-  amountRaw: bigint,
-  price: { readonly decimals: number; readonly priceUnits: bigint; readonly priceScale: number },
-): bigint {
-  const scale = price.decimals + price.priceScale
-  return divHalfAwayFromZero(amountRaw * price.priceUnits * pow10(6), pow10(scale))
+/** Sum of exact decimals in millionths, half away from zero once, at the end. */
+export function sumE6(values: readonly Decimal[]): bigint {
+  const scale = Math.max(6, ...values.map((value) => value.scale))
+  const sum = values.reduce((total, value) => total + value.units * pow10(scale - value.scale), 0n)
+  return rescale(sum, { from: scale, to: 6, rounding: 'half_away_from_zero' })
 }
 
 function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readonly upper: bigint }): bigint {

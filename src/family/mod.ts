@@ -1,0 +1,13 @@
+import type { Family, FamilyServices } from './family.ts'
+import type { UniswapV3Deployment } from './uniswap_v3/deployments.ts'
+import { createUniswapV3 } from './uniswap_v3/mod.ts'
+
+/** What the families need, and each one's addresses by chain id. */
+export interface FamiliesOptions extends FamilyServices {
+  readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+}
+
+/** All protocols that are served: one line each. */
+export function createFamilies({ uniswapV3, ...services }: FamiliesOptions): readonly Family[] {
+  return [createUniswapV3({ ...services, deployments: uniswapV3 })]
+}

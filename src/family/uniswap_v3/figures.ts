@@ -1,0 +1,82 @@
+import { type UsdPrice, usdValue } from '../../chain/price.ts'
+import {
+  feeGrowthInside,
+  isInRange,
+  priceText,
+  principal,
+  sqrtPriceAtTickX96,
+  sumE6,
+  type TokenAmounts,
+  uncollectedFees,
+} from './math.ts'
+import type { Position } from './position.ts'
+
+/** Current price and both bounds of the range, decimal text. */
+export interface RangePrices {
+  readonly current: string
+  readonly lower: string
+  readonly upper: string
+}
+
+/** USD in millionths; undefined where one of the tokens has no price. */
+export interface UsdFigures {
+  readonly amountsE6: bigint
+  readonly feesE6: bigint
+  readonly totalE6: bigint
+}
+
+/** What the state of a position means. */
+export interface Figures {
+  /** What withdrawing all liquidity would pay. */
+  readonly amounts: TokenAmounts
+  /** What collecting would pay without withdrawing; holds principal too that was withdrawn and not collected. */
+  readonly fees: TokenAmounts
+  /** Whether the pool's tick is within the range, so that liquidity there earns. */
+  readonly inRange: boolean
+  /** Whole tokens1 per whole token0. */
+  readonly prices: RangePrices
+  /** Whole tokens0 per whole token1; its bounds change places. */
+  readonly inverse: RangePrices
+  readonly usd: UsdFigures | undefined
+}
+
+/** All figures of a position, from its state alone. */
+export function figuresOf(position: Position): Figures {
+  const { pool, liquidity, tickLower, tickUpper } = position
+  const amounts = principal({ sqrtPriceX96: pool.sqrtPriceX96, tickLower, tickUpper, liquidity })
+  const fees = feesOf(position)
+  const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
+  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
+  const price = (sqrtPriceX96: bigint, inverse: boolean) => priceText(sqrtPriceX96, { ...decimals, inverse })
+  return {
+    amounts,
+    fees,
+    inRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    prices: { current: price(pool.sqrtPriceX96, false), lower: price(lower, false), upper: price(upper, false) },
+    inverse: { current: price(pool.sqrtPriceX96, true), lower: price(upper, true), upper: price(lower, true) },
+    usd: usdOf(position, { amounts, fees }),
+  }
+}
+
+function feesOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Position): TokenAmounts {
+  if (outside === undefined) return owed
+  const { lower: outsideLower, upper: outsideUpper } = outside
+  const { tick, global } = pool
+  const inside = feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })
+  return uncollectedFees({ liquidity, owed, inside, insideLast })
+}
+
+function usdOf(
+  { token0, token1 }: Position,
+  { amounts, fees }: { readonly amounts: TokenAmounts; readonly fees: TokenAmounts },
+): UsdFigures | undefined {
+  const [price0, price1] = [token0.price, token1.price]
+  if (price0 === undefined || price1 === undefined) return undefined
+  const value = (amountRaw: bigint, decimals: number, price: UsdPrice) => usdValue(amountRaw, { decimals, price })
+  const worth = ({ amount0, amount1 }: TokenAmounts) => [
+    value(amount0, token0.decimals, price0),
+    value(amount1, token1.decimals, price1),
+  ]
+  const [principalUsd, feesUsd] = [worth(amounts), worth(fees)]
+  return { amountsE6: sumE6(principalUsd), feesE6: sumE6(feesUsd), totalE6: sumE6([...principalUsd, ...feesUsd]) }
+}

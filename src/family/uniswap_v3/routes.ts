@@ -1,0 +1,195 @@
+import * as v from 'valibot'
+import { type Address, isAddressEqual } from 'viem'
+import { ApiError } from '../../http/error.ts'
+import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../../http/input.ts'
+import { pageOf, pagination } from '../../http/page.ts'
+import { type ReadContext, type Route, route } from '../../http/route.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import type { ChainRead, Position, SpamPosition } from './position.ts'
+import { presentPosition, presentSpam } from './present.ts'
+import { ListTooLongError, type Place, type PositionReader } from './read.ts'
+import { listOutput, positionOutput } from './schema.ts'
+
+/** Credits of one position: full, active, closed. */
+const CREDITS_FULL = 15
+const CREDITS_ACTIVE = 2
+const CREDITS_INACTIVE = 1
+/** Spam positions that are explained one by one; the others are only counted. */
+const SPAMS_SHOWN_MAX = 100
+/** What cannot be decoded now will not be decodable in a second. */
+const UNREADABLE_RETRY_SEC = 3_600
+
+/** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
+export function createRoutes(reader: PositionReader, chainIds: Iterable<number>): readonly Route[] {
+  const ids = [...chainIds]
+  return [listRoute(reader, ids), positionRoute(reader, ids)]
+}
+
+function listRoute(reader: PositionReader, chainIds: readonly number[]): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      status: v.optional(choice(['inactive'])),
+      full: v.optional(flag, 'false'),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      page,
+      limit,
+    }),
+    v.check(
+      ({ status, full }) => !(full && status === 'inactive'),
+      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
+    ),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3',
+    summary: 'Lists the liquidity positions of a wallet, active ones unless told otherwise.',
+    input,
+    output: listOutput,
+    errors: [503],
+    price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
+    creditsMin: () => 0,
+    async read({ wallet, status, chain_id, page, limit }, { signal }) {
+      const reads = await readWallet(reader, { wallet, chainId: chain_id, signal })
+      const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+      return { reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
+    },
+    credits: ({ items }, { status, full }) =>
+      items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
+    present: ({ reads, matching, items }, { full, page, limit }, { url }) => ({
+      data: items.map((position) => presentPosition(position, { full, sqrtPrice: false })),
+      pagination: pagination({ page, limit, total: matching, url }),
+      counts: countsOf(reads, matching),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+function positionRoute(reader: PositionReader, chainIds: readonly number[]): Route {
+  const input = v.object({
+    id: tokenId,
+    chain_id: v.optional(chainIdIn(chainIds)),
+    manager_address: v.optional(evmAddress),
+    full: v.optional(flag, 'false'),
+  })
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id',
+    summary: 'Reads the on-chain state of one liquidity position.',
+    input,
+    output: positionOutput,
+    errors: [404, 503],
+    price: '2 credits; 15 with full=true.',
+    creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    async read({ id, chain_id, manager_address }, { signal }) {
+      const places = placesOf(reader, { chainId: chain_id, manager: manager_address })
+      const reads = await reader.readOne(id, { places, signal })
+      return { position: onlyPosition(reads, id), reads }
+    },
+    credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    present: ({ position, reads }, { full }) => ({
+      data: presentPosition(position, { full, sqrtPrice: true }),
+      asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)),
+    }),
+  })
+}
+
+async function readWallet(
+  reader: PositionReader,
+  request: { readonly wallet: Address; readonly chainId: number | undefined; readonly signal: ReadContext['signal'] },
+): Promise<ChainRead[]> {
+  const places = placesOf(reader, { chainId: request.chainId, manager: undefined })
+  try {
+    return await reader.readWallet(request.wallet, { places, signal: request.signal })
+  } catch (error) {
+    if (error instanceof ListTooLongError) throw new ApiError('INVALID_PARAMETER', error.message, { cause: error })
+    throw error
+  }
+}
+
+/** The chains to ask, narrowed to one manager where that is wanted. */
+function placesOf(
+  { places }: PositionReader,
+  { chainId, manager }: { readonly chainId: number | undefined; readonly manager: Address | undefined },
+): Place[] {
+  if (places.size === 0) {
+    throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Uniswap V3 positions is configured')
+  }
+  const chosen = [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
+  if (manager === undefined) return chosen
+  const narrowed = chosen
+    .map((place) => ({
+      ...place,
+      deployments: place.deployments.filter((each) => isAddressEqual(each.manager, manager)),
+    }))
+    .filter(({ deployments }) => deployments.length > 0)
+  if (narrowed.length > 0) return narrowed
+  const known = chosen.flatMap(({ client, deployments }) =>
+    deployments.map((each) => `${each.manager} on chain ${client.chain.id}`),
+  )
+  const expected =
+    known.length === 0 ? 'there is none on that chain' : `expected a configured one (${known.join(', ')})`
+  throw new ApiError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
+}
+
+/** By chain, manager and id, ascending. */
+function positionsOf(reads: readonly ChainRead[]): Position[] {
+  const keyed = reads
+    .flatMap(({ positions }) => positions)
+    .map((position) => ({ position, manager: position.deployment.manager.toLowerCase() }))
+  keyed.sort((a, b) => {
+    if (a.position.chainId !== b.position.chainId) return a.position.chainId - b.position.chainId
+    if (a.manager !== b.manager) return a.manager < b.manager ? -1 : 1
+    return a.position.tokenId < b.position.tokenId ? -1 : 1
+  })
+  return keyed.map(({ position }) => position)
+}
+
+function countsOf(reads: readonly ChainRead[], filtered: number) {
+  const positions = reads.flatMap((read) => read.positions)
+  const spams: SpamPosition[] = reads.flatMap((read) => read.spams)
+  const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
+  return {
+    totalActive,
+    totalInactive: positions.length - totalActive,
+    total: positions.length,
+    filtered,
+    errors: reads.reduce((sum, { unreadable }) => sum + unreadable.length, 0),
+    totalSpam: spams.length,
+    spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
+  }
+}
+
+/** The one position of an id; where there are several, the error says what settles it. */
+function onlyPosition(reads: readonly ChainRead[], id: bigint): Position {
+  const positions = positionsOf(reads)
+  const unreadable = reads.flatMap((read) => read.unreadable)
+  const found = [
+    ...positions.map(({ chainId, deployment }) => ({ chainId, manager: deployment.manager })),
+    ...unreadable,
+  ]
+  if (found.length > 1) throw ambiguous(found, id)
+  const [position] = positions
+  if (position !== undefined) return position
+  const [broken] = unreadable
+  if (broken === undefined) throw new ApiError('NOT_FOUND', `There is no position ${id} on any manager asked`)
+  throw new UnavailableError(
+    `Cannot decode position ${id} of manager ${broken.manager} on chain ${broken.chainId} because ${broken.because}`,
+    { retryAfterSec: UNREADABLE_RETRY_SEC },
+  )
+}
+
+function ambiguous(found: readonly { readonly chainId: number; readonly manager: Address }[], id: bigint): ApiError {
+  const chains = new Set(found.map(({ chainId }) => chainId)).size
+  const settles = [...(chains > 1 ? ['"chain_id"'] : []), ...(chains < found.length ? ['"manager_address"'] : [])].join(
+    ' and ',
+  )
+  const where = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`).join(', ')
+  return new ApiError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
+}
+
+function asOf(reads: readonly ChainRead[]): { chainId: number; blockNumber: bigint }[] {
+  return reads
+    .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
+    .sort((a, b) => a.chainId - b.chainId)
+}

@@ -1,0 +1,96 @@
+import * as v from 'valibot'
+
+const integerText = v.pipe(v.string(), v.regex(/^-?\d+$/))
+const unsignedText = v.pipe(v.string(), v.regex(/^\d+$/))
+const decimalText = v.pipe(v.string(), v.regex(/^\d+(\.\d+)?$/))
+const usdText = v.nullable(v.pipe(v.string(), v.regex(/^\d+\.\d{6}$/)))
+const address = v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/))
+const priceSource = v.nullable(v.picklist(['feed', 'stablecoin']))
+
+const token = v.strictObject({
+  id: address,
+  symbol: v.string(),
+  decimals: v.pipe(v.number(), v.integer()),
+  name: v.string(),
+})
+
+const listPool = { id: address, tick: integerText, feeTier: unsignedText }
+
+const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
+const amounts = v.strictObject({ token0: amount, token1: amount })
+const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+
+/** What `full=true` adds to a position. */
+const figures = {
+  amounts: v.optional(amounts),
+  uncollected_fees: v.optional(amounts),
+  in_range: v.optional(v.boolean()),
+  prices: v.optional(v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) })),
+  usd: v.optional(
+    v.strictObject({
+      token0_price: usdText,
+      token0_price_source: priceSource,
+      token1_price: usdText,
+      token1_price_source: priceSource,
+      amounts: usdText,
+      uncollected_fees: usdText,
+      total: usdText,
+    }),
+  ),
+}
+
+function position<const Pool extends v.ObjectEntries>(pool: Pool) {
+  return v.strictObject({
+    token_id: unsignedText,
+    chain_id: v.pipe(v.number(), v.integer()),
+    manager_address: address,
+    wallet: address,
+    is_active: v.boolean(),
+    position_state: v.strictObject({
+      id: unsignedText,
+      owner: address,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: token,
+      token1: token,
+      pool: v.strictObject(pool),
+      chain: v.strictObject({ id: v.pipe(v.number(), v.integer()) }),
+      protocol: v.strictObject({ code: v.string() }),
+    }),
+    ...figures,
+  })
+}
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+/** Success body of the list, without `request_id`. */
+export const listOutput = v.strictObject({
+  data: v.array(position(listPool)),
+  pagination: v.strictObject({
+    page: count,
+    limit: count,
+    total: count,
+    next_page: v.nullable(v.string()),
+    prev_page: v.nullable(v.string()),
+  }),
+  counts: v.strictObject({
+    totalActive: count,
+    totalInactive: count,
+    total: count,
+    filtered: count,
+    errors: count,
+    totalSpam: count,
+    spams: v.array(
+      v.strictObject({
+        token_id: unsignedText,
+        chain_id: v.pipe(v.number(), v.integer()),
+        manager_address: address,
+        reason: v.string(),
+      }),
+    ),
+  }),
+})
+
+/** Success body of one position, without `request_id`. */
+export const positionOutput = v.strictObject({ data: position({ ...listPool, sqrtPrice: unsignedText }) })

@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import {
+  accrue,
+  borrowRate,
+  compounded,
+  fromBps,
+  liquidityOf,
+  owed,
+  SF,
+  supply,
+  utilization,
+} from '../../../src/family/kamino/accrual.ts'
+import { decodeReserve, type Reserve } from '../../../src/family/kamino/layout.ts'
+import { addressOf, type ReserveFixture, reserveBytes } from '../../support/kamino.ts'
+
+const CURVE = [
+  { utilizationBps: 0n, rateBps: 100n },
+  { utilizationBps: 8_000n, rateBps: 1_000n },
+  { utilizationBps: 10_000n, rateBps: 10_000n },
+  { utilizationBps: 10_000n, rateBps: 10_000n },
+]
+
+function reserve(fixture: Omit<ReserveFixture, 'market'>): Reserve {
+  return decodeReserve(reserveBytes({ market: addressOf('market'), ...fixture }))
+}
+
+describe('borrowRate()', () => {
+  test.each([
+    ['empty', 0n, 100n],
+    ['on a corner', 8_000n, 1_000n],
+    ['full', 10_000n, 10_000n],
+    ['between corners', 4_000n, 550n],
+    ['on the steep part', 9_000n, 5_500n],
+    ['more than full', 12_000n, 10_000n],
+  ])('%s', (_, usedBps, rateBps) => {
+    const rate = borrowRate(CURVE, (usedBps * SF) / 10_000n)
+    expect(rate - fromBps(rateBps) >= -4n && rate - fromBps(rateBps) <= 4n).toBe(true)
+  })
+
+  test('within half a basis point of a corner is the corner’s own', () => {
+    expect(borrowRate(CURVE, fromBps(8_000n) + SF / 20_001n)).toBe(fromBps(1_000n))
+    expect(borrowRate(CURVE, fromBps(8_000n) - SF / 20_001n)).toBe(fromBps(1_000n))
+    expect(borrowRate(CURVE, fromBps(8_000n) + SF / 19_999n) > fromBps(1_000n)).toBe(true)
+  })
+
+  test('never falls as more is used', () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, SF), fc.bigInt(0n, SF), (one, other) => {
+        const [less, more] = one < other ? [one, other] : [other, one]
+        // On a corner the utilization counts as rounded, which is worth at most a basis point of it.
+        expect(borrowRate(CURVE, more) + SF / 2_000n >= borrowRate(CURVE, less)).toBe(true)
+      }),
+    )
+  })
+
+  test('refuses a curve that ends early', () => {
+    expect(() => borrowRate(CURVE.slice(0, 2), SF)).toThrow(RangeError)
+  })
+})
+
+describe('compounded()', () => {
+  /** 63,072,000 slots a year at this rate: a billionth and a thousandth of it. */
+  const rates = fc.bigInt(0n, 10n * SF)
+
+  test('of no slots is one, of one slot one and a share of the year', () => {
+    fc.assert(
+      fc.property(rates, (rate) => {
+        expect(compounded(rate, 0n)).toBe(SF)
+        expect(compounded(rate, 1n)).toBe(SF + rate / 63_072_000n)
+      }),
+    )
+  })
+
+  test('stays within its rounding of the exact binomial, by as many terms as the program takes', () => {
+    fc.assert(
+      fc.property(rates, fc.bigInt(2n, 1_000n), (rate, slots) => {
+        // Everything over SF³, so that products leave no rest.
+        const base = rate / 63_072_000n
+        const choose2 = (slots * (slots - 1n)) / 2n
+        const choose3 = (choose2 * (slots - 2n)) / 3n
+        const exact = SF ** 3n + base * slots * SF ** 2n + base ** 2n * choose2 * SF + base ** 3n * choose3
+        const error = exact / SF ** 2n - compounded(rate, slots)
+        const allowed = choose2 + 2n * choose3 + 8n
+        expect(error >= -allowed && error <= allowed).toBe(true)
+      }),
+    )
+  })
+
+  test('adds every slot once: 2, 3 and 4 slots are powers', () => {
+    const rate = 5n * SF
+    const once = compounded(rate, 1n)
+    const times = (a: bigint, b: bigint) => (a * b) / SF
+    expect(compounded(rate, 2n)).toBe(times(once, once))
+    expect(compounded(rate, 3n)).toBe(times(times(once, once), once))
+    expect(compounded(rate, 4n)).toBe(times(times(once, once), times(once, once)))
+  })
+})
+
+const fixtures = fc.record({
+  availableAmount: fc.bigInt(0n, 10n ** 15n),
+  borrowed: fc.bigInt(0n, 10n ** 15n),
+  protocolTakeRatePct: fc.nat(100),
+  hostFixedRateBps: fc.nat(500),
+  referralFeeBps: fc.bigInt(0n, 10_000n),
+  elapsed: fc.bigInt(0n, 20_000_000n),
+})
+
+describe('accrue()', () => {
+  const usual = {
+    lastUpdateSlot: 1_000n,
+    curve: CURVE.map((c) => [Number(c.utilizationBps), Number(c.rateBps)] as const),
+  }
+
+  test('changes nothing at the slot of the last refresh, or before it', () => {
+    const before = reserve({ ...usual, availableAmount: 5n, borrowedSf: 7n * SF, cumulativeRateSf: 3n * SF })
+    for (const slot of [1_000n, 999n, 0n]) {
+      expect(accrue(before, { slot, referralFeeBps: 2_000n })).toMatchObject({
+        borrowedSf: 7n * SF,
+        cumulativeRateSf: 3n * SF,
+        supplySf: 12n * SF,
+        protocolFeesSf: 0n,
+        pendingReferrerFeesSf: 0n,
+      })
+    }
+  })
+
+  test('gives all interest to someone: suppliers, protocol, host or referrers', () => {
+    fc.assert(
+      fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
+        const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
+        const after = accrue(before, { slot: 1_000n + elapsed, referralFeeBps })
+        expect(after.supplySf - supply(before)).toBe(
+          after.borrowedSf - before.borrowedSf - after.protocolFeesSf - after.pendingReferrerFeesSf,
+        )
+        expect(after.supplySf >= supply(before)).toBe(true)
+        expect(after.protocolFeesSf >= 0n && after.pendingReferrerFeesSf >= 0n).toBe(true)
+      }),
+    )
+  })
+
+  test('takes what referrers get out of the protocol’s share, not out of the suppliers’', () => {
+    fc.assert(
+      fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
+        const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
+        const slot = 1_000n + elapsed
+        const [without, with_] = [
+          accrue(before, { slot, referralFeeBps: 0n }),
+          accrue(before, { slot, referralFeeBps }),
+        ]
+        expect(with_.supplySf).toBe(without.supplySf)
+        expect(with_.protocolFeesSf + with_.pendingReferrerFeesSf).toBe(without.protocolFeesSf)
+      }),
+    )
+  })
+
+  test('gives the host’s fixed part to the host alone', () => {
+    const before = reserve({
+      lastUpdateSlot: 0n,
+      availableAmount: 10n ** 9n,
+      borrowedSf: 10n ** 9n * SF,
+      hostFixedRateBps: 100,
+    })
+    const after = accrue(before, { slot: 63_072_000n, referralFeeBps: 0n })
+    expect(after.supplySf).toBe(supply(before))
+    // One per cent of a year, compounded to the second and third power of it.
+    const interest = Number(after.borrowedSf - before.borrowedSf) / Number(10n ** 9n * SF)
+    expect(interest).toBeCloseTo(Math.expm1(0.01), 6)
+    expect(after.protocolFeesSf).toBe(after.borrowedSf - before.borrowedSf)
+  })
+
+  test('grows a debt as it grows the pool’s cumulative rate', () => {
+    const before = reserve({
+      ...usual,
+      availableAmount: 10n ** 9n,
+      borrowedSf: 10n ** 9n * SF,
+      cumulativeRateSf: 2n * SF,
+    })
+    const after = accrue(before, { slot: 1_150n, referralFeeBps: 0n })
+    const debt = owed({ amountSf: 10n ** 9n * SF, cumulativeRateSf: 2n * SF }, after)
+    expect(after.borrowedSf - debt >= 0n && after.borrowedSf - debt < 10n ** 9n).toBe(true)
+  })
+})
+
+test('owed() leaves a debt alone that is ahead of its reserve', () => {
+  const pool = accrue(reserve({}), { slot: 0n, referralFeeBps: 0n })
+  expect(owed({ amountSf: 5n, cumulativeRateSf: SF + 1n }, pool)).toBe(5n)
+  expect(owed({ amountSf: 5n, cumulativeRateSf: SF }, pool)).toBe(5n)
+})
+
+describe('liquidityOf()', () => {
+  const pool = (fixture: Omit<ReserveFixture, 'market'>) => accrue(reserve(fixture), { slot: 0n, referralFeeBps: 0n })
+
+  test('is the share of the supply, rounded down', () => {
+    expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)
+  })
+
+  test('is one for one where nothing was minted or nothing is there', () => {
+    expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 0n }))).toBe(3n * SF)
+    expect(liquidityOf(3n, pool({ availableAmount: 0n, collateralSupply: 7n }))).toBe(3n * SF)
+  })
+
+  test('counts fees as nobody’s collateral', () => {
+    const fees = { protocolFeesSf: 2n * SF, referrerFeesSf: 3n * SF, pendingReferrerFeesSf: 1n * SF }
+    expect(liquidityOf(4n, pool({ availableAmount: 10n, collateralSupply: 4n, ...fees }))).toBe(4n * SF)
+  })
+})
+
+test('utilization() of nothing is nothing', () => {
+  expect(utilization(0n, 0n)).toBe(0n)
+  expect(utilization(SF, 2n * SF)).toBe(SF / 2n)
+})

@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  decodeMarket,
+  decodeObligation,
+  decodeReserve,
+  decodeScopeEntry,
+  isAccount,
+  scopeFeedOf,
+} from '../../../src/family/kamino/layout.ts'
+import { addressOf, marketBytes, obligationBytes, reserveBytes, SF, scopeBytes } from '../../support/kamino.ts'
+
+const MARKET = addressOf('market')
+const OWNER = addressOf('owner')
+const [A, B, C] = [addressOf('a'), addressOf('b'), addressOf('c')]
+
+describe('isAccount()', () => {
+  const accounts = {
+    obligation: obligationBytes({ market: MARKET, owner: OWNER }),
+    reserve: reserveBytes({ market: MARKET }),
+    market: marketBytes(),
+    scopePrices: scopeBytes([]),
+  }
+
+  test('knows each kind from every other', () => {
+    const kinds = Object.keys(accounts) as (keyof typeof accounts)[]
+    for (const kind of kinds) {
+      expect(kinds.filter((other) => isAccount(other, accounts[kind]))).toEqual([kind])
+    }
+  })
+
+  test('refuses a byte less, a byte more, another discriminator and nothing', () => {
+    const { obligation } = accounts
+    const other = Uint8Array.from(obligation)
+    other[7] = 0
+    expect(isAccount('obligation', obligation.subarray(0, 3343))).toBe(false)
+    expect(isAccount('obligation', Uint8Array.from([...obligation, 0]))).toBe(false)
+    expect(isAccount('obligation', other)).toBe(false)
+    expect(isAccount('obligation', new Uint8Array())).toBe(false)
+  })
+})
+
+describe('decodeObligation()', () => {
+  test('reads every slot to the last, where free ones precede used ones', () => {
+    const data = obligationBytes({
+      market: MARKET,
+      owner: OWNER,
+      deposits: [
+        { reserve: A, collateralAmount: 2n ** 64n - 1n, slot: 3 },
+        { reserve: B, collateralAmount: 1n, slot: 7 },
+      ],
+      borrows: [
+        { reserve: C, amountSf: 2n ** 128n - 1n, cumulativeRateSf: 2n ** 200n + 5n, slot: 1 },
+        { reserve: A, amountSf: 7n, slot: 4 },
+      ],
+      elevationGroup: 32,
+    })
+    expect(decodeObligation(data)).toEqual({
+      market: MARKET,
+      owner: OWNER,
+      deposits: [
+        { reserve: A, collateralAmount: 2n ** 64n - 1n },
+        { reserve: B, collateralAmount: 1n },
+      ],
+      borrows: [
+        { reserve: C, amountSf: 2n ** 128n - 1n, cumulativeRateSf: 2n ** 200n + 5n },
+        { reserve: A, amountSf: 7n, cumulativeRateSf: SF },
+      ],
+      elevationGroup: 32,
+    })
+  })
+
+  test('leaves out slots that hold nothing', () => {
+    const data = obligationBytes({
+      market: MARKET,
+      owner: OWNER,
+      deposits: [{ reserve: A, collateralAmount: 0n }],
+      borrows: [{ reserve: B, amountSf: 0n }],
+    })
+    expect(decodeObligation(data)).toMatchObject({ deposits: [], borrows: [] })
+  })
+
+  test('reads bytes that start in the middle of a buffer', () => {
+    const data = obligationBytes({ market: MARKET, owner: OWNER, deposits: [{ reserve: A, collateralAmount: 9n }] })
+    const shifted = new Uint8Array(data.length + 3)
+    shifted.set(data, 3)
+    expect(decodeObligation(shifted.subarray(3))).toEqual(decodeObligation(data))
+  })
+})
+
+test('decodeReserve() reads every field from its own place', () => {
+  const data = reserveBytes({
+    market: MARKET,
+    lastUpdateSlot: 1n,
+    availableAmount: 2n,
+    borrowedSf: 3n << 64n,
+    cumulativeRateSf: 4n << 128n,
+    protocolFeesSf: 5n << 64n,
+    referrerFeesSf: 6n << 64n,
+    pendingReferrerFeesSf: 7n << 64n,
+    collateralSupply: 8n,
+    decimals: 9,
+    priceSf: 10n << 64n,
+    priceTimestampSec: 11n,
+    hostFixedRateBps: 12,
+    protocolTakeRatePct: 13,
+    maxLtvPct: 14,
+    liquidationThresholdPct: 15,
+    borrowFactorPct: 16n,
+    curve: [
+      [0, 17],
+      [10_000, 18],
+    ],
+    scopeFeed: A,
+    scopeChain: [19, 20, 65_535],
+  })
+  const { curve, ...rest } = decodeReserve(data)
+  expect(rest).toEqual({
+    market: MARKET,
+    lastUpdateSlot: 1n,
+    availableAmount: 2n,
+    borrowedSf: 3n << 64n,
+    cumulativeRateSf: 4n << 128n,
+    protocolFeesSf: 5n << 64n,
+    referrerFeesSf: 6n << 64n,
+    pendingReferrerFeesSf: 7n << 64n,
+    collateralSupply: 8n,
+    decimals: 9,
+    priceSf: 10n << 64n,
+    priceTimestampSec: 11n,
+    hostFixedRateBps: 12n,
+    protocolTakeRatePct: 13n,
+    maxLtvPct: 14n,
+    liquidationThresholdPct: 15n,
+    borrowFactorPct: 16n,
+    scopeFeed: A,
+    scopeChain: [19, 20, 65_535, 65_535],
+  })
+  expect(curve.length).toBe(11)
+  expect(curve.slice(0, 2)).toEqual([
+    { utilizationBps: 0n, rateBps: 17n },
+    { utilizationBps: 10_000n, rateBps: 18n },
+  ])
+})
+
+test('decodeMarket() reads all 32 elevation groups', () => {
+  const group = (id: number) => ({ id, maxLtvPct: id, liquidationThresholdPct: 100 - id })
+  const { elevationGroups, ...rest } = decodeMarket(
+    marketBytes({ referralFeeBps: 2_000, borrowCapUsd: 45_000_000n, elevationGroups: [group(1), group(32)] }),
+  )
+  expect(rest).toEqual({ referralFeeBps: 2_000n, borrowCapUsd: 45_000_000n })
+  expect(elevationGroups.length).toBe(32)
+  expect([elevationGroups[0], elevationGroups[31]]).toEqual([
+    { id: 1, maxLtvPct: 1n, liquidationThresholdPct: 99n },
+    { id: 32, maxLtvPct: 32n, liquidationThresholdPct: 68n },
+  ])
+})
+
+test('decodeScopeEntry() reads the first and the last entry, and none past the end', () => {
+  const data = scopeBytes([
+    { index: 0, value: 1n, exponent: 2n, timestampSec: 3n },
+    { index: 511, value: 2n ** 64n - 1n, exponent: 18n, timestampSec: 4n },
+  ])
+  expect(decodeScopeEntry(data, 0)).toEqual({ value: 1n, exponent: 2n, timestampSec: 3n })
+  expect(decodeScopeEntry(data, 511)).toEqual({ value: 2n ** 64n - 1n, exponent: 18n, timestampSec: 4n })
+  expect(decodeScopeEntry(data, 512)).toBeUndefined()
+})
+
+describe('scopeFeedOf()', () => {
+  test.each([
+    ['an entry 0 that others end', [0], A],
+    ['a chain of four', [1, 2, 3, 511], A],
+    ['a chain that was never set', [0, 0, 0, 0], undefined],
+    ['an empty chain', [65_535], undefined],
+    ['a first entry past the end', [512], undefined],
+  ] as const)('%s', (_, scopeChain, expected) => {
+    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeFeed: A, scopeChain })))).toBe(expected)
+  })
+
+  test('is nothing without a feed', () => {
+    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
+  })
+})

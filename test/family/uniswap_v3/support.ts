@@ -1,0 +1,74 @@
+import type { Chain } from '../../../src/chain/chain.ts'
+import type { ChainClient } from '../../../src/chain/client.ts'
+import { createChainClient } from '../../../src/chain/evm.ts'
+import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
+import { createPositionReader, type Place, type RungName } from '../../../src/family/uniswap_v3/read.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import type { Devnet } from '../../devnet/mod.ts'
+
+/** The devnet as configuration describes a chain; nothing is reused between reads. */
+export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
+  return {
+    id: devnet.chainId,
+    name: 'Devnet',
+    rpcUrls: [devnet.rpcUrl],
+    blockTimeMs: 0,
+    finality: { depth: 0 },
+    multicall3: devnet.addresses.multicall3,
+    prices: {
+      usdFeeds: Object.fromEntries(
+        Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
+      ),
+      stablecoins: [],
+      wrappedNative: TOKENS.weth.address,
+    },
+    spamTokens: [],
+    ...overrides,
+  }
+}
+
+/** The real manager of the devnet. */
+export const DEPLOYMENT: UniswapV3Deployment = {
+  manager: UNISWAP_V3.manager,
+  factory: UNISWAP_V3.factory,
+  startBlock: 0,
+  code: 'uniswap_v3',
+}
+
+/** JSON-RPC methods that were asked of the node, in order, the check of its chain id apart. */
+export interface Counted {
+  readonly client: ChainClient
+  readonly requests: string[]
+}
+
+/** A client of the chain that notes what it asks. */
+export function countedClient(chain: Chain): Counted {
+  const requests: string[] = []
+  const counting = (url: string, init: RequestInit): Promise<Response> => {
+    const { method } = JSON.parse(String(init.body)) as { readonly method: string }
+    if (method !== 'eth_chainId') requests.push(method)
+    return fetch(url, init)
+  }
+  return { client: createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }), requests }
+}
+
+/** A reader of one chain, and its only place. */
+export function readerOf(
+  client: ChainClient,
+  options: { readonly deployments?: readonly UniswapV3Deployment[]; readonly rungs?: readonly RungName[] } = {},
+) {
+  const { deployments = [DEPLOYMENT], rungs } = options
+  const reader = createPositionReader({
+    clients: new Map([[client.chain.id, client]]),
+    deployments: new Map([[client.chain.id, deployments]]),
+    clock: systemClock,
+    ...(rungs === undefined ? {} : { rungs }),
+  })
+  const places: readonly Place[] = [...reader.places.values()]
+  return { reader, places }
+}
+
+/** A signal that never fires. */
+export const patient: AbortSignal = new AbortController().signal
