@@ -1,14 +1,16 @@
 import { join } from 'node:path'
 import { createGate } from './account/gate.ts'
 import { ensureDefaultOrganization } from './account/organization.ts'
-import { createUsageRoutes } from './account/routes.ts'
+import { usageRoutes } from './account/routes.ts'
 import { createChainClient, type EvmClient } from './chain/evm.ts'
 import type { Config } from './config.ts'
+import type { Database } from './db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
 import { checkSchema, migrate, SchemaError } from './db/migrate.ts'
 import { openDatabase } from './db/pool.ts'
 import { FAMILY_ALIASES } from './family/alias.ts'
 import { createFamilies } from './family/mod.ts'
+import { canonicalPath } from './http/alias.ts'
 import { type App, createApp } from './http/app.ts'
 import { openapiDocument } from './http/openapi.ts'
 import type { Route } from './http/route.ts'
@@ -32,6 +34,8 @@ export interface ServicesOptions {
   /** Told of each slow step of a first start, in words for a person. */
   readonly onProgress?: (step: string) => void
 }
+
+const ALIASES: ReadonlyMap<string, string> = new Map(Object.entries(FAMILY_ALIASES))
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
 const FINISH_MS = 4_000
@@ -60,13 +64,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const metrics = createMetrics()
   const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal') })
   const clients = createClients(config, { clock, log })
-  const routes: readonly Route[] = [
-    ...createFamilies({ clients, clock, log, uniswapV3: config.uniswapV3 }).flatMap((family) => family.routes),
-    ...createUsageRoutes({ db }),
-  ]
+  const routes = createRoutes({ config, clients, db, clock, log })
   const app = createApp({
     routes,
-    aliases: new Map(Object.entries(FAMILY_ALIASES)),
+    aliases: ALIASES,
     gate,
     clock,
     log,
@@ -108,15 +109,26 @@ export async function createServices(config: Config, options: ServicesOptions): 
 
 /** The OpenAPI document of everything that this configuration serves. */
 export function describeServices(config: Config, log: Log): string {
-  const services = { clients: createClients(config, { clock: systemClock, log }), clock: systemClock, log }
-  const families = createFamilies({ ...services, uniswapV3: config.uniswapV3 })
-  const unused = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
-  const text = openapiText(
-    [...families.flatMap((family) => family.routes), ...createUsageRoutes({ db: unused })],
-    config,
-  )
-  for (const client of services.clients.values()) client.close()
+  const clients = createClients(config, { clock: systemClock, log })
+  const db: Database = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
+  const text = openapiText(createRoutes({ config, clients, db, clock: systemClock, log }), config)
+  for (const client of clients.values()) client.close()
   return text
+}
+
+function createRoutes(parts: {
+  readonly config: Config
+  readonly clients: ReadonlyMap<number, EvmClient>
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+}): readonly Route[] {
+  const { config, db, ...services } = parts
+  const families = createFamilies({ ...services, uniswapV3: config.uniswapV3 })
+  return [
+    ...families.flatMap((family) => family.routes),
+    ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, ALIASES) }),
+  ]
 }
 
 function openapiText(routes: readonly Route[], { publicUrl }: Config): string {

@@ -1,4 +1,5 @@
 import { createRouter, type RouterContext } from '@hattip/router'
+import { canonicalPath } from './alias.ts'
 import type { Route } from './route.ts'
 
 /** A route in the table, with the names that logs, metrics and the operator's switches know it by. */
@@ -24,8 +25,10 @@ export interface RouteTable {
   find(method: string, path: string): Found
 }
 
-/** Aliases stand here: `/v1/positions/<family>`, `/v1/lending/<family>`. */
-const ALIAS_SEGMENT = 3
+/** A path's family is its first three segments: `/v1/positions/uniswap-v3`. The third may be an alias. */
+const FAMILY_SEGMENTS = 3
+/** Family of the routes that have no three static segments in front. */
+const NO_FAMILY = ''
 const UNKNOWN: Found = { kind: 'unknown' }
 
 /** What the router's handlers read and what they leave behind. */
@@ -37,44 +40,25 @@ interface Lookup {
 }
 
 /**
- * Puts routes into one `@hattip/router`, static paths before those with parameters. The router only matches: its
- * handlers are asked one by one for what they found, without its composition, which parses the URL anew, turns errors
- * into text and lets a handler without an answer fall through to the next. `aliases` maps other names of a path's third
- * segment to the canonical one. Throws where two routes share method and path.
+ * Puts the routes of each family into an `@hattip/router` of its own, static paths before those with parameters, so
+ * that a request is matched against a handful of patterns. The routers only match: their handlers are asked one by one
+ * for what they found, without the router's composition, which parses the URL anew, turns errors into text and lets a
+ * handler without an answer fall through to the next. `aliases` maps other names of a path's third segment to the
+ * canonical one. Throws where two routes share method and path.
  */
 export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<string, string>): RouteTable {
-  const router = createRouter()
   const ordered = [...routes].sort((a, b) => parameterCount(a.path) - parameterCount(b.path))
   const endpoints = ordered.map(endpointOf)
   const names = new Set(endpoints.map((endpoint) => endpoint.name))
   if (names.size !== endpoints.length) throw new Error('Cannot make the table of routes: two share method and path')
 
-  for (const endpoint of endpoints) {
-    const { method, path } = endpoint.route
-    const remember = (context: RouterContext) => {
-      const lookup = context as unknown as Lookup
-      lookup.found = { kind: 'endpoint', endpoint, params: lookup.params }
-    }
-    if (method === 'GET') router.get(path, remember)
-    else router.post(path, remember)
-  }
-  for (const [path, allow] of methodsByPath(routes)) {
-    const template = braced(path)
-    router.use(path, (context) => {
-      ;(context as unknown as Lookup).found = { kind: 'other_method', template, allow }
-    })
-  }
+  const families = new Map<string, ReturnType<typeof createRouter>>()
+  for (const endpoint of endpoints) remember(endpoint, routerOf(families, endpoint.route.path))
+  for (const [path, allow] of methodsByPath(routes)) refuseOthers(path, { allow, router: routerOf(families, path) })
 
   return {
     endpoints,
-    canonical(path) {
-      if (aliases.size === 0) return path
-      const segments = path.split('/')
-      const canonical = aliases.get(segments[ALIAS_SEGMENT] ?? '')
-      if (canonical === undefined) return path
-      segments[ALIAS_SEGMENT] = canonical
-      return segments.join('/')
-    },
+    canonical: (path) => canonicalPath(path, aliases),
     find(method, path) {
       // The router would take any number of slashes at the end for none.
       if (path.endsWith('/')) return UNKNOWN
@@ -84,13 +68,57 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
         params: {},
         found: UNKNOWN,
       }
-      for (const handler of router.handlers) {
-        handler(lookup as unknown as Parameters<typeof handler>[0])
-        if (lookup.found !== UNKNOWN) return lookup.found
-      }
-      return UNKNOWN
+      search(families.get(path.slice(0, familyEnd(path))), lookup)
+      if (lookup.found === UNKNOWN) search(families.get(NO_FAMILY), lookup)
+      return lookup.found
     },
   }
+}
+
+function search(router: ReturnType<typeof createRouter> | undefined, lookup: Lookup): void {
+  if (router === undefined) return
+  for (const handler of router.handlers) {
+    handler(lookup as unknown as Parameters<typeof handler>[0])
+    if (lookup.found !== UNKNOWN) return
+  }
+}
+
+function remember(endpoint: Endpoint, router: ReturnType<typeof createRouter>): void {
+  const found = (context: RouterContext) => {
+    const lookup = context as unknown as Lookup
+    lookup.found = { kind: 'endpoint', endpoint, params: lookup.params }
+  }
+  if (endpoint.route.method === 'GET') router.get(endpoint.route.path, found)
+  else router.post(endpoint.route.path, found)
+}
+
+function refuseOthers(
+  path: string,
+  { allow, router }: { readonly allow: string; readonly router: ReturnType<typeof createRouter> },
+): void {
+  const found: Found = { kind: 'other_method', template: braced(path), allow }
+  router.use(path, (context) => {
+    ;(context as unknown as Lookup).found = found
+  })
+}
+
+function routerOf(families: Map<string, ReturnType<typeof createRouter>>, path: string) {
+  const leading = path.slice(0, familyEnd(path))
+  const family = familyEnd(path) < 0 || leading.includes(':') ? NO_FAMILY : leading
+  const router = families.get(family) ?? createRouter()
+  families.set(family, router)
+  return router
+}
+
+/** Where the third segment ends; -1 where there is none. */
+function familyEnd(path: string): number {
+  let slash = 0
+  for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {
+    slash = path.indexOf('/', slash + 1)
+    if (slash < 0) return -1
+  }
+  const end = path.indexOf('/', slash + 1)
+  return end < 0 ? path.length : end
 }
 
 /** The template as logs and OpenAPI write it: `:id` becomes `{id}`. */
