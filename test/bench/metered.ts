@@ -14,7 +14,7 @@ const TARGETS = [
 ] as const
 const CONNECTIONS = [1, 16, 64, 256] as const
 const ORGANIZATIONS_MANY = 1000
-const PATH = '/v1/bench'
+const PATH = '/v1/bench/constant'
 
 /** How long each burst lasts and how often it is repeated. */
 interface Pace {

@@ -50,7 +50,7 @@ const server = Bun.serve({
     if ((await run(TAKE, [id]))?.['admitted'] !== true) return refuse(429)
     const debit = await run(DEBIT, [id])
     if (debit === undefined) return refuse(402)
-    await run(LOG, [id, '/v1/bench'])
+    await run(LOG, [id, '/v1/bench/constant'])
     return new Response(JSON.stringify({ data: { ok: true }, request_id: crypto.randomUUID() }), {
       headers: { 'content-type': 'application/json; charset=utf-8', 'x-credits-remaining': debit['balance'] },
     })

@@ -25,7 +25,7 @@ const RATE_LIMIT = 100_000
 
 const benchRoute = route({
   method: 'GET',
-  path: '/v1/bench',
+  path: '/v1/bench/constant',
   summary: 'Answers a constant.',
   input: v.object({}),
   output: v.object({ data: v.object({ ok: v.boolean() }) }),
