@@ -88,8 +88,14 @@ async function work(admission: Recognised, exchange: Exchange, services: WorkSer
   if (least > caller.credits) throw tooPoor(`it costs at least ${least} credits, ${caller.credits} are left`)
 
   if (!services.slots.take(organizationId)) throw crowded()
-  const read = (signal: AbortSignal) => route.read(input, { signal, organizationId, requestId, requestedAtMs })
-  const result = await services.deadlines.run(request.signal, read).finally(() => services.slots.free(organizationId))
+  let result: never
+  try {
+    result = await services.deadlines.run(request.signal, (signal) =>
+      route.read(input, { signal, organizationId, requestId, requestedAtMs }),
+    )
+  } finally {
+    services.slots.free(organizationId)
+  }
 
   const credits = route.credits(result, input)
   if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)

@@ -66,7 +66,7 @@ export function createApp(options: AppOptions): App {
   const inFlight = createInFlight()
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
-  const deadlines = createDeadlines(limits.requestBudgetMs ?? REQUEST_BUDGET_MS)
+  const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   const slots = createSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
   const services = { gate: options.gate, clock, log, deadlines, slots }
   const cors = createCors(options.corsOrigins)

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { answerTo, answerToStranger, type Exchange, explained, type Recognised, tooPoor } from './answer.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Gate, Settled } from './gate.ts'
+import type { Admission, Gate, Settled } from './gate.ts'
 import { bearerKey } from './key.ts'
 import { LOGGED_PATH_LENGTH_MAX } from './limits.ts'
 import { type AccountState, failure, type Outcome } from './respond.ts'
@@ -26,23 +26,18 @@ export interface Ending {
 
 /** Admit, answer, settle: after this the answer is paid for and logged, and only has to be sent. Never throws. */
 export async function meter(exchange: Exchange, services: MeterServices): Promise<Ending> {
-  let admission: Recognised | undefined
+  const { request, found } = exchange
+  const key = bearerKey(request.headers.get('authorization'))
+  if (key === undefined) return { outcome: answerToStranger(exchange) }
+  let admission: Admission
   try {
-    admission = await admit(exchange, services)
+    admission = await services.gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
   } catch (error) {
     return { outcome: explained(error, exchange, services.log) }
   }
-  if (admission === undefined) return { outcome: answerToStranger(exchange) }
+  if (admission.kind === 'unknown_key') return { outcome: answerToStranger(exchange) }
   const outcome = await answerTo(admission, exchange, services)
   return settle(outcome, admission, { exchange, services })
-}
-
-/** Who calls; nothing where the key is missing, malformed or unknown. */
-async function admit({ request, found }: Exchange, { gate }: MeterServices): Promise<Recognised | undefined> {
-  const key = bearerKey(request.headers.get('authorization'))
-  if (key === undefined) return undefined
-  const admission = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
-  return admission.kind === 'unknown_key' ? undefined : admission
 }
 
 /** Charges and logs; what cannot be paid, or cannot be settled, does not leave. */

@@ -163,7 +163,7 @@ export function createFixture(
   } = {},
 ): Fixture {
   const time = { ms: Date.UTC(2026, 0, 2, 3, 4, 5) }
-  const clock: Clock = { now: () => time.ms, monotonicMs: () => time.ms }
+  const clock: Clock = { now: () => time.ms, monotonicMs: () => performance.now() }
   const lines: string[] = []
   const metrics = createMetrics()
   const happenings: Happenings = { reads: 0, held: undefined, instead: undefined, data: undefined }
