@@ -20,6 +20,8 @@ export interface ManagedEndpoint extends Endpoint {
   readonly health: Health
   /** True once the endpoint has answered for another chain: it is never asked again. */
   readonly removed: boolean
+  /** The same endpoint, each of whose calls may take so many milliseconds. */
+  withTimeout(timeoutMs: number): Endpoint
   /**
    * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
    * takes the endpoint out of service.
@@ -47,6 +49,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   const transport = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
   const slots = createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX })
   const health = createHealth({ clock, random })
+  const learned: Endpoint['learned'] = new Map()
   let verified = false
   let verifying: Promise<void> | undefined
   let removed = false
@@ -72,19 +75,30 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
+  function observeHead(blockNumber: bigint): void {
+    if (chain.rpcUrls.length > 1 && !heads.observe(index, blockNumber)) {
+      throw new BehindError('The endpoint is behind the chain')
+    }
+  }
+
+  function withTimeout(callMs: number): Endpoint {
+    return {
+      index,
+      learned,
+      observeHead,
+      request: (request, signal) => send({ ...request, timeoutMs: callMs }, signal),
+      call(request, signal) {
+        return send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs: callMs }, signal)
+      },
+    }
+  }
+
   return {
-    index,
+    ...withTimeout(timeoutMs),
     health,
-    learned: new Map(),
+    withTimeout,
     get removed() {
       return removed
-    },
-    request: send,
-    call: (request, signal) => send({ method: 'eth_call', params: callParams(request), parse: parseBytes }, signal),
-    observeHead(blockNumber) {
-      if (chain.rpcUrls.length > 1 && !heads.observe(index, blockNumber)) {
-        throw new BehindError('The endpoint is behind the chain')
-      }
     },
     async verify(signal) {
       if (verified) return

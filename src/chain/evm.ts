@@ -14,8 +14,8 @@ import type { Fetch } from './transport.ts'
 
 /** All the time that one read has, over all its tries. */
 const BUDGET_MS = 2_500
-/** One call to one endpoint. */
-const CALL_MS = 1_000
+/** What one call may take of it: one that hangs leaves time for another endpoint. */
+const CALL_SHARE = 0.4
 const TRIES_PER_ENDPOINT = 2
 /** Pause before an endpoint is tried again by the same read, spread by as much again. */
 const AGAIN_MS = 50
@@ -47,7 +47,7 @@ export function createChainClient(options: {
   const { chain, clock, log, fetch = globalThis.fetch } = options
   const random = options.random ?? createSpread(clock.now() * 0.618)
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const shared = { chain, timeoutMs: CALL_MS, heads, clock, log, fetch, random }
+  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const background = new AbortController()
   /** The single try that an endpoint in state `open` is given, and background probes. */
@@ -152,12 +152,13 @@ export function createChainClient(options: {
   }
 
   async function read<T>(
-    attempt: Attempt<T>,
+    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
     { signal, budgetMs = BUDGET_MS }: { readonly signal: AbortSignal; readonly budgetMs?: number },
   ): Promise<T> {
     const deadline = startDeadline(budgetMs, { parent: signal, now: clock.monotonicMs })
     try {
-      return await readWithin(attempt, deadline)
+      const limited: Attempt<T> = (endpoint, within) => attempt(endpoint.withTimeout(budgetMs * CALL_SHARE), within)
+      return await readWithin(limited, deadline)
     } catch (error) {
       throw signal.aborted ? new AbortedError('The caller left') : error
     } finally {
@@ -182,7 +183,7 @@ export function createChainClient(options: {
   }
 }
 
-type Attempt<T> = (endpoint: Endpoint, signal: AbortSignal) => Promise<T>
+type Attempt<T> = (endpoint: ManagedEndpoint, signal: AbortSignal) => Promise<T>
 
 async function readBlockNumber(endpoint: Endpoint, signal: AbortSignal): Promise<bigint> {
   const number = await endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)

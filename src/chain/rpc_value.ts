@@ -3,7 +3,6 @@ import { UpstreamError } from '../lib/error.ts'
 
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 const BYTES = /^0x[0-9a-f]*$/i
-const HASH = /^0x[0-9a-f]{64}$/i
 
 /** Reads a JSON-RPC quantity of at most 256 bits. Throws `UpstreamError` on everything else: `-0x10`, 400 digits, a number. */
 export function parseQuantity(value: unknown): bigint {
@@ -16,12 +15,6 @@ export function parseQuantity(value: unknown): bigint {
 export function parseBytes(value: unknown): Hex {
   if (!isBytes(value)) throw new UpstreamError('Expected bytes in hexadecimal')
   return value
-}
-
-/** Reads a 32-byte hash. Throws `UpstreamError` on everything else. */
-export function parseHash(value: unknown): Hex {
-  if (typeof value !== 'string' || !HASH.test(value)) throw new UpstreamError('Expected a hash of 32 bytes')
-  return value as Hex
 }
 
 /** True for `0x` and an even number of hexadecimal digits. */

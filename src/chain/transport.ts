@@ -12,6 +12,8 @@ export interface RpcRequest<T> {
   readonly method: string
   readonly params: readonly unknown[]
   readonly parse: (result: unknown) => T
+  /** From sending to the last byte, milliseconds. @default {as the transport was made} */
+  readonly timeoutMs?: number
 }
 
 /** JSON-RPC over HTTP to one endpoint, which is believed nothing unchecked. */
@@ -41,7 +43,7 @@ const EVM_MEANINGS: ErrorMeanings = {
   fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
 }
 
-/** Makes a transport; `timeoutMs` limits each call from sending to the last byte. */
+/** Makes a transport; `timeoutMs` limits each call that names no limit of its own, from sending to the last byte. */
 export function createTransport(options: {
   readonly url: string
   readonly timeoutMs: number
@@ -50,12 +52,12 @@ export function createTransport(options: {
   /** Absent: those of EVM nodes. */
   readonly meanings?: ErrorMeanings
 }): Transport {
-  const { timeoutMs, clock, fetch, meanings = EVM_MEANINGS } = options
+  const { clock, fetch, meanings = EVM_MEANINGS } = options
   const { url, headers } = target(options.url)
   let lastId = 0
 
   return {
-    async send({ method, params, parse }, signal) {
+    async send({ method, params, parse, timeoutMs = options.timeoutMs }, signal) {
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })

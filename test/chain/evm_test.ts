@@ -110,6 +110,14 @@ test('read() gets its answer within the budget where the first endpoint hangs, d
   }
 })
 
+test('read() gives one call two fifths of its budget, so that a slow but working endpoint is not given up', async () => {
+  const client = createClient(1)
+  await client.read(blockNumber, { signal: never })
+  rule(0, { kind: 'delay', ms: 150 })
+  expect(await failure(client.read(blockNumber, { signal: never, budgetMs: 250 }))).toBeInstanceOf(UnavailableError)
+  expect(await client.read(blockNumber, { signal: never, budgetMs: 500 })).toBe(0n)
+})
+
 test('read() no longer waits for a dead first endpoint, and returns to it once it lives', async () => {
   const client = createClient(2)
   rule(0, { kind: 'hang' })
