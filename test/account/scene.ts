@@ -1,0 +1,101 @@
+import { createKey } from '../../src/account/api_key.ts'
+import { grantCredits } from '../../src/account/credit.ts'
+import { createOrganization } from '../../src/account/organization.ts'
+import type { Database } from '../../src/db/database.ts'
+import type { Admission, Caller, Settlement } from '../../src/http/gate.ts'
+
+/** An organization with credits and one key. */
+export interface Account {
+  readonly organizationId: string
+  readonly apiKeyId: string
+  readonly key: string
+  readonly caller: Caller
+}
+
+/** Creates an organization that may call. */
+export async function createAccount(
+  db: Database,
+  options: { readonly credits?: number; readonly rateLimit?: number } = {},
+): Promise<Account> {
+  const { credits = 1_000, rateLimit = 100_000 } = options
+  const { id } = await createOrganization(db, { name: 'Test', rateLimit })
+  if (credits > 0) await grantCredits(db, { organizationId: id, credits, reason: 'Test' })
+  const key = await createKey(db, { organizationId: id, name: 'main' })
+  return {
+    organizationId: id,
+    apiKeyId: key.id,
+    key: key.key,
+    caller: { organizationId: id, apiKeyId: key.id, credits: BigInt(credits) },
+  }
+}
+
+let made = 0
+
+/** A finished request that costs 1 credit, unless told otherwise. */
+export function settlement(caller: Caller, options: Partial<Settlement> = {}): Settlement {
+  made++
+  return {
+    settlementId: `s${String(made).padStart(25, '0')}`,
+    requestId: `req_${made}`,
+    caller,
+    admitted: true,
+    requestedAtMs: Date.now(),
+    method: 'GET',
+    path: '/v1/test',
+    status: 200,
+    credits: 1,
+    latencyMs: 3,
+    ...options,
+  }
+}
+
+/** The organization's books, straight from the tables. */
+export interface Books {
+  readonly balance: number
+  readonly granted: number
+  readonly charged: number
+  readonly logged: number
+  readonly statuses: Readonly<Record<string, number>>
+}
+
+/** Reads the books; throws where an invariant does not hold. */
+export async function readBooks(db: Database, organizationId: string): Promise<Books> {
+  const [row] = await db.run<{ balance: string; granted: string; charged: string; logged: string; odd: string }>(
+    `select b.balance, b.granted,
+       (select coalesce(sum(credits), 0) from request_log where organization_id = $1) as charged,
+       (select count(*) from request_log where organization_id = $1) as logged,
+       (select count(*) from (
+          select floor(extract(epoch from requested_at) / 3600)::int as hour, api_key_id, path, status,
+            count(*) as requests, sum(credits) as credits
+          from request_log where organization_id = $1 group by 1, 2, 3, 4
+        ) l
+        full join (select * from request_rollup where organization_id = $1 and requests <> 0) r
+          using (hour, api_key_id, path, status)
+        where l.requests is distinct from r.requests or l.credits is distinct from r.credits) as odd
+     from credit_balance b where b.organization_id = $1`,
+    [organizationId],
+    { deadlineMs: 20_000 },
+  )
+  if (row === undefined) throw new Error(`Cannot read the books of ${organizationId}`)
+  const statuses = await db.run<{ status: number; requests: string }>(
+    'select status, count(*) as requests from request_log where organization_id = $1 group by status',
+    [organizationId],
+  )
+  const books = {
+    balance: Number(row.balance),
+    granted: Number(row.granted),
+    charged: Number(row.charged),
+    logged: Number(row.logged),
+    statuses: Object.fromEntries(statuses.map((each) => [String(each.status), Number(each.requests)])),
+  }
+  if (books.balance < 0) throw new Error(`The balance is ${books.balance}`)
+  if (books.charged + books.balance !== books.granted) throw new Error(`Credits are lost: ${JSON.stringify(books)}`)
+  if (row.odd !== '0') throw new Error(`${row.odd} rollups differ from the log`)
+  return books
+}
+
+/** The admission of a request that must have been admitted. */
+export function admitted(admission: Admission): Extract<Admission, { kind: 'admitted' }> {
+  if (admission.kind !== 'admitted') throw new Error(`Expected an admission, got ${JSON.stringify(admission.kind)}`)
+  return admission
+}

@@ -1,0 +1,152 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { createKey, listKeys, rerollKey, revokeKey } from '../../src/account/api_key.ts'
+import { grantCredits, readCredits } from '../../src/account/credit.ts'
+import { hashKey, isWellFormedKey } from '../../src/account/key.ts'
+import {
+  createOrganization,
+  deleteOrganization,
+  ensureDefaultOrganization,
+  listOrganizations,
+  readOrganization,
+  restoreOrganization,
+  setRateLimit,
+  suspendOrganization,
+} from '../../src/account/organization.ts'
+import type { Database } from '../../src/db/database.ts'
+import { ApiError } from '../../src/http/error.ts'
+import { testDatabase } from '../support/database.ts'
+import { createAccount } from './scene.ts'
+
+let db: Database
+beforeAll(async () => {
+  db = (await testDatabase()).db
+})
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof ApiError) return error.code
+    throw error
+  }
+  return 'no error'
+}
+
+test('createOrganization() starts at 5 requests a second, without credits', async () => {
+  const organization = await createOrganization(db, { name: '  Äpfel & Söhne ' })
+  expect(organization).toMatchObject({ name: 'Äpfel & Söhne', rateLimit: 5, suspendedAt: null, deletedAt: null })
+  expect(organization.id).toMatch(/^org_[0-9A-Za-z]{20}$/)
+  expect(await readCredits(db, organization.id)).toMatchObject({ balance: 0n, granted: 0n, grants: [] })
+})
+
+test('createOrganization() and setRateLimit() refuse bad names and limits', async () => {
+  for (const name of ['', '   ', 'a'.repeat(101), 'a\nb', 'a\0b', '\u202eabc']) {
+    expect(await codeOf(createOrganization(db, { name }))).toBe('INVALID_PARAMETER')
+  }
+  for (const rateLimit of [0, -1, 1.5, 100_001, Number.NaN]) {
+    expect(await codeOf(createOrganization(db, { name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
+  }
+  const { id } = await createOrganization(db, { name: 'x' })
+  expect(await codeOf(setRateLimit(db, { id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
+  expect((await setRateLimit(db, { id, rateLimit: 50 })).rateLimit).toBe(50)
+  expect(await codeOf(setRateLimit(db, { id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
+})
+
+test('a deleted organization is gone from the list and for every verb', async () => {
+  const { organizationId: id } = await createAccount(db)
+  expect((await listOrganizations(db)).map((each) => each.id)).toContain(id)
+  await deleteOrganization(db, id)
+  expect((await listOrganizations(db)).map((each) => each.id)).not.toContain(id)
+  for (const refused of [
+    () => readOrganization(db, id),
+    () => deleteOrganization(db, id),
+    () => suspendOrganization(db, id),
+    () => restoreOrganization(db, id),
+    () => createKey(db, { organizationId: id, name: 'k' }),
+    () => readCredits(db, id),
+    () => grantCredits(db, { organizationId: id, credits: 1, reason: 'r' }),
+  ]) {
+    expect(await codeOf(refused())).toBe('ORGANIZATION_NOT_FOUND')
+  }
+})
+
+test('a suspended organization may not have another key until it is restored', async () => {
+  const { organizationId, apiKeyId } = await createAccount(db)
+  await suspendOrganization(db, organizationId)
+  expect(await codeOf(createKey(db, { organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
+  expect(await codeOf(rerollKey(db, { organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
+  await restoreOrganization(db, organizationId)
+  expect((await createKey(db, { organizationId, name: 'k' })).name).toBe('k')
+})
+
+test('a key is stored as a hash only, and never shown again', async () => {
+  const { organizationId, key } = await createAccount(db)
+  const [stored] = await db.run<{ hash: string; text: string }>(
+    `select encode(hash, 'hex') as hash, k::text as text from api_key k where organization_id = $1`,
+    [organizationId],
+  )
+  expect(stored?.hash).toBe(hashKey(key))
+  expect(stored?.text).not.toContain(key.slice(6))
+  expect(JSON.stringify(await listKeys(db, organizationId))).not.toContain(key.slice(6, -4))
+})
+
+test('revokeKey() keeps the first moment and knows only keys of its organization', async () => {
+  const { organizationId, apiKeyId } = await createAccount(db)
+  const other = await createAccount(db)
+  expect(await codeOf(revokeKey(db, { organizationId: other.organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
+  const first = await revokeKey(db, { organizationId, keyId: apiKeyId })
+  expect(await revokeKey(db, { organizationId, keyId: apiKeyId })).toEqual(first)
+  expect((await listKeys(db, organizationId)).map((key) => key.revokedAt)).toEqual([first.revokedAt])
+})
+
+test('rerollKey() makes a new key and lets the old one expire, never later than it would have', async () => {
+  const { organizationId, apiKeyId, key } = await createAccount(db)
+  const next = await rerollKey(db, { organizationId, keyId: apiKeyId, graceSec: 3_600 })
+  expect(next.key).not.toBe(key)
+  expect(isWellFormedKey(next.key)).toBe(true)
+  const expiry = async () => (await listKeys(db, organizationId)).find((each) => each.id === apiKeyId)?.expiresAt
+  const first = (await expiry())?.getTime() ?? 0
+  expect(Math.abs(first - Date.now() - 3_600_000)).toBeLessThan(60_000)
+  await rerollKey(db, { organizationId, keyId: apiKeyId, graceSec: 86_400 })
+  expect((await expiry())?.getTime()).toBe(first)
+  await revokeKey(db, { organizationId, keyId: apiKeyId })
+  expect(await codeOf(rerollKey(db, { organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
+})
+
+test('grantCredits() records its reason and never takes the balance below zero', async () => {
+  const { organizationId } = await createAccount(db, { credits: 100 })
+  expect(await grantCredits(db, { organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject({
+    balance: 60n,
+    granted: 60n,
+  })
+  expect(await codeOf(grantCredits(db, { organizationId, credits: -61, reason: 'r' }))).toBe('INVALID_PARAMETER')
+  expect(await codeOf(grantCredits(db, { organizationId, credits: 0, reason: 'r' }))).toBe('INVALID_PARAMETER')
+  expect(await codeOf(grantCredits(db, { organizationId, credits: 5, reason: '' }))).toBe('INVALID_PARAMETER')
+  const credits = await readCredits(db, organizationId)
+  expect(credits.balance).toBe(60n)
+  expect(credits.grants.map((grant) => [grant.credits, grant.reason])).toEqual([
+    [-40n, 'Billed twice'],
+    [100n, 'Test'],
+  ])
+})
+
+test('grantCredits() that run at the same time never take back more than there is', async () => {
+  const { organizationId } = await createAccount(db, { credits: 10 })
+  const taken = await Promise.allSettled(
+    Array.from({ length: 30 }, () => grantCredits(db, { organizationId, credits: -1, reason: 'r' })),
+  )
+  expect(taken.filter((each) => each.status === 'fulfilled')).toHaveLength(10)
+  expect((await readCredits(db, organizationId)).balance).toBe(0n)
+})
+
+test('ensureDefaultOrganization() gives one key once, however many processes start at the same time', async () => {
+  const empty = await testDatabase()
+  const starts = await Promise.all(Array.from({ length: 8 }, () => ensureDefaultOrganization(empty.db)))
+  const [made, ...others] = starts.filter((each) => each !== undefined)
+  expect(others).toEqual([])
+  expect(made?.credits).toBe(1_000_000)
+  expect(await ensureDefaultOrganization(empty.db)).toBeUndefined()
+  expect(await listOrganizations(empty.db)).toMatchObject([{ id: made?.organizationId, name: 'default', balance: 1_000_000n }])
+  expect(await listKeys(empty.db, made?.organizationId ?? '')).toMatchObject([{ last4: made?.key.slice(-4) }])
+  await empty.close()
+})

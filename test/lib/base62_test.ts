@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test'
+import { base62, randomBase62 } from '../../src/lib/base62.ts'
+
+test('base62() pads with zeros and refuses what does not fit', () => {
+  expect(base62(0, 6)).toBe('000000')
+  expect(base62(61, 2)).toBe('0z')
+  expect(base62(62, 2)).toBe('10')
+  expect(base62(0xffffffff, 6)).toBe('4gfFC3')
+  expect(() => base62(62 ** 2, 2)).toThrow(RangeError)
+})
+
+test('randomBase62() uses every digit about equally often', () => {
+  const counts = new Map<string, number>()
+  const text = randomBase62(62_000)
+  for (const digit of text) counts.set(digit, (counts.get(digit) ?? 0) + 1)
+  expect(text).toHaveLength(62_000)
+  expect(counts.size).toBe(62)
+  // 1,000 each, six standard deviations.
+  for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(190)
+})
