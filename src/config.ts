@@ -131,8 +131,9 @@ function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
+/** Not by `URL`, which refuses an empty host: `postgres://user@/database?host=/directory` names a socket. */
 function parsePostgresUrl(text: string): string | undefined {
-  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text) ? text : undefined
+  return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined
 }
 
 function parseBaseUrl(text: string): string | undefined {

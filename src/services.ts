@@ -35,8 +35,6 @@ export interface ServicesOptions {
   readonly onProgress?: (step: string) => void
 }
 
-const ALIASES: ReadonlyMap<string, string> = new Map(Object.entries(FAMILY_ALIASES))
-
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
 const FINISH_MS = 4_000
 const CANCEL_MS = 500
@@ -67,7 +65,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const routes = createRoutes({ config, clients, db, clock, log })
   const app = createApp({
     routes,
-    aliases: ALIASES,
+    aliases: FAMILY_ALIASES,
     gate,
     clock,
     log,
@@ -127,7 +125,7 @@ function createRoutes(parts: {
   const families = createFamilies({ ...services, uniswapV3: config.uniswapV3 })
   return [
     ...families.flatMap((family) => family.routes),
-    ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, ALIASES) }),
+    ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, FAMILY_ALIASES) }),
   ]
 }
 
