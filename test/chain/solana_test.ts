@@ -129,9 +129,9 @@ function withData(data: unknown): Fault {
 
 describe('a passing failure', () => {
   test.each(PASSING)('%s is tried again at the same endpoint', async (_, fault) => {
-    first.faults.push(fault, fault)
+    first.faults.push(fault)
     expect((await readHeld(client(first))).slot).toBe(1000n)
-    expect(first.seen.length).toBe(3)
+    expect(first.seen.length).toBe(2)
   })
 
   test.each(PASSING)('%s moves on to the next endpoint at once', async (_, fault) => {

@@ -1,0 +1,455 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { createSolanaClient } from '../../../src/chain/solana.ts'
+import { createKamino } from '../../../src/family/kamino/mod.ts'
+import { apiErrorFrom } from '../../../src/http/error.ts'
+import { parseInput } from '../../../src/http/parse_input.ts'
+import type { Reply, Route, RouteDefinition } from '../../../src/http/route.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLog, silentLog } from '../../../src/lib/log.ts'
+import {
+  addressOf,
+  marketBytes,
+  obligationBytes,
+  reserveBytes,
+  SF,
+  scopeBytes,
+  served,
+  sf,
+} from '../../support/kamino.ts'
+import {
+  FEED,
+  MARKET,
+  OBLIGATION,
+  type SceneChanges,
+  SLOT,
+  SOL,
+  scene,
+  USDC,
+  WALLET,
+} from '../../support/kamino_scene.ts'
+import { startSolanaDouble } from '../../support/solana.ts'
+
+const double = startSolanaDouble()
+let lines: string[] = []
+let family = newFamily()
+
+function newFamily(options: { readonly programId?: string; readonly slotMs?: number } = {}) {
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const solana = createSolanaClient({ rpcUrls: [double.url], clock: systemClock, log, random: () => 0 })
+  const { programId = 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD', slotMs = 400 } = options
+  return createKamino({ solana, program: { programId, slotMs }, log })
+}
+
+beforeEach(() => {
+  lines = []
+  double.accounts = scene()
+  double.slot = SLOT
+  double.slotsPerRead = 0
+  double.always = undefined
+  double.faults.length = 0
+  double.seen.length = 0
+  family = newFamily()
+})
+
+afterEach(() => {
+  expect(lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
+})
+
+afterAll(() => double.stop())
+
+type AnyRoute = RouteDefinition<object, object, unknown>
+
+function routeOf(figures: 'yield' | 'risk', routes: readonly Route[] = family.routes): AnyRoute {
+  const found = routes.find(({ path }) => path === `/v1/lending/kamino/position/:obligation_address/${figures}`)
+  if (found === undefined) throw new Error(`Expected a route for ${figures}`)
+  return found as unknown as AnyRoute
+}
+
+interface Answer {
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly reply?: Reply
+  readonly credits?: number
+}
+
+/** What the app does with a route, from the parameters to the body. */
+async function ask(
+  figures: 'yield' | 'risk',
+  query: Readonly<Record<string, string>> = {},
+  routes?: readonly Route[],
+): Promise<Answer> {
+  const { obligation_address = OBLIGATION, ...rest } = query
+  const definition = routeOf(figures, routes)
+  const parameters = new URLSearchParams({ wallet: WALLET, market_address: MARKET, ...rest }).toString()
+  try {
+    const input = parseInput(definition.input, { params: { obligation_address }, query: parameters })
+    const result = await definition.read(input, {
+      signal: new AbortController().signal,
+      organizationId: 'organization',
+      requestId: 'request',
+      requestedAtMs: 0,
+    })
+    const url = new URL(`http://service${definition.path}`)
+    const reply = definition.present(result, input, { url })
+    const { asOf: _, ...body } = reply
+    v.assert(definition.output, body)
+    return { status: 200, reply, credits: definition.credits(result, input) }
+  } catch (error) {
+    const { status, code, message } = apiErrorFrom(error, { badGateway: definition.errors?.includes(502) ?? false })
+    expect(message).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
+    return { status, code, message }
+  }
+}
+
+async function figures(kind: 'yield' | 'risk', changes: SceneChanges = {}): Promise<Record<string, unknown>> {
+  double.accounts = scene(changes)
+  const { reply, message } = await ask(kind)
+  if (reply === undefined) throw new Error(message)
+  return reply.data as Record<string, unknown>
+}
+
+describe('GET …/risk', () => {
+  test('answers the figures of the scene', async () => {
+    expect(await ask('risk')).toEqual({
+      status: 200,
+      credits: 8,
+      reply: {
+        data: {
+          chain_id: 101,
+          wallet: WALLET,
+          market_address: MARKET,
+          obligation_address: OBLIGATION,
+          health_factor: '2.0000',
+          target_health_factor: '1.5',
+          current_ltv_percentage: '40.0000',
+          safe_borrow_amount_usd: '2000.000000',
+          safe_withdraw_amount_usd: '3750.000000',
+          risk_metrics: {
+            maxBorrowCapacityUSD: '11250.000000',
+            borrowUtilization: '0.53333333',
+            liquidationThreshold: '0.80000000',
+            currentLtv: '0.40000000',
+          },
+        },
+        asOf: [{ chainId: 101, blockNumber: BigInt(SLOT) }],
+      },
+    })
+  })
+
+  test('aims at the health factor it is given', async () => {
+    const { reply } = await ask('risk', { target_health_factor: '1.0010' })
+    expect(reply?.data).toMatchObject({
+      target_health_factor: '1.001',
+      safe_borrow_amount_usd: '5250.000000',
+      safe_withdraw_amount_usd: '7492.500000',
+    })
+  })
+
+  test('without debt is MAX, and everything may be taken out', async () => {
+    expect(await figures('risk', { borrows: [] })).toMatchObject({
+      health_factor: 'MAX',
+      current_ltv_percentage: '0.0000',
+      safe_borrow_amount_usd: '8000.000000',
+      safe_withdraw_amount_usd: '15000.000000',
+      risk_metrics: { borrowUtilization: '0.00000000', currentLtv: '0.00000000', liquidationThreshold: '0.80000000' },
+    })
+  })
+
+  test('of debt with nothing under it is 0 and MAX, never a broken number', async () => {
+    expect(await figures('risk', { deposits: [] })).toMatchObject({
+      health_factor: '0.0000',
+      current_ltv_percentage: '0.0000',
+      safe_borrow_amount_usd: '0.000000',
+      safe_withdraw_amount_usd: '0.000000',
+      risk_metrics: {
+        maxBorrowCapacityUSD: '0.000000',
+        borrowUtilization: 'MAX',
+        currentLtv: '0.00000000',
+        liquidationThreshold: '0.00000000',
+      },
+    })
+  })
+
+  test('of an empty obligation is nothing at no risk', async () => {
+    expect(await figures('risk', { deposits: [], borrows: [] })).toMatchObject({
+      health_factor: 'MAX',
+      risk_metrics: { borrowUtilization: '0.00000000' },
+    })
+  })
+
+  test('cuts the health factor, never rounds it up', async () => {
+    const borrows = [{ reserve: USDC, amountSf: 6_000_000_001n * SF }]
+    expect(await figures('risk', { borrows })).toMatchObject({ health_factor: '1.9999' })
+    const close = [{ reserve: USDC, amountSf: 12_000_000_001n * SF }]
+    expect(await figures('risk', { borrows: close })).toMatchObject({ health_factor: '0.9999' })
+  })
+
+  test('finds a debt behind free slots', async () => {
+    const borrows = [{ reserve: USDC, amountSf: 6_000_000_000n * SF, slot: 4 }]
+    const deposits = [{ reserve: SOL, collateralAmount: 100_000_000_000n, slot: 7 }]
+    expect(await figures('risk', { borrows, deposits })).toMatchObject({ health_factor: '2.0000' })
+  })
+})
+
+describe('GET …/yield', () => {
+  /** What a yearly rate comes to, over slots of 400 ms. */
+  const apy = (apr: number) => Math.expm1(63_072_000 * Math.log1p((apr * 1.25) / 63_072_000))
+  const [earned, paid] = [15_000 * apy(0.025), 6_000 * apy(0.1)]
+
+  test('answers the figures of the scene', async () => {
+    const answer = await ask('yield', { target_health_factor: '3' })
+    expect(answer).toMatchObject({
+      status: 200,
+      credits: 8,
+      reply: { asOf: [{ chainId: 101, blockNumber: BigInt(SLOT) }] },
+    })
+    expect(answer.reply?.data).toEqual({
+      chain_id: 101,
+      wallet: WALLET,
+      market_address: MARKET,
+      obligation_address: OBLIGATION,
+      daily_supply_interest_usd: (earned / 365).toFixed(6),
+      daily_borrow_interest_usd: (paid / 365).toFixed(6),
+      net_daily_interest_usd: ((earned - paid) / 365).toFixed(6),
+      net_apy: ((earned - paid) / 9_000).toFixed(8),
+      position_leverage: '1.66666667',
+      weighted_supply_apy: apy(0.025).toFixed(8),
+      weighted_borrow_apy: apy(0.1).toFixed(8),
+      projected_earnings: {
+        daily: ((earned - paid) / 365).toFixed(6),
+        weekly: (((earned - paid) / 365) * 7).toFixed(6),
+        monthly: (((earned - paid) / 365) * 30).toFixed(6),
+        yearly: (earned - paid).toFixed(6),
+      },
+    })
+  })
+
+  test('without debt earns what suppliers earn, at leverage 1', async () => {
+    expect(await figures('yield', { borrows: [] })).toMatchObject({
+      daily_borrow_interest_usd: '0.000000',
+      net_apy: apy(0.025).toFixed(8),
+      weighted_borrow_apy: '0.00000000',
+      position_leverage: '1.00000000',
+    })
+  })
+
+  test('of an insolvent obligation has no net yield and no bound on leverage', async () => {
+    expect(await figures('yield', { borrows: [{ reserve: USDC, amountSf: 20_000_000_000n * SF }] })).toMatchObject({
+      net_apy: '0.00000000',
+      position_leverage: 'MAX',
+    })
+  })
+
+  test('of an empty obligation is nothing', async () => {
+    expect(await figures('yield', { deposits: [], borrows: [] })).toMatchObject({
+      daily_supply_interest_usd: '0.000000',
+      net_apy: '0.00000000',
+      position_leverage: '1.00000000',
+      weighted_supply_apy: '0.00000000',
+    })
+  })
+})
+
+describe('prices', () => {
+  test('are the live ones, and the cached one where the feed is gone', async () => {
+    double.accounts = { ...scene(), [FEED]: served(new Uint8Array(3)) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+    expect(lines.some((line) => line.includes('Used the cached price of a Kamino reserve'))).toBe(true)
+  })
+
+  test.each([
+    ['an absent feed', undefined],
+    ['a feed of another kind', served(reserveBytes({ market: MARKET }))],
+    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]))],
+  ])('fall back with %s', async (_, feed) => {
+    const { [FEED]: __, ...rest } = scene()
+    double.accounts = feed === undefined ? rest : { ...rest, [FEED]: feed }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test('are cached ones where the reserve never had a feed, which is nothing to warn of', async () => {
+    double.accounts = scene({ sol: { scopeChain: [65_535] } })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+    expect(lines).toEqual([])
+  })
+
+  test('are a 502 where there is neither, never a zero', async () => {
+    double.accounts = scene({ sol: { scopeChain: [65_535], priceSf: 0n } })
+    expect(await ask('risk')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+  })
+
+  test('are chained from several entries', async () => {
+    const prices = [
+      { index: 50, value: 75n, exponent: 0n },
+      { index: 511, value: 2_000n, exponent: 3n },
+    ]
+    expect(await figures('risk', { sol: { scopeChain: [50, 511] }, prices })).toMatchObject({ health_factor: '2.0000' })
+  })
+
+  test('of tokens that the obligation does not hold are not needed', async () => {
+    double.accounts = scene({
+      usdc: { scopeChain: [65_535], priceSf: 0n },
+      borrows: [{ reserve: USDC, amountSf: 0n }],
+    })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: 'MAX' })
+  })
+})
+
+describe('reads', () => {
+  const asked = () => double.seen.map(({ addresses }) => addresses.length)
+
+  test('are three for an obligation never seen, one for one seen before', async () => {
+    expect((await ask('risk')).status).toBe(200)
+    expect(asked()).toEqual([2, 4, 5])
+    expect((await ask('yield')).status).toBe(200)
+    expect(asked()).toEqual([2, 4, 5, 5])
+  })
+
+  test('answer from the last slot alone, and never go back', async () => {
+    double.slotsPerRead = 2
+    const { reply } = await ask('risk')
+    expect(reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT + 4) }])
+    expect(double.seen.map(({ minContextSlot }) => minContextSlot)).toEqual([undefined, SLOT, SLOT + 2])
+  })
+
+  test('notice that an obligation has changed since it was seen', async () => {
+    double.accounts = scene({ borrows: [] })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: 'MAX' })
+    double.seen.length = 0
+    double.accounts = scene()
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '2.0000' })
+    expect(asked().length).toBeLessThanOrEqual(3)
+  })
+
+  test('survive a passing failure in the middle', async () => {
+    double.faults.push({ kind: 'http', status: 503 })
+    expect((await ask('risk')).status).toBe(200)
+    expect(asked()).toEqual([2, 2, 4, 5])
+  })
+
+  test.each([
+    ['HTTP 503', { kind: 'http', status: 503 }],
+    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '60' } }],
+    ['HTTP 403', { kind: 'http', status: 403 }],
+    ['-32005', { kind: 'rpc', code: -32005 }],
+    ['HTML', { kind: 'body', text: '<html>upstream text</html>' }],
+  ] as const)('that stay at %s are 502', async (_, fault) => {
+    double.always = fault
+    expect(await ask('yield')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+  })
+})
+
+describe('404', () => {
+  test.each([
+    ['no account', { obligation_address: addressOf('nobody') }, 'there is no such obligation'],
+    ['an account of another kind', { obligation_address: SOL }, 'there is no such obligation'],
+    ['another wallet', { wallet: addressOf('stranger') }, 'it does not belong to wallet'],
+    ['another market', { market_address: addressOf('elsewhere') }, 'it is not in market'],
+  ])('%s', async (_, query, why) => {
+    for (const kind of ['yield', 'risk'] as const) {
+      const answer = await ask(kind, query)
+      expect(answer).toMatchObject({ status: 404, code: 'NOT_FOUND' })
+      expect(answer.message).toContain(why)
+    }
+  })
+
+  test('an obligation of another program', async () => {
+    const { data } = served(obligationBytes({ market: MARKET, owner: WALLET }))
+    double.accounts = { ...scene(), [OBLIGATION]: served(data, addressOf('another program')) }
+    expect(await ask('risk')).toMatchObject({ status: 404, code: 'NOT_FOUND' })
+    expect((await ask('risk', {}, newFamily({ programId: addressOf('another program') }).routes)).status).toBe(502)
+  })
+
+  test('an obligation of another size', async () => {
+    const { data } = served(obligationBytes({ market: MARKET, owner: WALLET }))
+    double.accounts = { ...scene(), [OBLIGATION]: served(data.subarray(0, 3_000)) }
+    expect(await ask('risk')).toMatchObject({ status: 404, code: 'NOT_FOUND' })
+  })
+})
+
+describe('502 of what an obligation names', () => {
+  const usual = scene()
+  const data = (address: string) => usual[address]?.data ?? new Uint8Array()
+  const other = addressOf('another program')
+
+  test.each([
+    ['a market that is gone', MARKET, undefined],
+    ['a market of another program', MARKET, served(data(MARKET), other)],
+    ['a market of another size', MARKET, served(data(MARKET).subarray(1))],
+    ['a market with absurd fees', MARKET, served(marketBytes({ referralFeeBps: 10_001 }))],
+    ['a reserve that is gone', SOL, undefined],
+    ['a reserve of another program', SOL, served(data(SOL), other)],
+    ['a reserve of another market', SOL, served(reserveBytes({ market: other, priceSf: sf('1') }))],
+    ['a reserve with more fees than funds', SOL, served(reserveBytes({ market: MARKET, protocolFeesSf: SF }))],
+    [
+      'an unknown elevation group',
+      OBLIGATION,
+      served(obligationBytes({ market: MARKET, owner: WALLET, elevationGroup: 9 })),
+    ],
+    [
+      'a debt without a rate',
+      OBLIGATION,
+      served(
+        obligationBytes({
+          market: MARKET,
+          owner: WALLET,
+          borrows: [{ reserve: USDC, amountSf: SF, cumulativeRateSf: 0n }],
+        }),
+      ),
+    ],
+  ])('%s', async (_, address, account) => {
+    const { [address]: __, ...rest } = scene()
+    double.accounts = account === undefined ? rest : { ...rest, [address]: account }
+    const answer = await ask('risk')
+    expect(answer).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    expect(answer.message).toStartWith(`Cannot read Kamino obligation ${OBLIGATION}: `)
+    expect(double.seen.length).toBe(3)
+  })
+
+  test('is mended by a read that finds it whole', async () => {
+    double.faults.push({
+      kind: 'reply',
+      change: (reply) => ({ ...reply, result: { ...reply.result, value: [reply.result.value[0], null] } }),
+    })
+    expect((await ask('risk')).status).toBe(200)
+    expect(double.seen.length).toBe(3)
+  })
+})
+
+describe('input', () => {
+  test.each([
+    ['no wallet', { wallet: '' }, 'MISSING_PARAMETER'],
+    ['no market', { market_address: '' }, 'MISSING_PARAMETER'],
+    ['an EVM wallet', { wallet: '0x1F98431c8aD98523631AE4a59f267346ea31F984' }, 'INVALID_PARAMETER'],
+    ['a wallet of 31 bytes', { wallet: '1111111111111111111111111111111' }, 'INVALID_PARAMETER'],
+    ['a market with a letter that base58 has not', { market_address: `${MARKET.slice(0, -1)}l` }, 'INVALID_PARAMETER'],
+    ['an obligation that is no address', { obligation_address: 'abc' }, 'INVALID_PARAMETER'],
+    ['an obligation too long', { obligation_address: 'z'.repeat(45) }, 'INVALID_PARAMETER'],
+    ['a target of 1', { target_health_factor: '1' }, 'INVALID_PARAMETER'],
+    ['a target above 100', { target_health_factor: '100.1' }, 'INVALID_PARAMETER'],
+    ['a target that is no number', { target_health_factor: '1e1' }, 'INVALID_PARAMETER'],
+  ])('%s is refused before anything is read', async (_, query, code) => {
+    for (const kind of ['yield', 'risk'] as const) {
+      expect(await ask(kind, query)).toMatchObject({ status: 400, code })
+    }
+    expect(double.seen).toEqual([])
+  })
+
+  test('of another case is another address', async () => {
+    const flipped = WALLET.replace(/[a-z]/, (letter) => letter.toUpperCase())
+    const answer = await ask('risk', { wallet: flipped })
+    expect([400, 404]).toContain(answer.status)
+  })
+})
+
+test('without Solana both routes say that it is not configured', async () => {
+  const { name, routes } = createKamino({ solana: undefined, log: silentLog })
+  expect(name).toBe('kamino')
+  for (const kind of ['yield', 'risk'] as const) {
+    expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
+    const definition = routeOf(kind, routes)
+    expect([definition.creditsMin({}), definition.errors]).toEqual([8, [404, 502]])
+  }
+})
