@@ -25,6 +25,10 @@ const AGAIN_MS = 75
 /** Requests that run against one endpoint at a time, and those that may wait for their turn. */
 const CALLS_RUNNING_MAX = 32
 const CALLS_WAITING_MAX = 512
+/** A read that succeeded this recently proves readiness. */
+const READY_MS = 5_000
+/** The account in which every cluster keeps its clock. */
+const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
 /** Most accounts of one request; the RPC interface's own limit. */
 const ACCOUNTS_MAX = 100
 
@@ -44,6 +48,8 @@ export interface SolanaClient {
    * left.
    */
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
+  /** True where an endpoint answers, or did within the last seconds. Reads the clock's account. */
+  ready(signal: AbortSignal): Promise<boolean>
 }
 
 interface Endpoint {
@@ -78,6 +84,8 @@ export function createSolanaClient(options: {
     slots: createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX }),
     health: createHealth({ clock, random }),
   }))
+
+  let succeededMs = Number.NEGATIVE_INFINITY
 
   async function readAccounts(step: Step, deadline: Deadline): Promise<SolanaAccounts> {
     const tries = new Map<Endpoint, number>()
@@ -119,6 +127,7 @@ export function createSolanaClient(options: {
     try {
       const accounts = await slots.run(() => transport.send(request, signal), signal)
       health.succeeded()
+      succeededMs = clock.monotonicMs()
       if (before !== 'ready') log.info({ msg: 'Regained a Solana RPC endpoint', endpoint: index })
       return accounts
     } catch (error) {
@@ -130,22 +139,37 @@ export function createSolanaClient(options: {
     }
   }
 
+  async function read<T>(
+    work: (session: SolanaSession) => Promise<T>,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<T> {
+    const deadline = startDeadline(BUDGET_MS, { parent: signal, now: clock.monotonicMs })
+    try {
+      return await work({
+        async accounts(addresses, { minSlot = 0n } = {}) {
+          if (addresses.length === 0 || addresses.length > ACCOUNTS_MAX) {
+            throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected 1 to ${ACCOUNTS_MAX}`)
+          }
+          return await readAccounts({ addresses, minSlot }, deadline)
+        },
+      })
+    } catch (error) {
+      throw signal.aborted ? new AbortedError('The caller left') : error
+    } finally {
+      deadline.stop()
+    }
+  }
+
   return {
-    async read(work, { signal }) {
-      const deadline = startDeadline(BUDGET_MS, { parent: signal, now: clock.monotonicMs })
+    read,
+    async ready(signal) {
+      if (clock.monotonicMs() - succeededMs < READY_MS) return true
       try {
-        return await work({
-          async accounts(addresses, { minSlot = 0n } = {}) {
-            if (addresses.length === 0 || addresses.length > ACCOUNTS_MAX) {
-              throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected 1 to ${ACCOUNTS_MAX}`)
-            }
-            return await readAccounts({ addresses, minSlot }, deadline)
-          },
-        })
-      } catch (error) {
-        throw signal.aborted ? new AbortedError('The caller left') : error
-      } finally {
-        deadline.stop()
+        await read((session) => session.accounts([CLOCK_ADDRESS]), { signal })
+        return true
+      } catch {
+        // Not ready is the answer; why is in the log where an endpoint was lost.
+        return false
       }
     },
   }

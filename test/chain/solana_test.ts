@@ -288,3 +288,19 @@ describe('read()', () => {
     expect((await readHeld(client({ url: withUser }))).slot).toBe(1000n)
   })
 })
+
+describe('ready()', () => {
+  test('asks an endpoint, and for a while takes the last answer for it', async () => {
+    const solana = client(first)
+    expect(await solana.ready(NEVER)).toBe(true)
+    expect(first.seen).toMatchObject([{ addresses: ['SysvarC1ock11111111111111111111111111111111'] }])
+    first.always = { kind: 'http', status: 503 }
+    expect(await solana.ready(NEVER)).toBe(true)
+    expect(first.seen.length).toBe(1)
+  })
+
+  test('is false where nobody answers', async () => {
+    first.always = { kind: 'http', status: 503 }
+    expect(await client(first).ready(NEVER)).toBe(false)
+  })
+})
