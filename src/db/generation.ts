@@ -146,12 +146,14 @@ function tlsOptions(host: string, caFile: string | undefined) {
 
 function connect(listener: Listener): Socket {
   const socket = new Socket()
-  // The driver adds its own listeners a moment later; without this one an early error would end the process.
-  socket.on('error', () => {})
   // A server that closes while the driver starts a session would make it reconnect for ever: make it an error.
   socket.once('end', () => socket.destroy(Object.assign(new Error('Closed by the server'), { code: 'CLOSED' })))
-  if ('path' in listener) socket.connect(listener.path)
-  else socket.connect(listener.port, listener.host)
+  // The driver listens for errors a moment later: one that comes at once, as from a missing socket, would pass unseen.
+  setImmediate(() => {
+    if (socket.destroyed) return
+    if ('path' in listener) socket.connect(listener.path)
+    else socket.connect(listener.port, listener.host)
+  })
   return socket
 }
 

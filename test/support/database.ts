@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Database } from '../../src/db/database.ts'
@@ -92,6 +92,8 @@ export async function startTestServer(): Promise<TestServer> {
 export function temporaryDirectory(): string {
   sweep()
   const path = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`))
+  // As root the server runs as another user, who must be able to walk through.
+  chmodSync(path, 0o711)
   process.once('exit', () => rmSync(path, { recursive: true, force: true }))
   return path
 }
@@ -120,9 +122,12 @@ export function serverPids(dataDir: string, whom?: 'postmaster'): readonly numbe
   return [postmaster, ...children]
 }
 
+let programParent: string | undefined
+
 function testOptions(dataDir: string) {
+  programParent ??= temporaryDirectory()
   const settings = { fsync: 'off', max_connections: '200' }
-  return { dataDir, clock: systemClock, log: silentLog, settings }
+  return { dataDir, clock: systemClock, log: silentLog, settings, programParent }
 }
 
 async function createDatabase(kind: 'migrated' | 'empty'): Promise<{ url: string; drop(): Promise<void> }> {

@@ -27,7 +27,7 @@ export const SERVER_ENVIRONMENT: Readonly<Record<string, string>> = { LC_ALL: 'C
  */
 export async function createCluster(
   home: Home,
-  options: { readonly program: string; readonly onCreate: () => void },
+  options: { readonly program: string; readonly durable: boolean; readonly onCreate: () => void },
 ): Promise<void> {
   for (const name of await readdir(home.path)) {
     if (name.startsWith(`${CLUSTER}.tmp-`)) await rm(join(home.path, name), { recursive: true, force: true })
@@ -38,18 +38,22 @@ export async function createCluster(
   }
   options.onCreate()
   const name = `${CLUSTER}.tmp-${process.pid}`
-  await initdb(home, { program: options.program, directory: join(home.serverPath, name) })
+  await initdb(home, { ...options, directory: join(home.serverPath, name) })
   await rename(join(home.path, name), clusterPath(home.path))
   const directory = await open(home.path, 'r')
   await directory.sync().finally(() => directory.close())
 }
 
-async function initdb(home: Home, options: { readonly program: string; readonly directory: string }): Promise<void> {
+async function initdb(
+  home: Home,
+  options: { readonly program: string; readonly durable: boolean; readonly directory: string },
+): Promise<void> {
   const child = spawn(
     join(options.program, 'bin', 'initdb'),
     [
       ...['-D', options.directory, '-U', EMBEDDED_USER, '-E', 'UTF8', '--locale=C', '--no-instructions'],
       ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--auth-local=trust', '--auth-host=reject'],
+      ...(options.durable ? [] : ['--no-sync']),
     ],
     {
       cwd: '/',

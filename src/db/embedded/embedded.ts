@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { clearLeftovers, createCluster, EMBEDDED_USER } from './cluster.ts'
@@ -16,8 +17,10 @@ export interface EmbeddedOptions {
   readonly log: Log
   /** Told of each slow step before it begins, in words for a person. */
   readonly onProgress?: (step: string) => void
-  /** Settings beyond the service's own, for tests. */
+  /** Settings beyond the service's own, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
+  /** Directory for program files that several data directories share, for tests. @default DATA_DIR/postgres */
+  readonly programParent?: string
 }
 
 /** The PostgreSQL server of this process. */
@@ -50,8 +53,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   let home: Home | undefined
   try {
     home = await openHome(dataDir)
-    const program = await unpackProgram(home.programParent, { onUnpack: () => onProgress('Unpacking PostgreSQL') })
-    await createCluster(home, { program, onCreate: () => onProgress('Creating the database') })
+    const durable = options.settings?.['fsync'] !== 'off'
+    const program = await unpackProgram(options.programParent ?? home.programParent, {
+      durable,
+      onUnpack: () => onProgress('Unpacking PostgreSQL'),
+    })
+    await createCluster(home, { program, durable, onCreate: () => onProgress('Creating the database') })
     const supervisor = await supervise(home, { ...options, program })
     log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
     const opened = home
@@ -76,30 +83,32 @@ async function supervise(
   home: Home,
   options: EmbeddedOptions & { readonly program: string },
 ): Promise<{ stop(): Promise<void> }> {
-  let stopping = false
+  const stopping = new AbortController()
   let server: Server = await startClean(home, options)
   const finished = watch()
 
   async function watch(): Promise<void> {
     let waitMs = RESTART_WAIT_MIN_MS
-    while (!stopping) {
+    for (;;) {
       await server.ended
-      if (stopping) return
-      options.log.error({ msg: 'Lost the embedded database and started it again' })
+      if (stopping.signal.aborted) return undefined
+      options.log.error({ msg: 'Lost the embedded database' })
       try {
         server = await startClean(home, options)
+        if (stopping.signal.aborted) return server.stop()
+        options.log.info({ msg: 'Started the embedded database again' })
         waitMs = RESTART_WAIT_MIN_MS
       } catch (error) {
         options.log.error({ msg: 'Failed to start the embedded database again', error })
+        await setTimeout(waitMs, undefined, { signal: stopping.signal }).catch(() => {})
+        waitMs = Math.min(waitMs * 2, RESTART_WAIT_MAX_MS)
       }
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
-      waitMs = Math.min(waitMs * 2, RESTART_WAIT_MAX_MS)
     }
   }
 
   return {
     async stop() {
-      stopping = true
+      stopping.abort()
       await server.stop()
       await finished
     },

@@ -21,17 +21,27 @@ const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
  * Directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`; unpacked at the first call, from the archive
  * inside the executable or, in a source checkout, from the npm package. Throws where the platform has no package.
  */
-export async function unpackProgram(parent: string, options: { readonly onUnpack: () => void }): Promise<string> {
+export async function unpackProgram(
+  parent: string,
+  options: { readonly durable: boolean; readonly onUnpack: () => void },
+): Promise<string> {
   const directory = join(parent, `program-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}`)
   if (existsSync(directory)) return directory
   options.onUnpack()
   for (const name of await readdir(parent)) {
-    if (name.startsWith('program-') && name.includes('.tmp-'))
-      await rm(join(parent, name), { recursive: true, force: true })
+    const writer = Number(/^program-.*\.tmp-(\d+)$/.exec(name)?.[1] ?? process.pid)
+    if (!isAlive(writer)) await rm(join(parent, name), { recursive: true, force: true })
   }
   const unfinished = `${directory}.tmp-${process.pid}`
-  await writeEntries(unfinished, await programEntries())
-  await rename(unfinished, directory)
+  await rm(unfinished, { recursive: true, force: true })
+  await writeEntries(unfinished, await programEntries(), options.durable)
+  try {
+    await rename(unfinished, directory)
+  } catch (error) {
+    // Several data directories may share the parent, and another process was quicker.
+    await rm(unfinished, { recursive: true, force: true })
+    if (!existsSync(directory)) throw error
+  }
   return directory
 }
 
@@ -91,22 +101,30 @@ function isNeeded(path: string): boolean {
   return /\.(so|dylib)(\.|$)|\.dylib$/.test(second) && !NEEDLESS_LIBRARY.test(second)
 }
 
-async function writeEntries(directory: string, entries: readonly TarEntry[]): Promise<void> {
-  await rm(directory, { recursive: true, force: true })
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+async function writeEntries(directory: string, entries: readonly TarEntry[], durable: boolean): Promise<void> {
   for (const parent of new Set(entries.map((entry) => dirname(entry.path)))) {
     await mkdir(join(directory, parent), { recursive: true, mode: 0o755 })
   }
-  await Promise.all(entries.map((entry) => writeEntry(directory, entry)))
+  await Promise.all(entries.map((entry) => writeEntry(directory, entry, durable)))
 }
 
-async function writeEntry(directory: string, entry: TarEntry): Promise<void> {
+async function writeEntry(directory: string, entry: TarEntry, durable: boolean): Promise<void> {
   const path = join(directory, entry.path)
   if (entry.kind === 'link') return symlink(entry.target, path)
   const file = await open(path, 'wx', entry.mode)
   try {
     await file.writeFile(entry.bytes)
     // Without this a power cut could leave empty files under the final name.
-    await file.sync()
+    if (durable) await file.sync()
   } finally {
     await file.close()
   }

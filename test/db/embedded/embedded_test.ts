@@ -1,0 +1,215 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from '../../../src/db/database.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../../../src/db/embedded/embedded.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { serverPids, temporaryDirectory } from '../../support/database.ts'
+
+setDefaultTimeout(30_000)
+
+const programParent = temporaryDirectory()
+const closers: (() => Promise<unknown>)[] = []
+afterAll(() => Promise.all(closers.map((close) => close())))
+
+async function start(dataDir: string, onProgress: (step: string) => void = () => {}): Promise<EmbeddedDatabase> {
+  const server = await startEmbedded({ dataDir, clock: systemClock, log: silentLog, programParent, onProgress })
+  closers.push(() => server.close())
+  return server
+}
+
+async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
+  return work(db).finally(() => db.close())
+}
+
+/** Starts another process that owns `dataDir`; resolves when its database is ready. */
+async function startOwner(
+  dataDir: string,
+): Promise<{ kill(): Promise<void>; readonly pid: number; readonly url: string }> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'owner_process.ts'), dataDir, programParent], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  closers.push(async () => child.kill('SIGKILL'))
+  const { value } = await child.stdout.getReader().read()
+  return {
+    pid: child.pid,
+    url: Buffer.from(value ?? [])
+      .toString()
+      .trim(),
+    async kill() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+async function until(condition: () => boolean, maxMs: number): Promise<boolean> {
+  const startedMs = performance.now()
+  while (!condition() && performance.now() - startedMs < maxMs) await Bun.sleep(10)
+  return condition()
+}
+
+function isRunning(pid: number): boolean {
+  const { stdout } = Bun.spawnSync(['ps', '-o', 'stat=', '-p', String(pid)])
+  const state = stdout.toString().trim()
+  return state !== '' && !state.startsWith('Z')
+}
+
+test('startEmbedded() makes a database that keeps its data over a restart and syncs every commit', async () => {
+  const dataDir = join(temporaryDirectory(), 'made', 'here')
+  const steps: string[] = []
+  const first = await start(dataDir, (step) => steps.push(step))
+  expect(steps).toContain('Creating the database')
+  await withDatabase(first.url, async (db) => {
+    await db.run('create table kept as select 7 as value', [])
+    const settings = [
+      'fsync',
+      'listen_addresses',
+      'server_encoding',
+      'data_checksums',
+      'synchronous_commit',
+      'TimeZone',
+    ]
+    expect(
+      await db.run('select name, setting from pg_settings where name = any($1) order by name', [settings]),
+    ).toEqual([
+      { name: 'TimeZone', setting: 'UTC' },
+      { name: 'data_checksums', setting: 'on' },
+      { name: 'fsync', setting: 'on' },
+      { name: 'listen_addresses', setting: '' },
+      { name: 'server_encoding', setting: 'UTF8' },
+      { name: 'synchronous_commit', setting: 'on' },
+    ])
+    expect(
+      await db.run('select datlocprovider, datlocale from pg_database where datname = current_database()', []),
+    ).toEqual([{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
+  })
+  const pids = serverPids(dataDir)
+  await first.close()
+  expect(pids.filter(isRunning)).toEqual([])
+
+  const again: string[] = []
+  const second = await start(dataDir, (step) => again.push(step))
+  expect(again).toEqual([])
+  expect(await withDatabase(second.url, (db) => db.run('select value from kept', []))).toEqual([{ value: 7 }])
+  await second.close()
+})
+
+test('startEmbedded() lets nobody but the owner of the server reach its files and socket', async () => {
+  const dataDir = temporaryDirectory()
+  const server = await start(dataDir)
+  expect(statSync(join(dataDir, 'postgres')).mode & 0o777).toBe(0o700)
+  expect(statSync(server.socketDir).mode & 0o777).toBe(0o700)
+  await server.close()
+})
+
+test('startEmbedded() refuses a directory that another process owns, and names it', async () => {
+  const dataDir = temporaryDirectory()
+  const owner = await startOwner(dataDir)
+  await expect(start(dataDir)).rejects.toThrow(
+    `Cannot use data directory "${dataDir}": another walletscope (pid ${owner.pid}) owns it`,
+  )
+  expect(await withDatabase(owner.url, (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  await owner.kill()
+})
+
+test('startEmbedded() refuses a directory that this process owns already', async () => {
+  const dataDir = temporaryDirectory()
+  const server = await start(dataDir)
+  await expect(start(dataDir)).rejects.toThrow(`(pid ${process.pid}) owns it`)
+  await server.close()
+})
+
+test('kill -9 of the owner leaves no server, loses no commit, and the next start works', async () => {
+  const dataDir = temporaryDirectory()
+  const owner = await startOwner(dataDir)
+  await withDatabase(owner.url, (db) => db.run('create table kept as select 7 as value', []))
+  const pids = serverPids(dataDir)
+  await owner.kill()
+  const server = await start(dataDir)
+  expect(pids.filter(isRunning)).toEqual([])
+  expect(await withDatabase(server.url, (db) => db.run('select value from kept', []))).toEqual([{ value: 7 }])
+  await server.close()
+})
+
+test('kill -9 of the owner ends its server though nobody starts again', async () => {
+  const dataDir = temporaryDirectory()
+  const owner = await startOwner(dataDir)
+  const pids = serverPids(dataDir)
+  await owner.kill()
+  expect(await until(() => !pids.some(isRunning), 10_000)).toBe(true)
+})
+
+test('a server that is killed is started again, and keeps what was committed', async () => {
+  const dataDir = temporaryDirectory()
+  const server = await start(dataDir)
+  await withDatabase(server.url, (db) => db.run('create table kept as select 7 as value', []))
+  for (let count = 0; count < 2; count++) {
+    const [postmaster = 0] = serverPids(dataDir, 'postmaster')
+    process.kill(postmaster, 'SIGKILL')
+    await until(() => !isRunning(postmaster), 5_000)
+    let rows: unknown
+    await withDatabase(server.url, async (db) => {
+      for (let tries = 0; rows === undefined && tries < 500; tries++) {
+        rows = await db.run('select value from kept', []).catch(() => undefined)
+        await Bun.sleep(10)
+      }
+    })
+    expect(rows).toEqual([{ value: 7 }])
+  }
+  await server.close()
+})
+
+test('startEmbedded() is not kept from starting by a pid file whose pid belongs to another process now', async () => {
+  const dataDir = temporaryDirectory()
+  await (await start(dataDir)).close()
+  const pidFile = join(dataDir, 'postgres', 'cluster-18', 'postmaster.pid')
+  writeFileSync(pidFile, `${process.pid}\n${join(dataDir, 'postgres', 'cluster-18')}\n1700000000\n5432\n\n\n`)
+  const server = await start(dataDir)
+  expect(await withDatabase(server.url, (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  await server.close()
+})
+
+test('startEmbedded() begins anew where an earlier first start broke off', async () => {
+  const dataDir = temporaryDirectory()
+  const home = join(dataDir, 'postgres')
+  mkdirSync(join(home, 'cluster-18.tmp-1'), { recursive: true })
+  writeFileSync(join(home, 'cluster-18.tmp-1', 'PG_VERSION'), '18\n')
+  const server = await start(dataDir)
+  await server.close()
+  expect(readdirSync(home).filter((name) => name.includes('.tmp-'))).toEqual([])
+})
+
+test('startEmbedded() gives the directory free when it fails, with what PostgreSQL said', async () => {
+  const dataDir = temporaryDirectory()
+  await (await start(dataDir)).close()
+  const version = join(dataDir, 'postgres', 'cluster-18', 'PG_VERSION')
+  const kept = readFileSync(version)
+  rmSync(version)
+  await expect(start(dataDir)).rejects.toThrow('not a valid data directory')
+  writeFileSync(version, kept)
+  chmodSync(version, 0o644)
+  await (await start(dataDir)).close()
+})
+
+test('startEmbedded() works where the path is too long for a socket', async () => {
+  const dataDir = join(temporaryDirectory(), 'long'.repeat(30))
+  const server = await start(dataDir)
+  expect(Buffer.byteLength(join(server.socketDir, '.s.PGSQL.5432'))).toBeLessThan(104)
+  expect(await withDatabase(server.url, (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  await server.close()
+  expect(existsSync(server.socketDir)).toBe(false)
+})
+
+test('startEmbedded() works as root in a directory that is closed to others', async () => {
+  const closed = join(temporaryDirectory(), 'closed')
+  mkdirSync(closed, { mode: 0o700 })
+  const server = await start(join(closed, 'data'))
+  expect(await withDatabase(server.url, (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  await server.close()
+  expect(statSync(closed).mode & 0o777).toBe(0o700)
+})

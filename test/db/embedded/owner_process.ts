@@ -1,0 +1,14 @@
+/** A process that owns the data directory it is given, for tests that kill it: prints the database's URL, then waits. */
+import { startEmbedded } from '../../../src/db/embedded/embedded.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+
+const [dataDir = '', programParent] = process.argv.slice(2)
+const server = await startEmbedded({
+  dataDir,
+  clock: systemClock,
+  log: silentLog,
+  ...(programParent === undefined ? {} : { programParent }),
+})
+console.log(server.url)
+setInterval(() => {}, 60_000)

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Database } from '../../src/db/database.ts'
+import { SqlError } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { createLog, silentLog } from '../../src/lib/log.ts'
+import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+const opened: Database[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(async () => {
+  await Promise.all(opened.map((db) => db.close()))
+  await database.close()
+})
+
+function open(url: string, options: { readonly max?: number; readonly lines?: string[] } = {}): Database {
+  const { max = 4, lines } = options
+  const log = lines === undefined ? silentLog : createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const db = openDatabase({ url, clock: systemClock, log, max })
+  opened.push(db)
+  return db
+}
+
+async function timed<T>(work: Promise<T>): Promise<{ readonly outcome: T | Error; readonly tookMs: number }> {
+  const startedMs = performance.now()
+  const outcome = await work.catch((error: Error) => error)
+  return { outcome, tookMs: performance.now() - startedMs }
+}
+
+/** Milliseconds until a statement succeeds again. */
+async function recovery(db: Database): Promise<number> {
+  const startedMs = performance.now()
+  while (performance.now() - startedMs < 10_000) {
+    if (!((await db.run('select 1 as one', [], { deadlineMs: 500 }).catch((error) => error)) instanceof Error)) break
+    await Bun.sleep(10)
+  }
+  return performance.now() - startedMs
+}
+
+/** A server that speaks no PostgreSQL: it does `behave` to every connection. */
+async function fakeServer(
+  behave: (socket: Socket) => void,
+): Promise<{ url: string; sockets: Socket[]; server: Server }> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    behave(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return { url: `postgres://user:hush@127.0.0.1:${port}/postgres`, sockets, server }
+}
+
+test('run() carries every type of parameter and gives exact values back', async () => {
+  const rows = await database.db.run(
+    `select $1::text as t, $2::int8 as i, $3::numeric as n, $4::boolean as b, $5::timestamptz as at, $6::bytea as bytes,
+            $7::text[] as texts, $8::int4[] as numbers, $9::jsonb as json, $10::float8 as float, $11::text as nothing,
+            $12::text[]::timestamptz[] as times, array['a', null, 'NULL'] as holes, array[array[1, 2], array[3, 4]] as grid`,
+    [
+      "it's",
+      '9223372036854775807',
+      '123456789012345678901234567890.0000001',
+      false,
+      new Date('2024-02-29T23:59:59.123Z'),
+      new Uint8Array([0, 1, 255]),
+      ['a"b', 'c\\d', '', 'NULL', '{x,y}', '  ', 'ü'],
+      [1, -2],
+      '{"a":[1,"2"]}',
+      0.1,
+      null,
+      ['2024-01-01T00:00:00Z', '1970-01-01T00:00:00Z'],
+    ],
+  )
+  expect(rows).toEqual([
+    {
+      t: "it's",
+      i: '9223372036854775807',
+      n: '123456789012345678901234567890.0000001',
+      b: false,
+      at: new Date('2024-02-29T23:59:59.123Z'),
+      bytes: new Uint8Array([0, 1, 255]),
+      texts: ['a"b', 'c\\d', '', 'NULL', '{x,y}', '  ', 'ü'],
+      numbers: [1, -2],
+      json: { a: [1, '2'] },
+      float: 0.1,
+      nothing: null,
+      times: [new Date('2024-01-01T00:00:00Z'), new Date(0)],
+      holes: ['a', null, 'NULL'],
+      grid: [
+        [1, 2],
+        [3, 4],
+      ],
+    },
+  ])
+})
+
+test('run() keeps microseconds of a timestamp sent as text', async () => {
+  const [row] = await database.db.run<{ t: string }>('select ($1::timestamptz)::text as t', [
+    '2024-01-01T00:00:00.123456Z',
+  ])
+  expect(row?.t).toBe('2024-01-01 00:00:00.123456+00')
+})
+
+test('run() refuses a number that may have lost digits', async () => {
+  await expect(database.db.run('select $1::int8', [2 ** 53])).rejects.toBeInstanceOf(RangeError)
+})
+
+test('run() throws SqlError with the SQLSTATE and the constraint when the server refuses', async () => {
+  const { db } = database
+  await db.run('create table single (id integer constraint single_id primary key)', [])
+  await db.run('insert into single values (1)', [])
+  const error = await db.run('insert into single values (1)', []).catch((each) => each)
+  expect(error).toBeInstanceOf(SqlError)
+  expect(error).toMatchObject({ code: '23505', constraint: 'single_id' })
+  await expect(db.run('select 1; select 2', [])).rejects.toMatchObject({ code: '42601' })
+})
+
+test('run() ends by its deadline, frees the server of the statement, and the pool serves on', async () => {
+  const db = open(database.url, { max: 1 })
+  const { outcome, tookMs } = await timed(db.run('select pg_sleep(30)', []))
+  expect(outcome).toBeInstanceOf(UnavailableError)
+  expect(tookMs).toBeGreaterThan(1_400)
+  expect(tookMs).toBeLessThan(2_000)
+  expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
+  await Bun.sleep(1_000)
+  const sleepers = "select count(*)::int4 as n from pg_stat_activity where query like 'select pg_sleep(30)%'"
+  expect(await db.run(sleepers, [])).toEqual([{ n: 0 }])
+})
+
+test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
+  const db = open(database.url, { max: 1 })
+  const slow = timed(db.run('select pg_sleep(1)', [], { deadlineMs: 5_000 }))
+  const short = await timed(db.run('select pg_sleep(30)', [], { deadlineMs: 100 }))
+  expect(short.outcome).toBeInstanceOf(UnavailableError)
+  expect(short.tookMs).toBeLessThan(400)
+  expect((await timed(db.run('select 1', []))).tookMs).toBeLessThan(400)
+  expect((await slow).outcome).not.toBeInstanceOf(Error)
+})
+
+test('run() sends the victim of a deadlock again', async () => {
+  const db = open(database.url)
+  await db.run('create table pair (id integer primary key, n integer not null default 0)', [])
+  await db.run('insert into pair values (1), (2)', [])
+  const crosswise = (first: number, second: number) =>
+    db.run(
+      `do $$ begin
+         update pair set n = n + 1 where id = ${first};
+         perform pg_sleep(0.3);
+         update pair set n = n + 1 where id = ${second};
+       end $$`,
+      [],
+      { deadlineMs: 10_000 },
+    )
+  await Promise.all([crosswise(1, 2), crosswise(2, 1)])
+  expect(await db.run('select n from pair order by id', [])).toEqual([{ n: 2 }, { n: 2 }])
+})
+
+test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
+  const db = open(database.url)
+  const victim = timed(db.run("select pg_sleep(10), 'victim'", []))
+  await Bun.sleep(100)
+  await database.db.run(
+    "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
+    [],
+  )
+  expect((await victim).outcome).toBeInstanceOf(UnavailableError)
+  expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
+})
+
+test('run() refuses at once when too many statements wait', async () => {
+  const db = open(database.url)
+  const outcomes = await Promise.all(
+    Array.from({ length: 1_100 }, () => db.run('select 1', []).catch((error: Error) => error.message)),
+  )
+  expect(outcomes.filter((outcome) => outcome === 'Too many requests wait for the database').length).toBe(100)
+})
+
+test('a refused connection says nothing of host, user or password, and soon costs nothing', async () => {
+  const { url, server } = await fakeServer(() => {})
+  await new Promise((resolve) => server.close(resolve))
+  const lines: string[] = []
+  const db = open(url, { lines })
+  const errors: Error[] = []
+  for (let count = 0; count < 20; count++) errors.push(await db.run('select 1', []).catch((error) => error))
+  for (const error of errors) {
+    expect(error).toBeInstanceOf(UnavailableError)
+    expect(`${error.message} ${error.cause} ${error.stack}`).not.toMatch(/hush|127\.0\.0\.1|user:/)
+  }
+  expect(lines.join('')).not.toMatch(/hush|127\.0\.0\.1/)
+  expect(lines).toHaveLength(1)
+  expect((await timed(db.run('select 1', []))).tookMs).toBeLessThan(50)
+})
+
+test.each([
+  ['is silent', (_: Socket) => {}],
+  ['closes while a session starts', (socket: Socket) => void socket.once('data', () => socket.end())],
+  ['resets the connection', (socket: Socket) => void socket.resetAndDestroy()],
+  ['answers with nonsense', (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
+])('run() ends by its deadline when the server %s', async (_, behave) => {
+  const { url, server, sockets } = await fakeServer(behave)
+  const { outcome, tookMs } = await timed(open(url).run('select 1', [], { deadlineMs: 300 }))
+  expect(outcome).toBeInstanceOf(UnavailableError)
+  expect(tookMs).toBeLessThan(600)
+  await Bun.sleep(300)
+  expect(sockets.filter((socket) => !socket.destroyed).length).toBeLessThan(2)
+  for (const socket of sockets) socket.destroy()
+  server.close()
+})
+
+test('close() returns within two seconds while a statement hangs', async () => {
+  const { url, server, sockets } = await fakeServer(() => {})
+  const db = open(url)
+  const hanging = db.run('select 1', [], { deadlineMs: 60_000 }).catch((error) => error)
+  await Bun.sleep(50)
+  expect((await timed(db.close())).tookMs).toBeLessThan(2_000)
+  expect(await hanging).toBeInstanceOf(UnavailableError)
+  await expect(db.run('select 1', [])).rejects.toBeInstanceOf(UnavailableError)
+  for (const socket of sockets) socket.destroy()
+  server.close()
+})
+
+test.each([
+  'postgres://user:hush@db.example.org/app?sslmode=disable',
+  'postgres://user:hush@10.0.0.1/app?sslmode=disable',
+  'postgres://user:hush@localhost,db.example.org/app?sslmode=disable',
+  'postgres://user:hush@localhost/app?sslmode=none',
+  'postgres://user:hush@localhost/app?sslkey=x',
+  'postgres://user:hush@localhost:99999/app',
+  'mysql://user:hush@localhost/app',
+])('openDatabase() refuses %s and does not repeat it', (url) => {
+  const opening = () => openDatabase({ url, clock: systemClock, log: silentLog })
+  expect(opening).toThrow('DATABASE_URL')
+  expect(opening).not.toThrow('hush')
+})
+
+async function withServer(work: (server: TestServer, db: Database) => Promise<void>): Promise<void> {
+  const server = await startTestServer()
+  const db = open(server.url)
+  try {
+    await work(server, db)
+  } finally {
+    await db.close()
+    await server.close()
+  }
+}
+
+test('the pool serves within a second after the server was killed and came back', () =>
+  withServer(async (server, db) => {
+    await db.run('create table kept (id integer)', [])
+    const running = timed(db.run('select pg_sleep(5)', []))
+    await Bun.sleep(50)
+    server.signal('SIGKILL')
+    expect((await running).outcome).toBeInstanceOf(UnavailableError)
+    expect(await recovery(db)).toBeLessThan(1_500)
+    expect(await db.run('select count(*)::int4 as n from kept', [])).toEqual([{ n: 0 }])
+  }))
+
+test('the pool serves within a second after the server was away and came back', () =>
+  withServer(async (server, db) => {
+    await db.run('select 1', [])
+    await server.stop()
+    for (let count = 0; count < 10; count++) {
+      expect((await timed(db.run('select 1', []))).outcome).toBeInstanceOf(UnavailableError)
+      await Bun.sleep(20)
+    }
+    await server.start()
+    expect(await recovery(db)).toBeLessThan(1_000)
+  }))
+
+test('the pool answers by the deadline while the server is frozen, and serves within a second afterwards', () =>
+  withServer(async (server, db) => {
+    await Promise.all(Array.from({ length: 4 }, () => db.run('select pg_sleep(0.01)', [])))
+    server.signal('SIGSTOP')
+    const frozen = await Promise.all(Array.from({ length: 8 }, () => timed(db.run('select 1', []))))
+    server.signal('SIGCONT')
+    for (const { outcome, tookMs } of frozen) {
+      expect(outcome).toBeInstanceOf(UnavailableError)
+      expect(tookMs).toBeLessThan(1_900)
+    }
+    expect(await recovery(db)).toBeLessThan(1_000)
+    await Bun.sleep(1_000)
+    const [row] = await db.run<{ n: number }>(
+      "select count(*)::int4 as n from pg_stat_activity where application_name = 'walletscope'",
+      [],
+    )
+    expect(row?.n).toBeLessThan(6)
+  }))
