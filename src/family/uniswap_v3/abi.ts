@@ -77,6 +77,7 @@ export function decodeLens(answer: Hex): RawRead {
     else if (tag === 6) feeds.push(readFeed(from))
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
+  if (positions.length + broken.length !== taken) throw new UpstreamError('Cannot decode the lens: entries are missing')
   return { block, managers, taken, tokens, pools, positions, broken, feeds }
 }
 

@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Hex } from 'viem'
+import { compileLens } from '../../../.ci/lens.ts'
+import { decodeLens, encodeList, encodeOne } from '../../../src/family/uniswap_v3/abi.ts'
+import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/lens_artifact.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
+import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+
+const AT = '0x00000000000000000000000000000000000057a7'
+const SUBJECT = {
+  deployments: [UNISWAP_V3],
+  feeds: Object.values(TOKENS).map(({ address, feed }) => ({ token: address, feed })),
+}
+const WALLET = walletOf('lens')
+const COUNT = 60
+/** What stands behind the last position: two prices. */
+const FEEDS_BYTES = 2 * 45
+
+let devnet: Devnet
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  await devnet.mintMany(WALLET, COUNT)
+}, 60_000)
+
+async function call(data: Hex, gas = 50_000_000) {
+  const request = { to: AT, data, gas: `0x${gas.toString(16)}` }
+  return devnet.rpc.call<Hex>('eth_call', request, 'latest', { [AT]: { code: LENS_RUNTIME } })
+}
+
+const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000 }
+
+describe('the lens', () => {
+  test('is what its source compiles to, and small enough to stand at an address', () => {
+    const committed = readFileSync(join(import.meta.dir, '../../../src/family/uniswap_v3/lens_artifact.ts'), 'utf8')
+    expect(compileLens('uniswap_v3')).toBe(committed)
+    expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
+  }, 60_000)
+
+  test('tells the block it ran at', async () => {
+    const { block } = decodeLens(await call(encodeList(SUBJECT, page)))
+    const latest = await devnet.client.getBlock()
+    expect(block).toEqual({
+      chainId: 1,
+      number: latest.number,
+      timestampSec: latest.timestamp,
+      parentHash: latest.parentHash,
+    })
+  })
+
+  test('reads a price for each token that has a feed and is in the list, and for no other', async () => {
+    const read = decodeLens(await call(encodeList(SUBJECT, page)))
+    const priced = read.feeds.map(({ token }) => read.tokens[token]?.address as string)
+    expect(priced.sort()).toEqual(read.tokens.map(({ address }) => address as string).sort())
+    const { feeds } = decodeLens(await call(encodeList(SUBJECT, { ...page, wallet: walletOf('nobody') })))
+    expect(feeds).toEqual([])
+  })
+
+  test('starts at any offset and stops at any count', async () => {
+    const whole = decodeLens(await call(encodeList(SUBJECT, page)))
+    const part = decodeLens(await call(encodeList(SUBJECT, { ...page, offset: 50, count: 7 })))
+    expect(part.taken).toBe(7)
+    expect(part.positions.map(({ tokenId }) => tokenId)).toEqual(
+      whole.positions.slice(50, 57).map(({ tokenId }) => tokenId),
+    )
+    expect(decodeLens(await call(encodeList(SUBJECT, { ...page, offset: COUNT }))).taken).toBe(0)
+  })
+
+  test('goes through several managers as through one list', async () => {
+    const twice = { ...SUBJECT, deployments: [UNISWAP_V3, UNISWAP_V3] }
+    const read = decodeLens(await call(encodeList(twice, { ...page, offset: COUNT - 2, count: 5 })))
+    expect(read.managers).toEqual([{ balance: COUNT }, { balance: COUNT }])
+    expect(read.positions.map(({ manager }) => manager)).toEqual([0, 0, 1, 1, 1])
+    expect(read.pools.map(({ manager }) => manager)).toContain(1)
+  })
+
+  test('ends a page early, whole to the last record, where bytes or gas run short', async () => {
+    const whole = decodeLens(await call(encodeList(SUBJECT, page)))
+    for (const bytesMax of [1_900, 3_000, 6_000, 12_000]) {
+      const answer = await call(encodeList(SUBJECT, { ...page, bytesMax }))
+      const { taken, positions } = decodeLens(answer)
+      expect(answer.length / 2 - 1).toBeLessThanOrEqual(bytesMax)
+      expect(taken).toBeLessThan(COUNT)
+      expect(positions).toEqual(whole.positions.slice(0, taken))
+    }
+    for (const gas of [1_300_000, 2_500_000, 4_000_000]) {
+      const { taken, positions } = decodeLens(await call(encodeList(SUBJECT, page), gas))
+      expect(taken).toBeLessThan(COUNT)
+      expect(positions).toEqual(whole.positions.slice(0, taken))
+    }
+  })
+
+  test('costs at most 45,000 gas a position', async () => {
+    const data = encodeList(SUBJECT, page)
+    const trace = await devnet.rpc.call<{ readonly gas: number }>(
+      'debug_traceCall',
+      { to: AT, data, gas: '0x2faf080' },
+      'latest',
+      { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, disableStack: true, disableStorage: true },
+    )
+    expect(trace.gas).toBeGreaterThan(1_000_000)
+    expect(trace.gas / COUNT).toBeLessThan(45_000)
+  })
+
+  test('finds an id, its owner included, and writes nothing about an id that does not exist', async () => {
+    const { inRange, burned } = devnet.positions
+    const found = decodeLens(await call(encodeOne(SUBJECT, inRange)))
+    expect(found.positions.map(({ tokenId, owner }) => ({ tokenId, owner }))).toEqual([
+      { tokenId: inRange, owner: devnet.wallets.provider },
+    ])
+    for (const id of [burned, 0n, 2n ** 256n - 1n]) {
+      const read = decodeLens(await call(encodeOne(SUBJECT, id)))
+      expect({ ...read, block: undefined }).toMatchObject({ taken: 0, positions: [], broken: [] })
+    }
+  })
+})
+
+describe('decodeLens()', () => {
+  test('refuses an answer that is cut anywhere, or continued, or of another layout', async () => {
+    const answer = await call(encodeList(SUBJECT, { ...page, count: 2 }))
+    const { length } = decodeLens(answer).positions
+    expect(length).toBe(2)
+    for (let end = 2; end < answer.length - 2 * FEEDS_BYTES; end += 26) {
+      const cut = answer.slice(0, end) as Hex
+      expect(() => decodeLens(cut)).toThrow(UpstreamError)
+    }
+    expect(() => decodeLens(`${answer}00` as Hex)).toThrow('unknown record')
+    expect(() => decodeLens(`0x02${answer.slice(4)}`)).toThrow('unknown layout')
+    expect(() => decodeLens('0x')).toThrow('cut short')
+  })
+})

@@ -1,0 +1,283 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { type Address, toHex } from 'viem'
+import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
+import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
+import { ListTooLongError, type RungName } from '../../../src/family/uniswap_v3/read.ts'
+import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
+import { walletOf } from '../../devnet/addresses.ts'
+import type { HostileKind } from '../../devnet/hostile.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { placeSecondManager, SECOND } from './second_manager.ts'
+import { chainOf, countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+
+const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
+const SIXTY = walletOf('sixty')
+const THREE_HUNDRED = walletOf('three hundred')
+const RANDOM_COUNT = 400
+
+let devnet: Devnet
+let randomWallets: readonly Address[]
+let burned: readonly bigint[]
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  await devnet.mintMany(SIXTY, 60)
+  await devnet.mintMany(THREE_HUNDRED, 300)
+  await devnet.hostile()
+  const random = await devnet.randomScenario(20_260_803, RANDOM_COUNT)
+  randomWallets = random.wallets
+  burned = random.burned
+}, 120_000)
+
+async function readWallet(wallet: Address, rungs?: readonly RungName[]): Promise<ChainRead & { requests: string[] }> {
+  const { client, requests } = countedClient(chainOf(devnet))
+  const { reader, places } = readerOf(client, rungs === undefined ? {} : { rungs })
+  const [read] = await reader.readWallet(wallet, { places, signal: patient })
+  if (read === undefined) throw new Error('Cannot read the devnet')
+  return { ...read, requests }
+}
+
+describe('readWallet()', () => {
+  test('finds every position of wallets with 0, 1, 60 and 300 of them, in one request each', async () => {
+    const { empty, single, retired, receiver } = devnet.wallets
+    const wallets = { [empty]: 0, [single]: 1, [retired]: 1, [receiver]: 1, [SIXTY]: 60, [THREE_HUNDRED]: 300 }
+    for (const [wallet, count] of Object.entries(wallets)) {
+      const { positions, requests, spams, unreadable } = await readWallet(wallet as Address)
+      expect(positions.map(({ tokenId }) => tokenId)).toEqual(await devnet.v3.readTokenIds(wallet as Address))
+      expect({ count: positions.length, requests, spams, unreadable }).toEqual({
+        ...{ count, spams: [], unreadable: [] },
+        requests: ['eth_call'],
+      })
+    }
+  })
+
+  test('gives amounts and fees of random positions equal to the wei to what the contracts would pay', async () => {
+    let compared = 0
+    let open = 0
+    let inRange = 0
+    for (const wallet of [devnet.wallets.provider, SIXTY, ...randomWallets]) {
+      const { positions, block } = await readWallet(wallet)
+      const ids = positions.map(({ tokenId }) => tokenId)
+      const [withdrawn, collected] = await Promise.all([
+        devnet.v3.staticDecreaseMany(ids, block.number),
+        devnet.v3.staticCollectMany(ids, block.number),
+      ])
+      for (const [index, position] of positions.entries()) {
+        const figures = figuresOf(position)
+        expect({ id: position.tokenId, amounts: figures.amounts, fees: figures.fees }).toEqual({
+          id: position.tokenId,
+          amounts: withdrawn[index] as typeof figures.amounts,
+          fees: collected[index] as typeof figures.fees,
+        })
+        compared++
+        if (position.liquidity > 0n) open++
+        if (figures.inRange) inRange++
+      }
+    }
+    expect(compared).toBeGreaterThan(RANDOM_COUNT)
+    expect(open).toBeLessThan(compared)
+    expect(inRange).toBeGreaterThan(50)
+    expect(inRange).toBeLessThan(compared - 50)
+  }, 60_000)
+
+  test('leaves burned ids out', async () => {
+    expect(burned.length).toBeGreaterThan(0)
+    const all = (
+      await Promise.all([devnet.wallets.provider, ...randomWallets].map((wallet) => readWallet(wallet)))
+    ).flatMap(({ positions }) => positions.map(({ tokenId }) => tokenId))
+    for (const id of [...burned, devnet.positions.burned]) expect(all).not.toContain(id)
+  })
+
+  test('is the same on every rung of the ladder, odd tokens included', async () => {
+    const { wallet: hostile } = await devnet.hostile()
+    const { provider, empty, spammed } = devnet.wallets
+    for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
+      const [override, deployless, staged] = await Promise.all(RUNGS.map((rung) => readWallet(wallet, [rung])))
+      const plain = ({ requests: _, ...read }: ChainRead & { requests: string[] }) => read
+      expect(plain(deployless as never)).toEqual(plain(override as never))
+      expect(plain(staged as never)).toEqual(plain(override as never))
+    }
+  }, 60_000)
+
+  test('needs a request per 40 positions without override, and ten in stages', async () => {
+    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual(Array(8).fill('eth_call'))
+    const { requests } = await readWallet(SIXTY, ['staged'])
+    expect(requests[0]).toBe('eth_getBlockByNumber')
+    expect(requests.length).toBeLessThanOrEqual(10)
+  })
+
+  test('sorts odd tokens into listed, spam and unreadable, and loses none', async () => {
+    const { wallet, positions } = await devnet.hostile()
+    const read = await readWallet(wallet)
+    const sorts: Record<'listed' | 'spam' | 'unreadable', HostileKind[]> = {
+      listed: ['bytes32', 'decimals0', 'decimals36', 'hugeSymbol', 'lyingSymbol', 'emptySymbol', 'invalidUtf8'],
+      spam: ['link', 'claimReward', 'linkInSymbol', 'control', 'bidi'],
+      unreadable: ['bare', 'decimals255', 'wideDecimals', 'gasBurner', 'reverting', 'removed'],
+    }
+    const ids = (kinds: readonly HostileKind[]) => kinds.map((kind) => positions[kind].tokenId).sort()
+    expect(read.positions.map(({ tokenId }) => tokenId).sort()).toEqual(ids(sorts.listed))
+    expect(read.spams.map(({ tokenId }) => tokenId).sort()).toEqual(ids(sorts.spam))
+    expect(read.unreadable.map(({ tokenId }) => tokenId).sort()).toEqual(ids(sorts.unreadable))
+    expect(Object.values(sorts).flat().sort()).toEqual((Object.keys(positions) as HostileKind[]).sort())
+    const shown = (kind: HostileKind) => {
+      const found = read.positions.find(({ tokenId }) => tokenId === positions[kind].tokenId)
+      const token = [found?.token0, found?.token1].find((each) => each?.address === positions[kind].token)
+      return { symbol: token?.symbol, name: token?.name, decimals: token?.decimals }
+    }
+    expect(shown('bytes32')).toEqual({ symbol: 'MKR', name: 'Maker', decimals: 18 })
+    expect(shown('decimals36').decimals).toBe(36)
+    for (const kind of ['hugeSymbol', 'lyingSymbol', 'emptySymbol'] as const) {
+      expect(shown(kind)).toEqual({ symbol: '', name: '', decimals: 18 })
+    }
+    expect(shown('invalidUtf8')).toEqual({ symbol: '\ufffd(', name: 'B\ufffd\ufffdD', decimals: 18 })
+  })
+
+  test('takes a token on the operator’s list for spam', async () => {
+    const wallet = devnet.wallets.single
+    const { client } = countedClient(chainOf(devnet, { spamTokens: [devnet.addresses.tokens.usdc.address] }))
+    const { reader, places } = readerOf(client)
+    const [read] = await reader.readWallet(wallet, { places, signal: patient })
+    expect(read?.positions).toEqual([])
+    expect(read?.spams).toMatchObject([{ tokenId: devnet.positions.single, chainId: 1, manager: DEPLOYMENT.manager }])
+  })
+
+  test('counts a position whose pool has gone as unreadable, and answers the others', async () => {
+    const { client: viem, positions, pools, wallets } = devnet
+    const id = await viem.snapshot()
+    try {
+      await viem.setCode({ address: pools.wethUsdt500.address, bytecode: '0x' })
+      for (const rung of RUNGS) {
+        const { unreadable, positions: read } = await readWallet(wallets.provider, [rung])
+        expect(unreadable).toMatchObject([{ tokenId: positions.crossed, because: 'its pool does not answer' }])
+        expect(read).toHaveLength(9)
+      }
+    } finally {
+      await viem.revert({ id })
+    }
+  })
+
+  test('is read once for all who ask at the same time, and once per block', async () => {
+    const { client, requests } = countedClient(chainOf(devnet, { blockTimeMs: 600_000_000 }))
+    const { reader, places } = readerOf(client)
+    const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
+    const [first, second] = await Promise.all([ask(), ask()])
+    expect(await ask()).toEqual(first as ChainRead[])
+    expect(second).toEqual(first)
+    expect(requests).toEqual(['eth_call'])
+  })
+
+  test('fails as a whole where one chain fails, naming it', async () => {
+    const good = countedClient(chainOf(devnet)).client
+    const dead = countedClient(chainOf(devnet, { id: 10, name: 'Dead', rpcUrls: ['http://127.0.0.1:9'] })).client
+    const places = [...readerOf(good).places, ...readerOf(dead).places]
+    const { reader } = readerOf(good)
+    const failure = await reader.readWallet(SIXTY, { places, signal: patient }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(UnavailableError)
+    expect((failure as Error).message).toContain('chain 10 (Dead)')
+    expect((failure as Error).message).not.toContain('127.0.0.1')
+  }, 20_000)
+
+  test('fails where a manager does not answer, rather than count nothing', async () => {
+    const { client } = countedClient(chainOf(devnet))
+    for (const rung of RUNGS) {
+      const { reader, places } = readerOf(client, {
+        deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: walletOf('no contract') }],
+        rungs: [rung],
+      })
+      const options = { places, signal: patient }
+      await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
+      await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+    }
+  }, 60_000)
+
+  test('refuses a list of more than 20,000 positions instead of cutting it', async () => {
+    const manager = walletOf('crowded manager')
+    // Returns 20,001 to every question: PUSH2, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
+    const bytecode = `0x61${toHex(20_001, { size: 2 }).slice(2)}60005260206000f3` as const
+    await devnet.client.setCode({ address: manager, bytecode })
+    for (const rung of RUNGS) {
+      const { client, requests } = countedClient(chainOf(devnet))
+      const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], rungs: [rung] })
+      await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)
+      expect(requests.length).toBeLessThanOrEqual(2)
+    }
+  })
+
+  test('stops when the caller leaves', async () => {
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client)
+    const leaving = new AbortController()
+    const reading = reader.readWallet(SIXTY, { places, signal: leaving.signal })
+    leaving.abort()
+    await expect(reading).rejects.toBeInstanceOf(AbortedError)
+  })
+
+  test('reads on from where override is refused, and remembers it', async () => {
+    const chain = chainOf(devnet)
+    const { client, requests } = countedClient(chain)
+    const { reader, places } = readerOf({
+      ...client,
+      read: (attempt, options) =>
+        client.read((endpoint, signal) => {
+          const { call } = endpoint
+          endpoint.call = async (request, callSignal) => {
+            // A node that ignores the third parameter answers as for an address without code.
+            const { code: _, ...plain } = request
+            return call.call(endpoint, plain, callSignal)
+          }
+          return attempt(endpoint, signal).finally(() => {
+            endpoint.call = call
+          })
+        }, options),
+    })
+    const [first] = await reader.readWallet(SIXTY, { places, signal: patient })
+    expect(first?.positions).toHaveLength(60)
+    expect(requests).toHaveLength(3)
+    await reader.readWallet(SIXTY, { places, signal: patient })
+    expect(requests).toHaveLength(5)
+  })
+})
+
+describe('readOne()', () => {
+  test('finds a position and its owner, in one request, and nothing for burned and unknown ids', async () => {
+    const { positions, wallets } = devnet
+    for (const rung of RUNGS) {
+      const { client, requests } = countedClient(chainOf(devnet))
+      const { reader, places } = readerOf(client, { rungs: [rung] })
+      const options = { places, signal: patient }
+      const [found] = await reader.readOne(positions.transferred, options)
+      expect(found?.positions).toMatchObject([{ tokenId: positions.transferred, owner: wallets.receiver }])
+      if (rung !== 'staged') expect(requests).toEqual(['eth_call'])
+      for (const id of [positions.burned, 0n, 10n ** 30n, 2n ** 256n - 1n]) {
+        const [read] = await reader.readOne(id, options)
+        expect({ positions: read?.positions, unreadable: read?.unreadable }).toEqual({ positions: [], unreadable: [] })
+      }
+    }
+  })
+
+  test('equals what the list says of the same position', async () => {
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client)
+    const options = { places, signal: patient }
+    const [list] = await reader.readWallet(devnet.wallets.provider, options)
+    for (const position of list?.positions ?? []) {
+      const [one] = await reader.readOne(position.tokenId, options)
+      expect(one?.positions).toEqual([position])
+    }
+  })
+
+  test('finds an id on every manager that knows it, each pool with its own manager', async () => {
+    await placeSecondManager(devnet, devnet.wallets.receiver)
+    for (const rung of RUNGS) {
+      const { client } = countedClient(chainOf(devnet))
+      const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], rungs: [rung] })
+      const [one] = await reader.readOne(1n, { places, signal: patient })
+      expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([
+        { tokenId: 1n, code: 'uniswap_v3' },
+        { tokenId: 1n, code: 'second_exchange' },
+      ])
+      const [list] = await reader.readWallet(devnet.wallets.receiver, { places, signal: patient })
+      expect(list?.positions.map(({ deployment }) => deployment.code)).toEqual(['uniswap_v3', 'second_exchange'])
+    }
+  })
+})
