@@ -64,7 +64,7 @@ export function kaminoRoutes(options: {
     method: 'GET',
     input,
     errors: [404, 502],
-    price: `${CREDITS} credits`,
+    price: `${CREDITS} credits per successful call.`,
     creditsMin: () => CREDITS,
     credits: () => CREDITS,
     read,
