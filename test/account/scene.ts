@@ -74,7 +74,6 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
         where l.requests is distinct from r.requests or l.credits is distinct from r.credits) as odd
      from credit_balance b where b.organization_id = $1`,
     [organizationId],
-    { deadlineMs: 20_000 },
   )
   if (row === undefined) throw new Error(`Cannot read the books of ${organizationId}`)
   const statuses = await db.run<{ status: number; requests: string }>(

@@ -146,7 +146,9 @@ test('ensureDefaultOrganization() gives one key once, however many processes sta
   expect(others).toEqual([])
   expect(made?.credits).toBe(1_000_000)
   expect(await ensureDefaultOrganization(empty.db)).toBeUndefined()
-  expect(await listOrganizations(empty.db)).toMatchObject([{ id: made?.organizationId, name: 'default', balance: 1_000_000n }])
+  expect(await listOrganizations(empty.db)).toMatchObject([
+    { id: made?.organizationId, name: 'default', balance: 1_000_000n },
+  ])
   expect(await listKeys(empty.db, made?.organizationId ?? '')).toMatchObject([{ last4: made?.key.slice(-4) }])
   await empty.close()
 })

@@ -1,0 +1,329 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { openJournal } from '../../src/account/journal.ts'
+import { voidBatch } from '../../src/account/settle.ts'
+import type { Database } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import type { Settled, Settlement } from '../../src/http/gate.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { startTestServer, type TestServer, temporaryDirectory } from '../support/database.ts'
+import { admitted, createAccount, readBooks, settlement } from './scene.ts'
+
+/** Short, so that tests of it are short. */
+const DEADLINE_MS = 250
+
+let server: TestServer
+/** A connection of the test itself, beside those of the gates. */
+let admin: Database
+
+beforeAll(async () => {
+  server = await startTestServer()
+  const migrating = open()
+  await migrate(migrating)
+  await migrating.close()
+  // One connection, so that its process is known.
+  admin = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
+}, 30_000)
+
+afterAll(async () => {
+  await admin.close()
+  await server.close()
+})
+
+function open(): Database {
+  return openDatabase({ url: server.url, clock: systemClock, log: silentLog })
+}
+
+interface Instance {
+  readonly db: Database
+  readonly gate: AccountGate
+  readonly journalDir: string
+  close(): Promise<void>
+}
+
+async function instance(journalDir = temporaryDirectory(), deadlineMs = DEADLINE_MS): Promise<Instance> {
+  const db = open()
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir, deadlineMs })
+  return {
+    db,
+    gate,
+    journalDir,
+    async close() {
+      await gate.close(2_000)
+      await db.close()
+    },
+  }
+}
+
+/** Server processes that serve a connection of ours, that of `admin` left out. */
+async function backends(): Promise<readonly number[]> {
+  const rows = await admin.run<{ pid: number }>(
+    `select pid from pg_stat_activity
+     where backend_type = 'client backend' and application_name = 'walletscope' and pid <> pg_backend_pid()`,
+    [],
+  )
+  return rows.map((row) => row.pid)
+}
+
+async function until(what: string, done: () => boolean | Promise<boolean>, timeoutMs = 5_000): Promise<void> {
+  const endMs = performance.now() + timeoutMs
+  while (!(await done())) {
+    if (performance.now() > endMs) throw new Error(`Waited too long until ${what}`)
+    await Bun.sleep(10)
+  }
+}
+
+async function rowOf(settlementId: string): Promise<{ status: number; credits: string } | undefined> {
+  const [row] = await admin.run<{ status: number; credits: string }>(
+    'select status, credits from request_log where settlement_id = $1',
+    [settlementId],
+  )
+  return row
+}
+
+function journalText(directory: string): string {
+  return readdirSync(directory)
+    .map((name) => readFileSync(join(directory, name), 'utf8'))
+    .join('')
+}
+
+test('a settlement that reaches the database only after its void finds its place taken and charges nothing', async () => {
+  const { gate, journalDir, close } = await instance()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  await gate.settle(settlement(caller))
+  const before = new Set(await backends())
+  for (const pid of before) process.kill(pid, 'SIGSTOP')
+  const late = settlement(caller, { credits: 7 })
+  try {
+    const startMs = performance.now()
+    const failure = await gate.settle(late).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(UnavailableError)
+    expect(performance.now() - startMs).toBeLessThan(DEADLINE_MS + 500)
+    await until('the void is done', () => gate.voidsWaiting === 0)
+    expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  } finally {
+    for (const pid of before) process.kill(pid, 'SIGCONT')
+  }
+  // The frozen backends now do what they were sent, and leave.
+  await until('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
+  expect(journalText(journalDir)).toBe('')
+  await close()
+}, 15_000)
+
+test('a settlement that commits after its deadline is given back by its void', async () => {
+  const { gate, close } = await instance()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  const holder = open()
+  // Holds the balance until after the deadline, but not until the server gives up by itself.
+  const held = holder.run(
+    `select pg_sleep(0.8) from (select from credit_balance where organization_id = $1 for update) b`,
+    [organizationId],
+  )
+  await Bun.sleep(50)
+  const late = settlement(caller, { credits: 7 })
+  const failure = await gate.settle(late).catch((error: unknown) => error)
+  expect(failure).toBeInstanceOf(UnavailableError)
+  await held
+  await until('the void is done', () => gate.voidsWaiting === 0)
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
+  await holder.close()
+  await close()
+}, 15_000)
+
+test('a void of a charged request gives back its credits once, however often it is sent', async () => {
+  const { db, gate, close } = await instance()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  await gate.settle(settlement(caller))
+  const done = settlement(caller, { credits: 7 })
+  await gate.settle(done)
+  expect(await rowOf(done.settlementId)).toEqual({ status: 200, credits: '7' })
+  expect(await voidBatch(db, [done])).toEqual([])
+  expect(await voidBatch(db, [done])).toEqual([])
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
+  await close()
+})
+
+test('while the database is away answers are 503 in time, and all of it is logged as 503 when it is back', async () => {
+  const { gate, journalDir, close } = await instance()
+  const { caller, organizationId, key } = await createAccount(admin, { credits: 100 })
+  await gate.settle(settlement(caller))
+  await server.stop()
+  const lost = Array.from({ length: 30 }, () => settlement(caller, { credits: 2 }))
+  const startMs = performance.now()
+  const results = await Promise.allSettled(lost.map((each) => gate.settle(each)))
+  expect(results.every((result) => result.status === 'rejected' && result.reason instanceof UnavailableError)).toBe(
+    true,
+  )
+  expect(performance.now() - startMs).toBeLessThan(2_000)
+  expect(gate.admit({ key, endpoint: null })).rejects.toBeInstanceOf(UnavailableError)
+  expect(gate.voidsWaiting).toBe(30)
+  expect(journalText(journalDir).trim().split('\n')).toHaveLength(30)
+  await server.start()
+  const backMs = performance.now()
+  await until('an admission passes', async () => {
+    const admission = await gate.admit({ key, endpoint: null }).catch(() => undefined)
+    return admission?.kind === 'admitted'
+  })
+  expect(performance.now() - backMs).toBeLessThan(1_000)
+  await until('the voids are done', () => gate.voidsWaiting === 0)
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 30 } })
+  await close()
+  expect(readdirSync(journalDir)).toEqual([])
+}, 30_000)
+
+test('the journal of a process that was killed is adopted by the next, and read twice does no harm', async () => {
+  const journalDir = temporaryDirectory()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  const { gate, close } = await instance()
+  const charged = settlement(caller, { credits: 30 })
+  await gate.settle(charged)
+  const never = settlement(caller, { credits: 5 })
+  const child = Bun.spawn(['bun', join(import.meta.dir, 'journal_child.ts'), journalDir], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const text = JSON.stringify([charged, never], (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  child.stdin.write(`${text}\n`)
+  await child.stdin.flush()
+  await child.stdout.getReader().read()
+  child.kill('SIGKILL')
+  await child.exited
+  // A line that the crash cut short belongs to an answer that never left.
+  const [name = ''] = readdirSync(journalDir)
+  const whole = readFileSync(join(journalDir, name), 'utf8')
+  expect(whole.trim().split('\n')).toHaveLength(2)
+  writeFileSync(join(journalDir, name), `${whole}{"settlementId":"cut sho`)
+
+  const next = await instance(journalDir)
+  await until('the voids are done', () => next.gate.voidsWaiting === 0)
+  expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 2 } })
+  expect(journalText(journalDir)).toBe('')
+  await next.close()
+  expect(readdirSync(journalDir)).toEqual([])
+  await close()
+}, 15_000)
+
+test('a journal without a directory keeps its entries in memory and says so once', async () => {
+  const path = join(temporaryDirectory(), 'file')
+  writeFileSync(path, '')
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: ({ msg }: { msg: string }) => warnings.push(msg) }
+  const journal = await openJournal({ directory: path, log, entriesMax: 2 })
+  const { caller } = await createAccount(admin)
+  await journal.append([settlement(caller)])
+  expect([journal.size, journal.full]).toEqual([1, false])
+  await journal.append([settlement(caller)])
+  expect([journal.size, journal.full]).toEqual([2, true])
+  await journal.drop(2)
+  expect(journal.size).toBe(0)
+  await journal.close()
+  expect(warnings).toHaveLength(1)
+})
+
+test('after a crash of PostgreSQL the limit still holds over the second before it', async () => {
+  const { gate, close } = await instance(temporaryDirectory(), 1_500)
+  const { key } = await createAccount(admin, { rateLimit: 4 })
+  const firstMs = performance.now()
+  for (let count = 0; count < 4; count++) {
+    const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: null }))
+    await gate.settle(settlement(caller, { requestedAtMs }))
+  }
+  const [victim = 0] = await backends()
+  process.kill(victim, 'SIGKILL')
+  await until('the crash is over and the window is gone', async () => {
+    const [row] = await admin.run<{ count: string }>('select count(*) from rate_window', []).catch(() => [])
+    return row?.count === '0'
+  })
+  const kinds: string[] = []
+  while (performance.now() - firstMs < 950) {
+    const admission = await gate.admit({ key, endpoint: null }).catch(() => undefined)
+    if (admission !== undefined) kinds.push(admission.kind === 'refused' ? admission.code : admission.kind)
+    await Bun.sleep(10)
+  }
+  expect(kinds.length).toBeGreaterThan(0)
+  expect(new Set(kinds)).toEqual(new Set(['RATE_LIMIT_EXCEEDED']))
+  await close()
+}, 15_000)
+
+test('under load, crashes, frozen and lost backends cost nobody a credit, and every answer is in the log', async () => {
+  const instances = await Promise.all([instance(), instance()])
+  const accounts = await Promise.all([40, 300, 100_000].map((credits) => createAccount(admin, { credits })))
+  const outcomes = new Map<string, { settlement: Settlement; settled: Settled | undefined }>()
+  let stop = false
+  const work = Array.from({ length: 24 }, async (_, worker) => {
+    const { gate } = instances[worker % 2] ?? (instances[0] as Instance)
+    for (let round = 0; !stop; round++) {
+      const account = accounts[(worker + round) % accounts.length] ?? (accounts[0] as (typeof accounts)[0])
+      const admission = await gate.admit({ key: account.key, endpoint: null }).catch(() => undefined)
+      if (admission?.kind !== 'admitted') {
+        await Bun.sleep(5)
+        continue
+      }
+      const made = settlement(admission.caller, { requestedAtMs: admission.requestedAtMs, credits: 1 + (round % 3) })
+      const settled = await gate.settle(made).catch((error: unknown) => {
+        if (!(error instanceof UnavailableError)) throw error
+        return undefined
+      })
+      outcomes.set(made.settlementId, { settlement: made, settled })
+    }
+  })
+  for (let fault = 0; fault < 9; fault++) {
+    await Bun.sleep(150)
+    const pids = await backends().catch(() => [])
+    if (fault % 3 === 0) {
+      for (const pid of pids) kill(pid, 'SIGSTOP')
+      await Bun.sleep(DEADLINE_MS + 100)
+      for (const pid of pids) kill(pid, 'SIGCONT')
+    } else if (fault % 3 === 1) {
+      await admin.run('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [[...pids]]).catch(() => {})
+    } else {
+      kill(pids[0] ?? 0, 'SIGKILL')
+    }
+  }
+  await Bun.sleep(200)
+  stop = true
+  await Promise.all(work)
+  await until('the voids are done', () => instances.every(({ gate }) => gate.voidsWaiting === 0), 10_000)
+  await until('the server is quiet', () =>
+    readBooks(admin, accounts[0]?.organizationId ?? '').then(
+      () => true,
+      () => false,
+    ),
+  )
+
+  const rows = await admin.run<{ settlement_id: string; status: number; credits: string }>(
+    'select settlement_id, status, credits from request_log where organization_id = any ($1)',
+    [accounts.map((account) => account.organizationId)],
+  )
+  const byId = new Map(rows.map((row) => [row.settlement_id, row]))
+  const wrong = [...outcomes.values()].filter(({ settlement: { settlementId, credits }, settled }) => {
+    const row = byId.get(settlementId)
+    const expected = settled === undefined ? [503, 0] : settled.paid ? [200, credits] : [402, 0]
+    return row?.status !== expected[0] || Number(row?.credits) !== expected[1]
+  })
+  expect(wrong).toEqual([])
+  expect(byId.size).toBe(outcomes.size)
+  const failed = [...outcomes.values()].filter(({ settled }) => settled === undefined)
+  expect(failed.length).toBeGreaterThan(0)
+  for (const { organizationId } of accounts) await readBooks(admin, organizationId)
+  await Promise.all(instances.map(({ close }) => close()))
+}, 60_000)
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    if (pid > 0) process.kill(pid, signal)
+  } catch {
+    // It ended by itself meanwhile.
+  }
+}

@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createKey, revokeKey } from '../../src/account/api_key.ts'
+import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { mintKey } from '../../src/account/key.ts'
+import {
+  deleteOrganization,
+  restoreOrganization,
+  setRateLimit,
+  suspendOrganization,
+} from '../../src/account/organization.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { temporaryDirectory, testDatabase } from '../support/database.ts'
+import { admitted, createAccount, readBooks, settlement } from './scene.ts'
+
+const ENDPOINT = 'GET /v1/test'
+
+let db: Database
+let otherDb: Database
+let gate: AccountGate
+/** What a second process would be. */
+let otherGate: AccountGate
+
+beforeAll(async () => {
+  const database = await testDatabase()
+  db = database.db
+  otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
+  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  otherGate = await createGate({ db: otherDb, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+})
+
+afterAll(async () => {
+  await gate.close(2_000)
+  await otherGate.close(2_000)
+  await otherDb.close()
+})
+
+async function verdict(key: string, endpoint: string | null = ENDPOINT): Promise<string> {
+  const admission = await gate.admit({ key, endpoint })
+  return admission.kind === 'refused' ? admission.code : admission.kind
+}
+
+describe('admit', () => {
+  test('names the caller, the balance and the database time of a good key', async () => {
+    const { key, organizationId, apiKeyId } = await createAccount(db, { credits: 77, rateLimit: 5 })
+    const admission = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    expect(admission.caller).toEqual({ organizationId, apiKeyId, credits: 77n })
+    expect(admission.rateLimit).toMatchObject({ limit: 5, remaining: 4 })
+    expect(Number.isSafeInteger(admission.requestedAtMs)).toBe(true)
+    const oldestFreesMs = admission.requestedAtMs + 1_000
+    expect(admission.rateLimit.resetSec).toBeGreaterThanOrEqual(Math.floor(oldestFreesMs / 1_000))
+    expect(admission.rateLimit.resetSec).toBeLessThanOrEqual(Math.ceil((oldestFreesMs + 1) / 1_000))
+  })
+
+  test('knows neither malformed keys nor well-formed ones that nobody was given', async () => {
+    const { key } = await createAccount(db)
+    for (const unknown of ['', 'nonsense', key.slice(0, -1), mintKey().key])
+      expect(await verdict(unknown)).toBe('unknown_key')
+  })
+
+  test('a revoked or expired key is unknown with its next request, the other keys go on', async () => {
+    const { key, organizationId, apiKeyId } = await createAccount(db)
+    const second = await createKey(db, { organizationId, name: 'second' })
+    const expired = await createKey(db, { organizationId, name: 'old', expiresAt: new Date(Date.now() - 1) })
+    expect(await verdict(key)).toBe('admitted')
+    expect(await verdict(expired.key)).toBe('unknown_key')
+    await revokeKey(db, { organizationId, keyId: apiKeyId })
+    expect(await verdict(key)).toBe('unknown_key')
+    expect(await verdict(second.key)).toBe('admitted')
+  })
+
+  test('suspension, restoration and deletion act with the next request', async () => {
+    const { key, organizationId } = await createAccount(db)
+    expect(await verdict(key)).toBe('admitted')
+    await suspendOrganization(db, organizationId)
+    expect(await verdict(key)).toBe('ACCOUNT_SUSPENDED')
+    await restoreOrganization(db, organizationId)
+    expect(await verdict(key)).toBe('admitted')
+    await suspendOrganization(db, organizationId)
+    await deleteOrganization(db, organizationId)
+    expect(await verdict(key)).toBe('ORGANIZATION_NOT_FOUND')
+  })
+
+  test('a disabled endpoint is refused by its exact name, to everybody, and does not fill the window', async () => {
+    const { key } = await createAccount(db, { rateLimit: 1 })
+    await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
+    for (let count = 0; count < 3; count++) expect(await verdict(key, 'GET /v1/off')).toBe('ENDPOINT_DISABLED')
+    expect(await verdict(key, 'POST /v1/off')).toBe('admitted')
+    expect(await verdict(key, null)).toBe('RATE_LIMIT_EXCEEDED')
+  })
+
+  test('one batch with different keys, endpoints and organizations gives each request its own verdict', async () => {
+    const small = await createAccount(db, { rateLimit: 2 })
+    const large = await createAccount(db, { rateLimit: 50 })
+    const stopped = await createAccount(db)
+    await suspendOrganization(db, stopped.organizationId)
+    const second = await createKey(db, { organizationId: small.organizationId, name: 'second' })
+    const keys = [small.key, large.key, mintKey().key, second.key, stopped.key, small.key, large.key, second.key]
+    const admissions = await Promise.all(keys.map((key) => gate.admit({ key, endpoint: ENDPOINT })))
+    expect(admissions.map((each) => (each.kind === 'refused' ? each.code : each.kind))).toEqual([
+      'admitted',
+      'admitted',
+      'unknown_key',
+      'admitted',
+      'ACCOUNT_SUSPENDED',
+      'RATE_LIMIT_EXCEEDED',
+      'admitted',
+      'RATE_LIMIT_EXCEEDED',
+    ])
+    expect(admissions.map((each) => (each.kind === 'unknown_key' ? undefined : each.rateLimit.remaining))).toEqual([
+      1,
+      49,
+      undefined,
+      0,
+      100_000,
+      0,
+      48,
+      0,
+    ])
+  })
+
+  test('a new rate limit acts with the next request', async () => {
+    const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
+    expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
+    await setRateLimit(db, { id: organizationId, rateLimit: 2 })
+    expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
+  })
+})
+
+describe('rate limit', () => {
+  test('admits at most N in any one second over two gates, and no fewer than it may', async () => {
+    const hammer = async (rateLimit: number) => {
+      const { key } = await createAccount(db, { rateLimit })
+      const timesMs: number[] = []
+      const endMs = performance.now() + 2_300
+      const work = Array.from({ length: 8 }, async (_, index) => {
+        while (performance.now() < endMs) {
+          const admission = await (index % 2 === 0 ? gate : otherGate).admit({ key, endpoint: ENDPOINT })
+          if (admission.kind === 'admitted') timesMs.push(admission.requestedAtMs)
+          else await Bun.sleep(1)
+        }
+      })
+      await Promise.all(work)
+      timesMs.sort((a, b) => a - b)
+      // Times are cut to milliseconds: two admissions a second apart may look 1 ms closer.
+      const tooMany = timesMs.filter((firstMs, index) => (timesMs[index + rateLimit] ?? Infinity) - firstMs < 999)
+      return { tooMany, admitted: timesMs.length }
+    }
+    const rateLimits = [1, 5, 100, 250]
+    const outcomes = await Promise.all(rateLimits.map(hammer))
+    for (const [index, rateLimit] of rateLimits.entries()) {
+      expect(outcomes[index]?.tooMany).toEqual([])
+      expect(outcomes[index]?.admitted).toBeGreaterThanOrEqual(rateLimit * 2)
+    }
+  }, 10_000)
+
+  test('a caller that stays at nine tenths of the limit is never refused', async () => {
+    const pace = async (rateLimit: number) => {
+      const { key } = await createAccount(db, { rateLimit })
+      const everyMs = 1_000 / (rateLimit * 0.9)
+      const startMs = performance.now()
+      const pending: Promise<string>[] = []
+      for (let count = 0; count * everyMs < 1_600; count++) {
+        await Bun.sleep(Math.max(0, startMs + count * everyMs - performance.now()))
+        // Late wake-ups of a busy machine would come in bursts that no evenly spaced caller sends.
+        if (performance.now() - startMs - count * everyMs < everyMs / 2) pending.push(verdict(key))
+      }
+      return Promise.all(pending)
+    }
+    const verdicts = await Promise.all([5, 200].map(pace))
+    expect(verdicts.map((each) => [...new Set(each)])).toEqual([['admitted'], ['admitted']])
+  }, 10_000)
+
+  test('a caller that waits until the reset is admitted', async () => {
+    const { key } = await createAccount(db, { rateLimit: 3 })
+    for (let count = 0; count < 3; count++) admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    const refusal = await gate.admit({ key, endpoint: ENDPOINT })
+    if (refusal.kind !== 'refused') throw new Error('Expected a refusal')
+    const waitSec = Math.max(1, Math.ceil(refusal.rateLimit.resetSec - refusal.requestedAtMs / 1_000))
+    expect(waitSec).toBeLessThanOrEqual(2)
+    await Bun.sleep(waitSec * 1_000)
+    for (let count = 0; count < 3; count++) admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+  }, 10_000)
+
+  test('the window row stays small under any load', async () => {
+    const { key, organizationId } = await createAccount(db, { rateLimit: 100_000 })
+    const endMs = performance.now() + 1_200
+    while (performance.now() < endMs) await gate.admit({ key, endpoint: ENDPOINT })
+    const [row] = await db.run<{ entries: number; bytes: number }>(
+      'select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window w where organization_id = $1',
+      [organizationId],
+    )
+    expect(row?.entries).toBeGreaterThan(30)
+    expect(row?.entries).toBeLessThanOrEqual(102)
+    expect(row?.bytes).toBeLessThan(2_000)
+  })
+
+  test('an emptied window is primed from the admitted requests of the log', async () => {
+    const { key, organizationId } = await createAccount(db, { rateLimit: 4 })
+    for (let count = 0; count < 3; count++) {
+      const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+      await gate.settle(settlement(caller, { requestedAtMs }))
+    }
+    // Neither refused requests nor old ones count.
+    const { caller } = await createAccount(db)
+    const own = { ...caller, organizationId }
+    await gate.settle(settlement(own, { admitted: false, status: 403, credits: 0 }))
+    await gate.settle(settlement(own, { requestedAtMs: Date.now() - 5_000 }))
+    await db.run('delete from rate_window where organization_id = $1', [organizationId])
+    expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
+  })
+
+  test('a clock that was set back holds nobody for longer than a second', async () => {
+    const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
+    expect(await verdict(key)).toBe('admitted')
+    await db.run(
+      `update rate_window set at = array[clock_timestamp() + interval '1 hour'] where organization_id = $1`,
+      [organizationId],
+    )
+    expect(await verdict(key)).toBe('RATE_LIMIT_EXCEEDED')
+    await Bun.sleep(1_010)
+    expect(await verdict(key)).toBe('admitted')
+  })
+})
+
+describe('settle', () => {
+  test('charges a 2xx and logs every status, once the row is there', async () => {
+    const { organizationId, caller } = await createAccount(db, { credits: 100 })
+    expect(await gate.settle(settlement(caller, { credits: 15 }))).toEqual({
+      paid: true,
+      creditsCharged: 15,
+      creditsRemaining: 85n,
+    })
+    for (const status of [400, 402, 404, 429, 499, 503]) {
+      expect(await gate.settle(settlement(caller, { status, credits: 0 }))).toEqual({
+        paid: true,
+        creditsCharged: 0,
+        creditsRemaining: 85n,
+      })
+    }
+    expect(await readBooks(db, organizationId)).toMatchObject({ balance: 85, charged: 15, logged: 7 })
+  })
+
+  test('exactly as many are paid as the balance holds, from two gates at once', async () => {
+    const accounts = await Promise.all([100, 101, 0, 7, 1_000].map((credits) => createAccount(db, { credits })))
+    const cost = 3
+    const outcomes = await Promise.all(
+      Array.from({ length: 1_500 }, async (_, index) => {
+        const { caller, organizationId } = accounts[index % accounts.length] ?? (accounts[0] as (typeof accounts)[0])
+        const through = index % 2 === 0 ? gate : otherGate
+        if (index % 7 === 0) await Bun.sleep(index % 11)
+        return { organizationId, ...(await through.settle(settlement(caller, { credits: cost }))) }
+      }),
+    )
+    for (const { organizationId, caller } of accounts) {
+      const own = outcomes.filter((outcome) => outcome.organizationId === organizationId)
+      const payable = Math.min(own.length, Math.floor(Number(caller.credits) / cost))
+      expect(own.filter((outcome) => outcome.paid)).toHaveLength(payable)
+      const books = await readBooks(db, organizationId)
+      expect(books.statuses['200'] ?? 0).toBe(payable)
+      expect(books.logged).toBe(own.length)
+      for (const outcome of own) expect(outcome.creditsCharged).toBe(outcome.paid ? cost : 0)
+    }
+  })
+
+  test('of one batch the first come are served first, each in full or not at all', async () => {
+    const { caller } = await createAccount(db, { credits: 10 })
+    const costs = [4, 7, 5, 2, 1, 1]
+    const outcomes = await Promise.all(costs.map((credits) => gate.settle(settlement(caller, { credits }))))
+    expect(outcomes.map((outcome) => outcome.paid)).toEqual([true, false, true, false, true, false])
+  })
+
+  test('the same settlement twice is charged once, and the second is told so', async () => {
+    const { caller, organizationId } = await createAccount(db, { credits: 10 })
+    const once = settlement(caller, { credits: 4 })
+    expect((await gate.settle(once)).paid).toBe(true)
+    const results = await Promise.allSettled([gate.settle(once), otherGate.settle(settlement(caller, { credits: 1 }))])
+    expect(results.map((result) => result.status)).toEqual(['rejected', 'fulfilled'])
+    expect(await readBooks(db, organizationId)).toMatchObject({ balance: 5, charged: 5, logged: 2 })
+  })
+
+  test('a repeated request id pays every time', async () => {
+    const { caller, organizationId } = await createAccount(db, { credits: 10 })
+    const requestedAtMs = Date.now()
+    const same = Array.from({ length: 5 }, () => settlement(caller, { requestId: 'mine_1234', requestedAtMs }))
+    await Promise.all(same.map((each) => gate.settle(each)))
+    expect(await readBooks(db, organizationId)).toMatchObject({ balance: 5, logged: 5 })
+  })
+
+  test('a row that the database refuses fails alone', async () => {
+    const { caller, organizationId } = await createAccount(db, { credits: 100 })
+    const poisoned = { ...settlement(caller), settlementId: 'a\0b' }
+    const batch = [
+      settlement(caller),
+      poisoned,
+      settlement(caller),
+      { ...settlement(caller), credits: -5 },
+      settlement(caller),
+    ]
+    const results = await Promise.allSettled(batch.map((each) => gate.settle(each)))
+    expect(results.map((result) => result.status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+    expect(await readBooks(db, organizationId)).toMatchObject({ balance: 97, logged: 3 })
+    expect(gate.voidsWaiting).toBe(0)
+  })
+
+  test('hostile paths and methods are stored as printable text', async () => {
+    const { caller, organizationId } = await createAccount(db)
+    const path = `/\u001b[31m\0\r\n\u2028\u202e\ud800"\\{}${'x'.repeat(500)}`
+    await gate.settle(settlement(caller, { path, method: 'GE\u0000T', status: 404, credits: 0 }))
+    const [row] = await db.run<{ path: string; method: string }>(
+      'select path, method from request_log where organization_id = $1',
+      [organizationId],
+    )
+    expect(row?.method).toBe('GE?T')
+    expect(row?.path).toHaveLength(200)
+    expect(row?.path).toStartWith('/?[31m??????"\\{}xxx')
+  })
+
+  test('a settlement for an organization that is not there is not paid', async () => {
+    const { caller } = await createAccount(db)
+    const settled = await gate.settle(settlement({ ...caller, organizationId: 'org_absent' }))
+    expect(settled).toEqual({ paid: false, creditsCharged: 0, creditsRemaining: 0n })
+  })
+
+  test('admissions and settlements of many organizations through two gates never wait for each other in a circle', async () => {
+    const accounts = await Promise.all(Array.from({ length: 20 }, () => createAccount(db, { credits: 500 })))
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, worker) => {
+        const through = worker % 2 === 0 ? gate : otherGate
+        for (let round = 0; round < 12; round++) {
+          const account = accounts[(worker * 7 + round * 13) % accounts.length]
+          if (account === undefined) throw new Error('No account')
+          const { caller, requestedAtMs } = admitted(await through.admit({ key: account.key, endpoint: ENDPOINT }))
+          await through.settle(settlement(caller, { requestedAtMs, credits: round % 3 }))
+        }
+      }),
+    )
+    const books = await Promise.all(accounts.map(({ organizationId }) => readBooks(db, organizationId)))
+    expect(books.reduce((sum, each) => sum + each.logged, 0)).toBe(720)
+  })
+})
+
+test('a closed gate has settled what it was given', async () => {
+  const database = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog })
+  const closing = await createGate({
+    db: database,
+    clock: systemClock,
+    log: silentLog,
+    journalDir: temporaryDirectory(),
+  })
+  const { caller, organizationId } = await createAccount(database)
+  const all = Promise.all(Array.from({ length: 50 }, () => closing.settle(settlement(caller))))
+  await closing.close(2_000)
+  expect(await all).toHaveLength(50)
+  expect((await readBooks(database, organizationId)).logged).toBe(50)
+  await database.close()
+  expect(closing.admit({ key: mintKey().key, endpoint: null })).rejects.toBeInstanceOf(UnavailableError)
+})
