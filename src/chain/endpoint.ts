@@ -76,9 +76,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   function observeHead(blockNumber: bigint): void {
-    if (chain.rpcUrls.length > 1 && !heads.observe(index, blockNumber)) {
-      throw new BehindError('The endpoint is behind the chain')
-    }
+    if (!heads.observe(index, blockNumber)) throw new BehindError('The endpoint is behind the chain')
   }
 
   function withTimeout(callMs: number): Endpoint {

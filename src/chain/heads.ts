@@ -16,7 +16,8 @@ export interface Heads {
 
 /**
  * Compares heads of one chain. A head is judged when it is seen, against what was seen before: the highest recent one,
- * or with three endpoints or more the second highest, so that one of them alone cannot make the others look late.
+ * or with three endpoints or more the second highest, so that one of them alone cannot make the others look late. A
+ * single endpoint has nobody to be compared with and may go back.
  */
 export function createHeads(options: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
   const { clock, blockTimeMs } = options
