@@ -20,19 +20,20 @@ const AWAY_CLASSES = ['08', '53', '57', '58']
 
 /** Reads an error of the driver: those of the server carry a SQLSTATE and a severity, those of the network a code. */
 export function failureFrom(error: unknown): Failure {
-  const fields: Partial<Record<string, unknown>> = error instanceof Error ? { ...error } : {}
-  const code = fields['code']
-  if (typeof code !== 'string')
-    return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
-  const fromServer = typeof fields['severity'] === 'string'
+  const code = field(error, 'code')
+  if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
+  const fromServer = field(error, 'severity') !== undefined
   if (!fromServer || isAway(code)) return { kind: 'away', reason: code }
   if (code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED) return { kind: 'retry', reason: code }
   const message = error instanceof Error ? error.message : code
-  const constraint = fields['constraint_name']
-  return {
-    kind: 'refused',
-    error: new SqlError(message, { code, constraint: typeof constraint === 'string' ? constraint : undefined }),
-  }
+  return { kind: 'refused', error: new SqlError(message, { code, constraint: field(error, 'constraint_name') }) }
+}
+
+/** A property that is text; own or inherited, because runtimes differ in where they put an error's code. */
+function field(error: unknown, name: string): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const value: unknown = Reflect.get(error, name)
+  return typeof value === 'string' ? value : undefined
 }
 
 function isAway(code: string): boolean {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { isIP, Socket } from 'node:net'
 import postgres from 'postgres'
 import type { DatabaseAddress, Listener } from './address.ts'
@@ -25,6 +24,8 @@ export interface Generation {
 export interface GenerationOptions {
   readonly address: DatabaseAddress
   readonly listener: Listener
+  /** Certificates of the authorities to trust, in place of the system's. */
+  readonly ca: string | undefined
   readonly connectionsMax: number
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
@@ -108,7 +109,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
     database: address.database,
     user: address.user,
     password: address.password,
-    ssl: address.tls && host !== undefined ? tlsOptions(host, address.caFile) : false,
+    ssl: address.tls && host !== undefined ? tlsOptions(host, options.ca) : false,
     // With several listeners the primary is wanted: a standby answers from the past.
     target_session_attrs: address.listeners.length > 1 ? 'primary' : undefined,
     max: options.connectionsMax,
@@ -135,12 +136,12 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
 }
 
 /** The driver's own `ssl: 'require'` accepts any certificate; this accepts only one that is valid for the host. */
-function tlsOptions(host: string, caFile: string | undefined) {
+function tlsOptions(host: string, ca: string | undefined) {
   return {
     rejectUnauthorized: true,
     host,
     ...(isIP(host) === 0 ? { servername: host } : {}),
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+    ...(ca === undefined ? {} : { ca }),
   }
 }
 

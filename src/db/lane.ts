@@ -15,6 +15,7 @@ export interface Lane {
 /** What a lane needs. */
 export interface LaneOptions {
   readonly address: DatabaseAddress
+  readonly ca: string | undefined
   readonly clock: Clock
   readonly log: Log
   readonly connectionsMax: number
@@ -46,6 +47,7 @@ export function createLane(options: LaneOptions): Lane {
     current = createGeneration({
       address,
       listener,
+      ca: options.ca,
       connectionsMax: options.connectionsMax,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       statementTimeoutMs: options.statementTimeoutMs,

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { parseDatabaseUrl } from './address.ts'
@@ -36,8 +37,10 @@ const CLOSE_MS = 1_500
 export function openDatabase(options: DatabaseOptions): Database {
   const address = parseDatabaseUrl(options.url)
   const { clock, log } = options
+  const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
   const ordinary = createLane({
     address,
+    ca,
     clock,
     log,
     connectionsMax: options.max ?? CONNECTIONS_DEFAULT,
@@ -45,6 +48,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   })
   const patient = createLane({
     address,
+    ca,
     clock,
     log,
     connectionsMax: PATIENT_CONNECTIONS,
@@ -76,5 +80,13 @@ export function openDatabase(options: DatabaseOptions): Database {
       ordinary.destroy()
       patient.destroy()
     },
+  }
+}
+
+function readAuthorities(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Error('Cannot use DATABASE_URL: the file that sslrootcert names cannot be read', { cause })
   }
 }

@@ -234,6 +234,7 @@ test.each([
   'postgres://user:hush@localhost/app?sslmode=none',
   'postgres://user:hush@localhost/app?sslkey=x',
   'postgres://user:hush@localhost:99999/app',
+  'postgres://user:hush@localhost/app?sslmode=verify-full&sslrootcert=/absent.pem',
   'mysql://user:hush@localhost/app',
 ])('openDatabase() refuses %s and does not repeat it', (url) => {
   const opening = () => openDatabase({ url, clock: systemClock, log: silentLog })

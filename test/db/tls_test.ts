@@ -1,0 +1,70 @@
+import { afterAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { TLSSocket } from 'node:tls'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+
+const DIRECTORY = join(import.meta.dir, 'tls')
+const AUTHORITY = `sslrootcert=${encodeURIComponent(join(DIRECTORY, 'authority.pem'))}`
+const closers: (() => void)[] = []
+afterAll(() => {
+  for (const close of closers) close()
+})
+
+/** A server that offers TLS with `certificate`, or refuses it; tells what reaches it in the clear and inside TLS. */
+async function tlsServer(certificate: 'server' | 'other' | 'none') {
+  const clear: string[] = []
+  const inside: string[] = []
+  const server = createServer((socket: Socket) => {
+    closers.push(() => socket.destroy())
+    socket.on('error', () => {})
+    socket.once('data', (request) => {
+      clear.push(request.toString('latin1'))
+      if (certificate === 'none') {
+        socket.on('data', (data) => clear.push(data.toString('latin1')))
+        socket.write('N')
+        return
+      }
+      socket.write('S')
+      const key = readFileSync(join(DIRECTORY, `${certificate}.key`))
+      const cert = readFileSync(join(DIRECTORY, `${certificate}.pem`))
+      const secure = new TLSSocket(socket, { isServer: true, key, cert })
+      secure.on('error', () => {})
+      secure.on('data', (data) => inside.push(data.toString('latin1')))
+    })
+  })
+  closers.push(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  return { port: typeof address === 'object' && address !== null ? address.port : 0, clear, inside }
+}
+
+async function attempt(url: string): Promise<unknown> {
+  const db = openDatabase({ url, clock: systemClock, log: silentLog })
+  const outcome = await db.run('select 1', [], { deadlineMs: 500 }).catch((error) => error)
+  await db.close()
+  return outcome
+}
+
+test('a session is opened inside TLS with a certificate that a known authority gave for the host', async () => {
+  const { port, clear, inside } = await tlsServer('server')
+  await attempt(`postgres://someone@localhost:${port}/app?sslmode=verify-full&${AUTHORITY}`)
+  expect(inside.join('')).toContain('someone')
+  expect(clear.join('')).not.toContain('someone')
+})
+
+test.each([
+  ['no known authority signed the certificate', 'server', 'sslmode=require'],
+  ['the certificate is for another host', 'other', `sslmode=require&${AUTHORITY}`],
+  ['the server does not speak TLS', 'none', `sslmode=require&${AUTHORITY}`],
+] as const)('nothing is said to the server when %s', async (_, certificate, search) => {
+  const { port, clear, inside } = await tlsServer(certificate)
+  const outcome = await attempt(`postgres://someone@localhost:${port}/app?${search}`)
+  expect(outcome).toBeInstanceOf(UnavailableError)
+  expect(inside).toEqual([])
+  expect(clear.join('')).not.toContain('someone')
+})
