@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { startAnvil } from './anvil.ts'
+import { stillRunning } from './processes.ts'
 import { createRpc } from './rpc.ts'
 
 test('startAnvil() answers under the wanted chain id from the wanted second on', async () => {
@@ -18,8 +19,7 @@ test('startAnvil() gives each caller a node of its own, and stop() ends it', asy
   const [one, other] = await Promise.all([startAnvil(), startAnvil()])
   expect(one.rpcUrl).not.toBe(other.rpcUrl)
   await Promise.all([one.stop(), other.stop()])
-  expect(isRunning(one.pid)).toBe(false)
-  expect(isRunning(other.pid)).toBe(false)
+  expect(await stillRunning([one.pid, other.pid], 0)).toEqual([])
 })
 
 test('anvil does not outlive a process that is killed with SIGKILL', async () => {
@@ -30,18 +30,8 @@ test('anvil does not outlive a process that is killed with SIGKILL', async () =>
   const parent = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' })
   const { value } = await parent.stdout.getReader().read()
   const pid = Number(new TextDecoder().decode(value))
-  expect(isRunning(pid)).toBe(true)
+  expect(await stillRunning([pid], 0)).toEqual([pid])
   parent.kill('SIGKILL')
   await parent.exited
-  const limit = performance.now() + 5_000
-  while (isRunning(pid) && performance.now() < limit) await Bun.sleep(10)
-  expect(isRunning(pid)).toBe(false)
+  expect(await stillRunning([pid], 5_000)).toEqual([])
 })
-
-/** A zombie, which only waits for its parent to look, runs no more. */
-function isRunning(pid: number): boolean {
-  const state = Bun.spawnSync(['ps', '-o', 'stat=', '-p', String(pid)])
-    .stdout.toString()
-    .trim()
-  return state !== '' && !state.startsWith('Z')
-}

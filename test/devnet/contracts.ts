@@ -16,6 +16,7 @@ const ABI = parseAbi([
   'function approve(address spender, uint256 value)',
   'function deposit()',
   'function enableFeeAmount(uint24 fee, int24 tickSpacing)',
+  'function set(int256 answer, uint256 updatedAt)',
 ])
 
 /** Puts tokens, feeds, Multicall3 and Uniswap V3 at their mainnet addresses, owned and funded by the bank. */
@@ -47,6 +48,18 @@ export async function placeContracts(context: { readonly rpc: Rpc; readonly send
 export function fundBank(token: Hex): Transaction[] {
   const data = encodeFunctionData({ abi: ABI, functionName: 'mint', args: [BANK, BANK_BALANCE] })
   return [{ from: BANK, to: token, data }, ...approvals(token)]
+}
+
+/** Sets a feed of ours; without `updatedAtSec` its answer is as fresh as the block that asks. */
+export function setFeedCall(
+  feed: Hex,
+  { answer, updatedAtSec = 0n }: { readonly answer: bigint; readonly updatedAtSec?: bigint },
+): Transaction {
+  return {
+    from: BANK,
+    to: feed,
+    data: encodeFunctionData({ abi: ABI, functionName: 'set', args: [answer, updatedAtSec] }),
+  }
 }
 
 function approvals(token: Hex): Transaction[] {

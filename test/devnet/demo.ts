@@ -1,11 +1,13 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { untilEmpty } from '../e2e/processes.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import { type Service, startService } from './service.ts'
 
 const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
+const DISCARD_LIMIT_MS = 5_000
 
 interface Ending {
   readonly status: 0 | 1
@@ -53,7 +55,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   if (signal.aborted) return
 
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
-  started.splice(0, 0, () => rm(directory, { recursive: true, force: true }))
+  started.unshift(() => discard(directory))
   // The database server may run as another user than we do, and must get through to its own directory.
   await chmod(directory, 0o755)
   const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
@@ -63,6 +65,12 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   void service.exited.then((status) => end(died('The service', status)))
   progress('Ready')
   say(instructions(service, devnet))
+}
+
+/** Deletes a directory once nobody works in it: the database server of a killed service needs a moment to notice. */
+async function discard(directory: string): Promise<void> {
+  await untilEmpty(directory, DISCARD_LIMIT_MS)
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 })
 }
 
 function died(part: string, status: number): Ending {

@@ -10,7 +10,6 @@ const FEED_ABI = parseAbi([
   'function decimals() view returns (uint8)',
   'function description() view returns (string)',
   'function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)',
-  'function set(int256 answer, uint256 updatedAt)',
 ])
 
 const TOKEN_ABI = parseAbi([
@@ -23,6 +22,14 @@ let devnet: Devnet
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
+})
+
+test('a wallet without ether writes through the viem client from any address', async () => {
+  const { client, addresses } = devnet
+  const [address, account] = [addresses.tokens.dai.address, walletOf('penniless')]
+  const abi = parseAbi(['function approve(address spender, uint256 value) returns (bool)'])
+  const hash = await client.writeContract({ address, abi, functionName: 'approve', args: [account, 1n], account })
+  expect((await client.waitForTransactionReceipt({ hash })).status).toBe('success')
 })
 
 test('startDevnet() tells its stages and is up within 4 seconds', async () => {
@@ -70,9 +77,7 @@ test('a feed can be set to another price and to an old one', async () => {
   const { client, addresses } = devnet
   const snapshot = await client.snapshot()
   const address = addresses.tokens.weth.feed
-  await client.writeContract({
-    ...{ address, abi: FEED_ABI, functionName: 'set', args: [-5n, 77n], account: walletOf('anyone') },
-  })
+  await devnet.setFeed(address, { answer: -5n, updatedAtSec: 77n })
   const [, answer, , updatedAt] = await client.readContract({ address, abi: FEED_ABI, functionName: 'latestRoundData' })
   expect([answer, updatedAt]).toEqual([-5n, 77n])
   await client.revert({ id: snapshot })

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
 import { startAnvil } from './anvil.ts'
 import { createDevnetClient, type DevnetClient } from './client.ts'
-import { placeContracts } from './contracts.ts'
+import { placeContracts, setFeedCall } from './contracts.ts'
 import { addHostileTokens, type HostileScenario } from './hostile.ts'
 import { mintMany } from './mint_many.ts'
 import { type RandomScenario, randomScenario } from './random.ts'
@@ -11,7 +11,7 @@ import { buildScenario, type Scenario } from './scenario.ts'
 import { createSend, type Send } from './transaction.ts'
 import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
 
-const CHAIN_ID = 1
+const CHAIN_ID_DEFAULT = 1
 
 /** A local Ethereum with real contracts at their mainnet addresses and wallets that hold positions. */
 export interface Devnet extends Scenario {
@@ -33,19 +33,24 @@ export interface Devnet extends Scenario {
   randomScenario(seed: number, count: number): Promise<RandomScenario>
   /** One position per odd token, in a wallet of their own; built once. */
   hostile(): Promise<HostileScenario>
+  /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
+  setFeed(feed: Address, round: { readonly answer: bigint; readonly updatedAtSec?: bigint }): Promise<void>
   /** Resolves when the chain's node is gone, for whatever reason. */
   readonly exited: Promise<number>
   stop(): Promise<void>
 }
 
 export interface DevnetOptions {
+  /** @default 1 */
+  readonly chainId?: number
   /** Called with a sentence before each stage. */
   readonly onProgress?: (message: string) => void
 }
 
-export async function startDevnet({ onProgress = () => undefined }: DevnetOptions = {}): Promise<Devnet> {
+export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
+  const { chainId = CHAIN_ID_DEFAULT, onProgress = () => undefined } = options
   onProgress('Starting a local Ethereum (anvil)')
-  const anvil = await startAnvil({ chainId: CHAIN_ID })
+  const anvil = await startAnvil({ chainId })
   try {
     const rpc = createRpc(anvil.rpcUrl)
     const send = createSend(rpc)
@@ -58,14 +63,17 @@ export async function startDevnet({ onProgress = () => undefined }: DevnetOption
     let hostile: Promise<HostileScenario> | undefined
     return {
       ...scenario,
-      ...{ chainId: CHAIN_ID, rpcUrl: anvil.rpcUrl, rpc, send, v3, wallets: WALLETS },
-      client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId: CHAIN_ID }),
+      ...{ chainId, rpcUrl: anvil.rpcUrl, rpc, send, v3, wallets: WALLETS },
+      client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId }),
       addresses: { uniswapV3: UNISWAP_V3, multicall3: MULTICALL3, tokens: TOKENS },
       mintMany: (wallet, count) => mintMany(builder, { scenario, wallet, count }),
       randomScenario: (seed, count) => randomScenario(builder, { seed, count }),
       hostile: () => {
         hostile ??= addHostileTokens(builder)
         return hostile
+      },
+      setFeed: async (feed, round) => {
+        await send([setFeedCall(feed, round)])
       },
       ...{ exited: anvil.exited, stop: anvil.stop },
     }

@@ -1,0 +1,116 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WALLETS } from './addresses.ts'
+import { descendants, stillRunning } from './processes.ts'
+import { eachLine } from './watched.ts'
+
+const READY_LIMIT_MS = 20_000
+
+const directories: string[] = []
+
+afterAll(() => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+})
+
+test('the demo is ready within 20 s, its curl lines work, and Ctrl-C leaves nothing running', async () => {
+  const demo = await startDemo()
+  const bodies = await Promise.all(demo.lines.filter((line) => line.trim().startsWith('curl ')).map(paste))
+  const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
+  demo.signal('SIGINT')
+
+  const keyLines = demo.lines.filter((line) => /API key.*: ws_sk_[0-9A-Za-z]{24}$/.test(line))
+  expect(keyLines).toHaveLength(1)
+  const [list, full, single] = bodies as [ListBody, ListBody, SingleBody]
+  expect(list.data.map(({ wallet }) => wallet)).toEqual(Array(8).fill(WALLETS.provider))
+  expect(list.counts).toMatchObject({ totalActive: 8, totalInactive: 2, errors: 0 })
+  expect(full.data).toHaveLength(8)
+  expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
+  expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
+
+  expect(pids.length).toBeGreaterThan(3)
+  expect(await demo.exited).toBe(0)
+  expect(await stillRunning(pids, 0)).toEqual([])
+  expect(readdirSync(demo.directory)).toEqual([])
+}, 60_000)
+
+test.each([
+  ['bin/anvil --port', 'The local Ethereum'],
+  ['main.ts serve', 'The service'],
+])(
+  'the demo says so and takes the rest along when "%s" dies',
+  async (command, name) => {
+    const demo = await startDemo()
+    const below = descendants(demo.pid)
+    // Its watcher carries the same arguments behind `sh -c`.
+    const victim = below.find((one) => one.command.includes(command) && !one.command.startsWith('sh '))
+    if (victim === undefined) throw new Error(`Cannot find ${command} in the demo`)
+    process.kill(victim.pid, 'SIGKILL')
+
+    expect(await demo.exited).toBe(1)
+    expect(demo.lines.join('\n')).toContain(`${name} ended by itself`)
+    const pids = below.map(({ pid }) => pid)
+    expect(await stillRunning(pids, 2_000)).toEqual([])
+    expect(readdirSync(demo.directory)).toEqual([])
+  },
+  60_000,
+)
+
+interface ListBody {
+  readonly data: readonly { readonly wallet: string }[]
+  readonly counts: object
+}
+
+interface SingleBody {
+  readonly data: object
+}
+
+interface RunningDemo {
+  readonly pid: number
+  /** Stands in for the system's directory of temporary files. */
+  readonly directory: string
+  /** What it printed, up to now. */
+  readonly lines: readonly string[]
+  readonly exited: Promise<number>
+  signal(name: 'SIGINT'): void
+}
+
+/** Starts the demo as a user would and waits for its last line. */
+async function startDemo(): Promise<RunningDemo> {
+  const directory = mkdtempSync(join(tmpdir(), 'ws-'))
+  directories.push(directory)
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'demo.ts')], {
+    env: { ...process.env, TMPDIR: directory },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const lines: string[] = []
+  const ready = Promise.withResolvers<void>()
+  void eachLine(child.stdout, (line) => {
+    lines.push(line)
+    if (line.startsWith('Ctrl-C stops everything')) ready.resolve()
+  })
+  const limit = setTimeout(
+    () => ready.reject(new Error(`Cannot start the demo: not ready in time: ${lines.join('\n')}`)),
+    READY_LIMIT_MS,
+  )
+  void child.exited.then((status) =>
+    ready.reject(new Error(`Cannot start the demo: status ${status}: ${lines.join('\n')}`)),
+  )
+  try {
+    await ready.promise
+  } catch (error) {
+    child.kill('SIGTERM')
+    await child.exited
+    throw error
+  } finally {
+    clearTimeout(limit)
+  }
+  return { pid: child.pid, directory, lines, exited: child.exited, signal: (name) => child.kill(name) }
+}
+
+/** Runs a line in a shell, as if pasted there. */
+async function paste(line: string): Promise<unknown> {
+  return JSON.parse(await new Response(Bun.spawn(['sh', '-c', line], { stdout: 'pipe' }).stdout).text())
+}
