@@ -22,20 +22,38 @@ const rangePrices = { current: decimalText, lower: decimalText, upper: decimalTe
 
 /** What `full=true` adds to a position. */
 const figures = {
-  amounts: v.optional(amounts),
-  uncollected_fees: v.optional(amounts),
-  in_range: v.optional(v.boolean()),
-  prices: v.optional(v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) })),
+  amounts: v.optional(
+    v.pipe(
+      amounts,
+      v.description('full=true: what withdrawing all liquidity would pay, in raw units and whole tokens'),
+    ),
+  ),
+  uncollected_fees: v.optional(
+    v.pipe(
+      amounts,
+      v.description('full=true: what collecting would pay; holds principal that was withdrawn and not collected'),
+    ),
+  ),
+  in_range: v.optional(v.pipe(v.boolean(), v.description("full=true: whether the pool's tick is within the range"))),
+  prices: v.optional(
+    v.pipe(
+      v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
+      v.description('full=true: whole token1 per whole token0, and the inverse; 18 significant digits'),
+    ),
+  ),
   usd: v.optional(
-    v.strictObject({
-      token0_price: usdText,
-      token0_price_source: priceSource,
-      token1_price: usdText,
-      token1_price_source: priceSource,
-      amounts: usdText,
-      uncollected_fees: usdText,
-      total: usdText,
-    }),
+    v.pipe(
+      v.strictObject({
+        token0_price: usdText,
+        token0_price_source: priceSource,
+        token1_price: usdText,
+        token1_price_source: priceSource,
+        amounts: usdText,
+        uncollected_fees: usdText,
+        total: usdText,
+      }),
+      v.description('full=true: US dollars; a value is null where one of the tokens has no price'),
+    ),
   ),
 }
 
@@ -80,7 +98,7 @@ export const listOutput = v.strictObject({
     total: count,
     filtered: count,
     errors: count,
-    totalSpam: count,
+    totalSpam: v.pipe(count, v.description('Positions left out as spam; the first 100 are explained in spams')),
     spams: v.array(
       v.strictObject({
         token_id: unsignedText,

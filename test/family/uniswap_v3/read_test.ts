@@ -267,7 +267,7 @@ describe('readOne()', () => {
   })
 
   test('finds an id on every manager that knows it, each pool with its own manager', async () => {
-    await placeSecondManager(devnet, devnet.wallets.receiver)
+    await placeSecondManager(devnet)
     for (const rung of RUNGS) {
       const { client } = countedClient(chainOf(devnet))
       const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], rungs: [rung] })

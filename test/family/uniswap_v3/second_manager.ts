@@ -18,8 +18,16 @@ export const SECOND: UniswapV3Deployment = {
   code: 'second_exchange',
 }
 
-/** Places the second manager and mints its position 1 for `owner`, in the devnet's USDC/WETH pool. */
-export async function placeSecondManager(devnet: Devnet, owner: Address): Promise<void> {
+const placed = new WeakMap<Devnet, Promise<void>>()
+
+/** Places the second manager, once, and mints its position 1 for the receiver, in the devnet's USDC/WETH pool. */
+export function placeSecondManager(devnet: Devnet): Promise<void> {
+  const before = placed.get(devnet) ?? placeAndMint(devnet, devnet.wallets.receiver)
+  placed.set(devnet, before)
+  return before
+}
+
+async function placeAndMint(devnet: Devnet, owner: Address): Promise<void> {
   const { rpc, send, pools } = devnet
   const creationCode = await packageCreationCode(
     '@uniswap/v3-periphery/artifacts/contracts/NonfungiblePositionManager.sol/NonfungiblePositionManager.json',

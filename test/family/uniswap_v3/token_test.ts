@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'bun:test'
+import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
+import { TEXT_BYTES_MAX, textFrom, tokenFrom } from '../../../src/family/uniswap_v3/token.ts'
+import { walletOf } from '../../devnet/addresses.ts'
+
+/** What a contract returns for a string, cut where the lens cuts it. */
+function returned(text: string): Hex {
+  return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+}
+
+function shown(text: string): string {
+  return tokenFrom({ address: walletOf('token'), decimals: 18, symbol: returned(text), name: undefined }).symbol
+}
+
+describe('textFrom()', () => {
+  test('reads strings, and 32 bytes up to the first NUL', () => {
+    expect(textFrom(returned('USDC'))).toBe('USDC')
+    expect(textFrom(returned('Ξther 🐸'))).toBe('Ξther 🐸')
+    expect(textFrom(stringToHex('MKR', { size: 32 }))).toBe('MKR')
+    expect(textFrom(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
+      'a name of exactly 32 characters.',
+    )
+    expect(textFrom(returned(''))).toBe('')
+    expect(textFrom(returned('padded\0\0'))).toBe('padded')
+  })
+
+  test('keeps the first 256 bytes of a long string, whole characters only', () => {
+    expect(textFrom(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
+    expect(textFrom(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
+    expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
+  })
+
+  test('takes nothing, too little and lies for no text', () => {
+    const lie = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2n ** 256n - 1n, { size: 32 }),
+      stringToHex('LIE', { size: 32 }),
+    ])
+    const tooLong = concatHex([toHex(32, { size: 32 }), toHex(40, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const elsewhere = concatHex([toHex(64, { size: 32 }), toHex(3, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const cutLie = concatHex([toHex(32, { size: 32 }), toHex(2n ** 255n, { size: 32 }), padHex('0x41', { size: 256 })])
+    for (const answer of [
+      undefined,
+      '0x',
+      '0x41',
+      padHex('0x41', { size: 63 }),
+      lie,
+      tooLong,
+      elsewhere,
+      cutLie,
+    ] as const) {
+      expect(textFrom(answer)).toBe('')
+    }
+  })
+
+  test('replaces bytes that are no UTF-8', () => {
+    const bytes = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2, { size: 32 }),
+      padHex('0xc328', { size: 32, dir: 'right' }),
+    ])
+    expect(textFrom(bytes)).toBe('\ufffd(')
+  })
+})
+
+describe('tokenFrom()', () => {
+  test('shows no control, formatting or bidirectional characters, and at most 64 code points', () => {
+    expect(shown('U\u202eS\u200bD\u0007C\r\n')).toBe('USDC')
+    expect(shown('  two words  ')).toBe('two words')
+    expect([...shown('🐸'.repeat(64))]).toHaveLength(64)
+    expect(shown('<b>bold</b>')).toBe('<b>bold</b>')
+    expect(shown('x'.repeat(100))).toBe('x'.repeat(64))
+    expect(shown(`${'x'.repeat(63)} y`)).toBe('x'.repeat(63))
+  })
+
+  test('keeps what was written for the rules on spam', () => {
+    const raw = { address: walletOf('token'), decimals: 18, symbol: returned('U\u200bSDC'), name: undefined }
+    expect(tokenFrom(raw).asWritten).toEqual({ symbol: 'U\u200bSDC', name: '' })
+  })
+
+  test('has decimals from 0 to 77 or none', () => {
+    const decimals = (value: number | undefined) =>
+      tokenFrom({ address: walletOf('token'), decimals: value, symbol: undefined, name: undefined }).decimals
+    expect([0, 18, 77, 78, 255, undefined].map(decimals)).toEqual([0, 18, 77, undefined, undefined, undefined])
+  })
+})
