@@ -13,7 +13,10 @@ const RUNTIME_BYTES_MAX = 24_576
 interface SolcOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
   readonly contracts?: Readonly<
-    Record<string, Readonly<Record<string, { readonly evm: { readonly deployedBytecode: { readonly object: string } } }>>>
+    Record<
+      string,
+      Readonly<Record<string, { readonly evm: { readonly deployedBytecode: { readonly object: string } } }>>
+    >
   >
 }
 
