@@ -72,7 +72,8 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       answers: { 'x-as-of': /^1:\d+$/, 'x-credits-charged': '16' },
       body: (body) => {
         expect(ids(body)).toEqual(ascending(active))
-        expect(body.counts).toEqual({ totalActive: 8, totalInactive: 2, total: 10, filtered: 8, errors: 0, spams: [] })
+        expect(body.counts).toMatchObject({ totalActive: 8, totalInactive: 2, total: 10, filtered: 8, errors: 0 })
+        expect(body.counts.spams).toEqual([])
         expect(body.pagination).toEqual({ page: 1, limit: 10, total: 8, next_page: null, prev_page: null })
         for (const item of body.data) {
           expect(item).toMatchObject({ chain_id: 1, wallet: provider, is_active: true })

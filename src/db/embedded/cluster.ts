@@ -89,7 +89,7 @@ async function initdb(
 export async function clearLeftovers(home: Home): Promise<void> {
   const giveUp = performance.now() + LEFTOVER_WAIT_MS
   for (;;) {
-    const pid = await livingServer(clusterPath(home.path))
+    const [pid] = await livingServer(clusterPath(home.path))
     if (pid === undefined) break
     if (performance.now() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
@@ -100,15 +100,19 @@ export async function clearLeftovers(home: Home): Promise<void> {
   for (const name of await readdir(home.socketDir)) await rm(join(home.socketDir, name), { force: true })
 }
 
-/** Pid of a process that still has the cluster open. Backends count: they outlive a killed postmaster for a moment. */
-async function livingServer(cluster: string): Promise<number | undefined> {
+/**
+ * Pids of the processes that still have the cluster open. Backends count: they outlive a killed postmaster for a
+ * moment, and a frozen one does so for ever. Only Linux tells about them; elsewhere the postmaster alone is known.
+ */
+export async function livingServer(cluster: string): Promise<readonly number[]> {
   if (process.platform !== 'linux') return livingPostmaster(cluster)
+  const pids: number[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
     const directory = await readlink(`/proc/${name}/cwd`).catch(() => undefined)
-    if (directory === cluster && !(await isZombie(name))) return Number(name)
+    if (directory === cluster && !(await isZombie(name))) pids.push(Number(name))
   }
-  return undefined
+  return pids
 }
 
 async function isZombie(pid: string): Promise<boolean> {
@@ -117,13 +121,13 @@ async function isZombie(pid: string): Promise<boolean> {
   return state === '' || state === 'Z' || state === 'X'
 }
 
-async function livingPostmaster(cluster: string): Promise<number | undefined> {
+async function livingPostmaster(cluster: string): Promise<readonly number[]> {
   const pid = Number.parseInt(await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => ''), 10)
-  if (!(pid > 1)) return undefined
+  if (!(pid > 1)) return []
   try {
     process.kill(pid, 0)
-    return pid
+    return [pid]
   } catch {
-    return undefined
+    return []
   }
 }

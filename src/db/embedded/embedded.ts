@@ -29,7 +29,7 @@ export interface EmbeddedDatabase {
   readonly url: string
   /** Directory of the server's socket, for `psql -h`. */
   readonly socketDir: string
-  /** Stops the server within five seconds and gives the data directory free. */
+  /** Stops the server within three seconds and gives the data directory free. */
   close(): Promise<void>
 }
 
