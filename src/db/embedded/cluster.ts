@@ -107,7 +107,7 @@ export async function clearLeftovers(home: Home): Promise<void> {
 export async function livingServer(cluster: string): Promise<readonly number[]> {
   if (process.platform !== 'linux') return livingPostmaster(cluster)
   const pids: number[] = []
-  for (const name of await readdir('/proc')) {
+  for (const name of await readdir('/proc').catch(() => [])) {
     if (!/^\d+$/.test(name)) continue
     const directory = await readlink(`/proc/${name}/cwd`).catch(() => undefined)
     if (directory === cluster && !(await isZombie(name))) pids.push(Number(name))
