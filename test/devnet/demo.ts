@@ -39,7 +39,14 @@ export async function runDemo(command: readonly string[]): Promise<number> {
   say(`\n${message}`)
   abort.abort()
   await starting.catch(() => undefined)
-  for (const stop of started.reverse()) await stop()
+  let failed = false
+  for (const stop of started.reverse()) {
+    await stop().catch((error: Error) => {
+      failed = true
+      say(`Cannot stop a part of the demo: ${error.message}`)
+    })
+  }
+  if (failed) return 1
   say("Stopped: nothing is left running, and the demo's database is deleted")
   return status
 }
