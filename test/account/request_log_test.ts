@@ -1,0 +1,166 @@
+import { beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
+import { settleBatch, voidBatch } from '../../src/account/settle.ts'
+import type { Database } from '../../src/db/database.ts'
+import type { Settlement } from '../../src/http/gate.ts'
+import { testDatabase } from '../support/database.ts'
+import { type Account, createAccount, readBooks, settlement } from './scene.ts'
+
+const HOUR_MS = 3_600_000
+/** An hour's begin, long ago, so that nothing else falls into the range. */
+const BASE_MS = 490_000 * HOUR_MS
+const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/c']
+const STATUSES = [200, 200, 200, 204, 400, 404, 429, 503]
+const KEYS = ['key_one', 'key_two', 'key_three']
+
+let db: Database
+let account: Account
+/** What the log holds, newest first. */
+let expected: readonly Settlement[]
+
+beforeAll(async () => {
+  db = (await testDatabase()).db
+  account = await createAccount(db, { credits: 1_000_000 })
+  const other = await createAccount(db)
+  const random = mulberry(7)
+  const made = Array.from({ length: 4_000 }, (): Settlement => {
+    // Bursts around the edges of hours, some within one millisecond, and an hour without any.
+    const hour = [0, 1, 2, 3, 5, 6][Math.floor(random() * 6)] ?? 0
+    const inHour = random() < 0.3 ? Math.floor(random() * 4) : Math.floor(random() * HOUR_MS)
+    const status = pick(STATUSES, random)
+    return settlement(
+      { ...account.caller, apiKeyId: pick(KEYS, random) },
+      {
+        requestedAtMs: BASE_MS + hour * HOUR_MS + (random() < 0.1 ? HOUR_MS - 1 : inHour),
+        path: pick(PATHS, random),
+        status,
+        credits: status < 300 ? 2 : 0,
+        admitted: status !== 429,
+      },
+    )
+  })
+  for (let at = 0; at < made.length; at += 500) await settleBatch(db, made.slice(at, at + 500))
+  await settleBatch(
+    db,
+    made.slice(0, 300).map((each) => ({ ...each, caller: other.caller, credits: 0 })),
+  )
+  const voided = made.filter((_, index) => index % 97 === 0)
+  await voidBatch(db, voided)
+  const gone = new Set(voided.map((each) => each.settlementId))
+  expected = made
+    .map((each) => (gone.has(each.settlementId) ? { ...each, status: 503, credits: 0 } : each))
+    .toSorted((a, b) => b.requestedAtMs - a.requestedAtMs || (a.settlementId < b.settlementId ? 1 : -1))
+  await db.run('analyze', [])
+}, 30_000)
+
+function matches(filter: Omit<RequestLogFilter, 'organizationId'>): readonly Settlement[] {
+  return expected.filter(
+    (each) =>
+      each.requestedAtMs >= filter.fromMs &&
+      each.requestedAtMs < filter.toMs &&
+      (filter.apiKeyId === undefined || each.caller.apiKeyId === filter.apiKeyId) &&
+      (filter.path === undefined || each.path === filter.path) &&
+      (filter.statusCode === undefined || each.status === filter.statusCode) &&
+      (filter.errors === 'all' || (filter.errors === 'success') === each.status < 400),
+  )
+}
+
+function instant() {
+  return fc.oneof(
+    fc.integer({ min: -HOUR_MS, max: 8 * HOUR_MS }),
+    fc.tuple(fc.integer({ min: -1, max: 8 }), fc.integer({ min: -3, max: 5 })).map(([hour, ms]) => hour * HOUR_MS + ms),
+  )
+}
+
+test('readRequestLog() equals a plain filter of the whole log, for any range, filter and page', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(instant(), instant()),
+      fc.record({
+        apiKeyId: fc.constantFrom(undefined, undefined, ...KEYS, 'key_of_another'),
+        path: fc.constantFrom(undefined, undefined, ...PATHS, '/v1/b/7'),
+        statusCode: fc.constantFrom(undefined, undefined, 200, 404, 503, 418),
+        errors: fc.constantFrom('all', 'all', 'success', 'errors'),
+      }),
+      fc.integer({ min: 1, max: 25 }),
+      fc.double({ min: 0, max: 1.1, noNaN: true }),
+      async (bounds, options, limit, depth) => {
+        const [fromMs = 0, toMs = 0] = bounds.map((ms) => BASE_MS + ms).toSorted((a, b) => a - b)
+        const filter = { fromMs, toMs, ...options }
+        const all = matches(filter)
+        const page = 1 + Math.floor((all.length / limit) * depth)
+        const found = await readRequestLog(db, { organizationId: account.organizationId, ...filter, page, limit })
+        expect(found.total).toBe(all.length)
+        expect(
+          found.entries.map((each) => [
+            each.requestedAt.getTime(),
+            each.apiKeyId,
+            each.path,
+            each.status,
+            each.credits,
+          ]),
+        ).toEqual(
+          all
+            .slice((page - 1) * limit, page * limit)
+            .map((each) => [each.requestedAtMs, each.caller.apiKeyId, each.path, each.status, each.credits]),
+        )
+      },
+    ),
+    { numRuns: 400 },
+  )
+}, 30_000)
+
+test('walking all pages shows every entry once', async () => {
+  const filter = {
+    organizationId: account.organizationId,
+    fromMs: BASE_MS,
+    toMs: BASE_MS + 8 * HOUR_MS,
+    errors: 'errors',
+  } as const
+  const count = matches(filter).length
+  const seen: number[] = []
+  for (let page = 1; page <= Math.ceil(count / 25); page++) {
+    const { entries, total } = await readRequestLog(db, { ...filter, page, limit: 25 })
+    expect(total).toBe(count)
+    seen.push(...entries.map((entry) => entry.requestedAt.getTime()))
+  }
+  expect(seen).toEqual(matches(filter).map((each) => each.requestedAtMs))
+})
+
+test('a page past the end is empty and knows the total', async () => {
+  const range = { organizationId: account.organizationId, fromMs: BASE_MS, toMs: BASE_MS + 8 * HOUR_MS }
+  const found = await readRequestLog(db, { ...range, errors: 'all', page: 1_000_000_000, limit: 25 })
+  expect(found).toEqual({ total: 4_000, entries: [] })
+})
+
+test('the name of a key comes with its entries, its id where the key is unknown', async () => {
+  const own = await createAccount(db)
+  await settleBatch(db, [settlement(own.caller), settlement({ ...own.caller, apiKeyId: 'key_gone' })])
+  const { entries } = await readRequestLog(db, {
+    ...{ organizationId: own.organizationId, fromMs: 0, toMs: Date.now() + 60_000 },
+    ...{ errors: 'all', page: 1, limit: 10 },
+  })
+  expect(new Set(entries.map((entry) => entry.apiKeyName))).toEqual(new Set(['main', 'key_gone']))
+})
+
+test('settling and voiding keep the rollups equal to the log', async () => {
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ logged: 4_000 })
+})
+
+function pick<Item>(items: readonly Item[], random: () => number): Item {
+  const item = items[Math.floor(random() * items.length)]
+  if (item === undefined) throw new Error('Cannot pick from an empty list')
+  return item
+}
+
+/** A small generator with a seed, so that every run has the same log. */
+function mulberry(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

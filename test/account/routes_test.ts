@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { createKey } from '../../src/account/api_key.ts'
+import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { usageRoutes } from '../../src/account/routes.ts'
+import type { Database } from '../../src/db/database.ts'
+import { createApp } from '../../src/http/app.ts'
+import { openapiDocument } from '../../src/http/openapi.ts'
+import type { Route } from '../../src/http/route.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
+import { createRequestIds } from '../../src/lib/request_id.ts'
+import { createClient } from '../support/client.ts'
+import { temporaryDirectory, testDatabase } from '../support/database.ts'
+import { type Account, createAccount, readBooks, settlement } from './scene.ts'
+
+const PATH = '/v1/usage/logs'
+const DAY_MS = 86_400_000
+
+let db: Database
+let gate: AccountGate
+let call: ReturnType<typeof createClient>
+let routes: readonly Route[]
+
+beforeAll(async () => {
+  db = (await testDatabase()).db
+  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  routes = usageRoutes({ db, canonicalPath: (path) => path.replace('/amm_a', '/uniswap-v3') })
+  const app = createApp({
+    ...{ routes, aliases: new Map(), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
+    ...{ corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },
+    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+  })
+  call = createClient(app.handler)
+})
+
+afterAll(async () => {
+  await gate.close(2_000)
+})
+
+/** An account whose log holds one request per entry, so many milliseconds before `now`. */
+async function accountWith(
+  requests: readonly { readonly agoMs: number; readonly path?: string; readonly status?: number }[],
+  now = Date.now(),
+): Promise<Account> {
+  const account = await createAccount(db)
+  for (const { agoMs, path = '/v1/positions/uniswap-v3', status = 200 } of requests) {
+    const requestedAtMs = now - agoMs
+    await gate.settle(settlement(account.caller, { requestedAtMs, path, status, credits: status === 200 ? 1 : 0 }))
+  }
+  return account
+}
+
+test('GET /v1/usage/logs shows the own requests newest first, for 1 credit, and not the call itself', async () => {
+  const account = await accountWith([{ agoMs: 60_000 }, { agoMs: 30_000, status: 404 }])
+  const answer = await call(PATH, { key: account.key })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('x-credits-charged')).toBe('1')
+  expect(answer.body.pagination).toEqual({ page: 1, limit: 10, total: 2, next_page: null, prev_page: null })
+  expect(answer.body.data).toEqual([
+    {
+      method: 'GET',
+      path: '/v1/positions/uniswap-v3',
+      status_code: 404,
+      latency_ms: 3,
+      credits_charged: 0,
+      requested_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      api_key_id: account.apiKeyId,
+      api_key_name: 'main',
+    },
+    expect.objectContaining({ status_code: 200, credits_charged: 1 }),
+  ])
+  const [logs] = routes
+  const { request_id: _, ...body } = answer.body
+  expect(v.is(logs?.output ?? v.never(), body)).toBe(true)
+  // The call shows up in the next answer, and the books are right.
+  const next = await call(PATH, { key: account.key })
+  expect(next.body.data[0]).toMatchObject({ path: PATH, status_code: 200, credits_charged: 1 })
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 3, logged: 4 })
+})
+
+test('range, from and to choose the time; the default is the last 24 hours', async () => {
+  const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10)
+  const dayMs = Date.parse(day)
+  const now = Date.now()
+  const agosMs = [
+    60_000,
+    30 * 60_000,
+    20 * 3_600_000,
+    now - dayMs,
+    now - (dayMs + DAY_MS - 1),
+    now - (dayMs + DAY_MS),
+    29 * DAY_MS,
+    40 * DAY_MS,
+  ]
+  const account = await accountWith(
+    agosMs.map((agoMs) => ({ agoMs })),
+    now,
+  )
+  const total = async (query: string) => {
+    const answer = await call(`${PATH}?api_key_id=${account.apiKeyId}&path=/v1/positions/uniswap-v3${query}`, {
+      key: account.key,
+    })
+    return answer.status === 200 ? answer.body.pagination.total : answer.body.error.code
+  }
+  expect(await total('')).toBe(3)
+  expect(await total('&range=5m')).toBe(1)
+  expect(await total('&range=1h')).toBe(2)
+  expect(await total('&range=24h')).toBe(3)
+  expect(await total('&range=7d')).toBe(6)
+  expect(await total('&range=30d')).toBe(7)
+  expect(await total(`&from=${day}&to=${day}`)).toBe(2)
+  expect(await total('&from=1970-01-01')).toBe(8)
+  expect(await total(`&from=${new Date(now - 3_600_000).toISOString()}`)).toBe(2)
+  expect(await total('&from=2199-01-01')).toBe(0)
+  expect(await total(`&to=${new Date(now - 10 * DAY_MS).toISOString().slice(0, 19)}`)).toBe(0)
+  for (const wrong of [
+    '&range=24h&from=2024-01-01',
+    '&range=1d',
+    '&from=2024-02-30',
+    '&from=2024-1-1',
+    '&from=yesterday',
+    '&from=2024-02-02&to=2024-02-01',
+    '&errors=none',
+    '&status_code=99',
+    '&status_code=2e2',
+    '&page=0',
+    '&limit=26',
+  ]) {
+    expect([wrong, await total(wrong)]).toEqual([wrong, 'INVALID_PARAMETER'])
+  }
+})
+
+test('filters by path with its alias, by status, by errors, and by key', async () => {
+  const account = await accountWith([
+    { agoMs: 1_000, path: '/v1/positions/uniswap-v3' },
+    { agoMs: 2_000, path: '/v1/positions/uniswap-v3/{id}', status: 404 },
+    { agoMs: 3_000, path: '/v1/positions/uniswap-v3/{id}', status: 503 },
+  ])
+  const reader = await createKey(db, { organizationId: account.organizationId, name: 'reader' })
+  const statuses = async (query: string) => {
+    const answer = await call(`${PATH}?${query}`, { key: reader.key })
+    return answer.body.data.map((entry: { status_code: number }) => entry.status_code)
+  }
+  expect(await statuses('path=/v1/positions/amm_a/%7Bid%7D')).toEqual([404, 503])
+  expect(await statuses('path=/v1/positions/uniswap-v3')).toEqual([200])
+  expect(await statuses('path=/v1/positions/uniswap-v3/7')).toEqual([])
+  expect(await statuses('status_code=404')).toEqual([404])
+  expect(await statuses('errors=errors')).toEqual([404, 503])
+  expect(await statuses('errors=success&status_code=404')).toEqual([])
+  expect(await statuses(`api_key_id=${account.apiKeyId}&errors=success`)).toEqual([200])
+})
+
+test('a key of another organization is an empty page, whatever else is asked', async () => {
+  const mine = await accountWith([{ agoMs: 1_000 }])
+  const foreign = await accountWith([{ agoMs: 1_000 }])
+  const answer = await call(`${PATH}?api_key_id=${foreign.apiKeyId}`, { key: mine.key })
+  expect([answer.status, answer.body.data, answer.body.pagination.total]).toEqual([200, [], 0])
+  expect(answer.text).not.toContain(foreign.organizationId)
+})
+
+test('the links pin the range of the first page, so that a growing log shifts nothing', async () => {
+  const account = await accountWith(Array.from({ length: 9 }, (_, index) => ({ agoMs: 1_000 * (index + 1) })))
+  const seen: string[] = []
+  let path: string | null = `${PATH}?range=1h&limit=4&path=/v1/positions/uniswap-v3&errors=all`
+  const first = await call(path, { key: account.key })
+  expect(first.body.pagination.next_page).toMatch(/^http:\/\/test\.local\/v1\/usage\/logs\?/)
+  while (path !== null) {
+    const answer = await call(path, { key: account.key })
+    expect(answer.status).toBe(200)
+    expect(answer.body.pagination.total).toBe(9)
+    seen.push(...answer.body.data.map((entry: { requested_at: string }) => entry.requested_at))
+    await gate.settle(settlement(account.caller, { path: '/v1/positions/uniswap-v3' }))
+    const next: string | null = answer.body.pagination.next_page
+    path = next === null ? null : next.replace('http://test.local', '')
+  }
+  expect(seen).toHaveLength(9)
+  expect(new Set(seen).size).toBe(9)
+  expect(seen).toEqual(seen.toSorted().reverse())
+})
+
+test('an empty balance is 402, logged and free', async () => {
+  const account = await createAccount(db, { credits: 1 })
+  expect((await call(PATH, { key: account.key })).status).toBe(200)
+  const refused = await call(PATH, { key: account.key })
+  expect([refused.status, refused.body.error.code]).toEqual([402, 'INSUFFICIENT_CREDITS'])
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 0, statuses: { 200: 1, 402: 1 } })
+})
+
+test('the route describes itself in OpenAPI', () => {
+  const { parameters } = JSON.parse(openapiDocument({ routes })).paths[PATH].get
+  expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual([
+    'range',
+    'from',
+    'to',
+    'api_key_id',
+    'path',
+    'status_code',
+    'errors',
+    'page',
+    'limit',
+  ])
+})
