@@ -1,11 +1,22 @@
-/** Aliases stand here: `/v1/positions/<family>`, `/v1/lending/<family>`. */
-const ALIAS_SEGMENT = 3
+/** A path's family is its first three segments: `/v1/positions/uniswap-v3`. The third may be an alias. */
+const FAMILY_SEGMENTS = 3
 
 /** The path with another name of its third segment, `amm_a`, replaced by the canonical one, `uniswap-v3`. */
 export function canonicalPath(path: string, aliases: ReadonlyMap<string, string>): string {
-  const segments = path.split('/')
-  const canonical = aliases.get(segments[ALIAS_SEGMENT] ?? '')
-  if (canonical === undefined) return path
-  segments[ALIAS_SEGMENT] = canonical
-  return segments.join('/')
+  const end = familyEnd(path)
+  if (end < 0) return path
+  const start = path.lastIndexOf('/', end - 1) + 1
+  const canonical = aliases.get(path.slice(start, end))
+  return canonical === undefined ? path : `${path.slice(0, start)}${canonical}${path.slice(end)}`
+}
+
+/** Where a path's third segment ends; -1 where it has fewer. */
+export function familyEnd(path: string): number {
+  let slash = 0
+  for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {
+    slash = path.indexOf('/', slash + 1)
+    if (slash < 0) return -1
+  }
+  const end = path.indexOf('/', slash + 1)
+  return end < 0 ? path.length : end
 }

@@ -11,17 +11,20 @@ export function refuseLargeBody(headers: Headers): void {
 }
 
 /**
- * Reads and parses a JSON body. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it does not arrive in
- * time, 400 for another content type, text that is no UTF-8 or no JSON, nesting beyond 16, a repeated or dangerous key.
+ * Reads and parses a body that is a JSON object. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it does not arrive in
+ * time, 400 for another content type, text that is no UTF-8 or no JSON object, nesting beyond 16, a repeated or
+ * dangerous key.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request): Promise<object> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw invalidBody('expected content type application/json', CLOSE)
   }
   const bytes = await readBytes(request)
   if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
-  return parseJson(utf8(bytes))
+  const value = parseJson(utf8(bytes))
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
+  return value
 }
 
 /** JSON text as a value, after a scan for what `JSON.parse` would take: endless nesting, repeated keys, `__proto__`. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
 import { getAddress } from 'viem/utils'
-import { UINT256_MAX } from '../lib/fixed_point.ts'
+import { pow10, UINT256_MAX } from '../lib/fixed_point.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from './limits.ts'
 
 /*
@@ -108,7 +108,7 @@ export const targetHealthFactor = v.optional(
   v.pipe(
     v.string('expected a decimal number above 1 and at most 100'),
     v.regex(DECIMAL, 'expected a decimal number above 1 and at most 100'),
-    v.check((text) => Number(text) > 1 && Number(text) <= 100, 'expected a decimal number above 1 and at most 100'),
+    v.check(isTargetHealthFactor, 'expected a decimal number above 1 and at most 100'),
     documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
   ),
   '1.5',
@@ -150,6 +150,13 @@ function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
   const minutes = Number(hour) * 60 + Number(minute) - (sign === '-' ? -offset : offset)
   const ms = Number((fraction ?? '').padEnd(3, '0').slice(0, 3))
   return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
+}
+
+/** Compared in units of 10^-18, because a float takes the smallest step above 1 for 1. */
+function isTargetHealthFactor(text: string): boolean {
+  const [whole = '', fraction = ''] = text.split('.')
+  const units = BigInt(whole + fraction.padEnd(18, '0'))
+  return units > pow10(18) && units <= 100n * pow10(18)
 }
 
 function isOneCaseOrChecksummed(text: string): boolean {

@@ -1,5 +1,5 @@
 import { createRouter, type RouterContext } from '@hattip/router'
-import { canonicalPath } from './alias.ts'
+import { canonicalPath, familyEnd } from './alias.ts'
 import type { Route } from './route.ts'
 
 /** A route in the table, with the names that logs, metrics and the operator's switches know it by. */
@@ -25,8 +25,6 @@ export interface RouteTable {
   find(method: string, path: string): Found
 }
 
-/** A path's family is its first three segments: `/v1/positions/uniswap-v3`. The third may be an alias. */
-const FAMILY_SEGMENTS = 3
 /** Family of the routes that have no three static segments in front. */
 const NO_FAMILY = ''
 const UNKNOWN: Found = { kind: 'unknown' }
@@ -44,7 +42,7 @@ interface Lookup {
  * that a request is matched against a handful of patterns. The routers only match: their handlers are asked one by one
  * for what they found, without the router's composition, which parses the URL anew, turns errors into text and lets a
  * handler without an answer fall through to the next. `aliases` maps other names of a path's third segment to the
- * canonical one. Throws where two routes share method and path.
+ * canonical one. Throws where two routes share method and path, or a body's schema is no `v.strictObject`.
  */
 export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<string, string>): RouteTable {
   const ordered = [...routes].sort((a, b) => parameterCount(a.path) - parameterCount(b.path))
@@ -110,23 +108,16 @@ function routerOf(families: Map<string, ReturnType<typeof createRouter>>, path: 
   return router
 }
 
-/** Where the third segment ends; -1 where there is none. */
-function familyEnd(path: string): number {
-  let slash = 0
-  for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {
-    slash = path.indexOf('/', slash + 1)
-    if (slash < 0) return -1
-  }
-  const end = path.indexOf('/', slash + 1)
-  return end < 0 ? path.length : end
-}
-
 /** The template as logs and OpenAPI write it: `:id` becomes `{id}`. */
 export function braced(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
 
 function endpointOf(route: Route): Endpoint {
+  // Any other object schema would drop unknown fields where the contract refuses them.
+  if (route.body !== undefined && route.body.type !== 'strict_object') {
+    throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)
+  }
   const template = braced(route.path)
   return { route, template, name: `${route.method} ${template}` }
 }

@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'bun:test'
+import { createClient } from '../support/client.ts'
+import { createFixture, WALLET } from './fixture.ts'
+
+const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
+const ITEM = '/v1/positions/uniswap-v3/5'
+const BATCH = '/v1/lending/aave-v3/batch'
+
+describe('rate limit', () => {
+  test('refuses what is above the limit, says when to come back, and then answers', async () => {
+    const { app, gate, time } = createFixture()
+    const call = createClient(app.handler)
+    expect((await call(ITEM, { key: 'slow' })).headers.get('x-ratelimit-remaining')).toBe('1')
+    expect((await call(`${LIST}&page=abc`, { key: 'slow' })).status).toBe(400)
+    const refused = await call(ITEM, { key: 'slow' })
+    expect(refused.status).toBe(429)
+    expect(refused.body.error.code).toBe('RATE_LIMIT_EXCEEDED')
+    expect(refused.headers.get('x-ratelimit-limit')).toBe('2')
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(refused.headers.get('x-ratelimit-reset')).toBe(String(time.ms / 1000 + 1))
+    expect(refused.headers.get('x-credits-charged')).toBe('0')
+    expect(gate.rows.map((row) => [row.status, row.admitted])).toEqual([
+      [200, true],
+      [400, true],
+      [429, false],
+    ])
+    time.ms += Number(refused.headers.get('retry-after')) * 1000
+    expect((await call(ITEM, { key: 'slow' })).status).toBe(200)
+  })
+
+  test('Retry-After reaches the reset, from any fraction of a second', async () => {
+    const { app, time } = createFixture()
+    const call = createClient(app.handler)
+    time.ms += 950
+    await call(ITEM, { key: 'slow' })
+    await call(ITEM, { key: 'slow' })
+    const refused = await call(ITEM, { key: 'slow' })
+    const reset = Number(refused.headers.get('x-ratelimit-reset'))
+    expect(time.ms + Number(refused.headers.get('retry-after')) * 1000).toBeGreaterThanOrEqual(reset * 1000)
+  })
+})
+
+describe('request ids', () => {
+  test('a clean one is kept, in the header, the body and the log', async () => {
+    const { app, gate } = createFixture()
+    const answer = await createClient(app.handler)(ITEM, { key: 'good', headers: { 'x-request-id': 'my-own_id-1' } })
+    expect(answer.headers.get('x-request-id')).toBe('my-own_id-1')
+    expect(answer.body.request_id).toBe('my-own_id-1')
+    expect(gate.rows[0]?.requestId).toBe('my-own_id-1')
+  })
+
+  test.each([['short'], ['a'.repeat(65)], ['has space'], ['semi;colon;']])('%p is replaced', async (id) => {
+    const { app } = createFixture()
+    const answer = await createClient(app.handler)('/healthz', { headers: { 'x-request-id': id } })
+    expect(answer.body.request_id).toMatch(/^req_/)
+  })
+
+  test('a repeated one is charged each time', async () => {
+    const { app, gate } = createFixture()
+    const call = createClient(app.handler)
+    const headers = { 'x-request-id': 'always-the-same' }
+    await call(ITEM, { key: 'good', headers })
+    const second = await call(ITEM, { key: 'good', headers })
+    expect(second.headers.get('x-credits-remaining')).toBe('996')
+    expect(new Set(gate.rows.map((row) => row.settlementId)).size).toBe(2)
+  })
+})
+
+describe('a caller who leaves', () => {
+  test('before the charge is not charged, is logged as 499, and ends the read', async () => {
+    const { app, gate, happenings } = createFixture()
+    const caller = new AbortController()
+    let ended = false
+    happenings.instead = (signal) =>
+      new Promise(() => {
+        signal.addEventListener('abort', () => {
+          ended = true
+        })
+        caller.abort()
+      })
+    await createClient(app.handler)(ITEM, { key: 'good', signal: caller.signal })
+    expect(ended).toBe(true)
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
+    expect(gate.organizations.get('good')?.credits).toBe(1_000n)
+  })
+
+  test('while the answer is made is not charged either', async () => {
+    const { app, gate, happenings } = createFixture()
+    const caller = new AbortController()
+    happenings.data = { toJSON: () => caller.abort() }
+    await createClient(app.handler)(LIST, { key: 'good', signal: caller.signal })
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
+  })
+})
+
+describe('limits', () => {
+  test('a read beyond its budget is 503, even where it ignores its signal', async () => {
+    const { app, gate, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
+    happenings.instead = () => new Promise(() => {})
+    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    expect(answer.status).toBe(503)
+    expect(answer.body.error.message).toBe('Cannot answer within 0.03 s')
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[503, 0]])
+  })
+
+  test('budgets that begin one after another all end', async () => {
+    const { app, happenings } = createFixture({ limits: { requestBudgetMs: 40 } })
+    happenings.instead = () => new Promise(() => {})
+    const call = createClient(app.handler)
+    const statuses: Promise<number>[] = []
+    for (let index = 0; index < 3; index += 1) {
+      statuses.push(call(ITEM, { key: 'good' }).then(({ status }) => status))
+      await Bun.sleep(25)
+    }
+    expect(await Promise.all(statuses)).toEqual([503, 503, 503])
+  })
+
+  test('an organization with too much work under way is 503 at once, another is not', async () => {
+    const { app, happenings } = createFixture({ limits: { organizationConcurrencyMax: 2 } })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const call = createClient(app.handler)
+    const held = [call(ITEM, { key: 'good' }), call(ITEM, { key: 'good' }), call(ITEM, { key: 'slow' })]
+    await Bun.sleep(0)
+    const refused = await call(ITEM, { key: 'good' })
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    resolve()
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await call(ITEM, { key: 'good' })).status).toBe(200)
+  })
+
+  test('a process with too much in flight is 503 at once, its probes still answer', async () => {
+    const { app, happenings } = createFixture({ limits: { inFlightMax: 1 } })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const call = createClient(app.handler)
+    const held = call(ITEM, { key: 'good' })
+    expect((await call(ITEM, { key: 'good' })).status).toBe(503)
+    expect((await call('/healthz')).status).toBe(200)
+    resolve()
+    expect((await held).status).toBe(200)
+  })
+
+  test.each([
+    ['an announced length', { 'content-length': '262145' }, '{}'],
+    ['its real length', {}, `{"wallets":[${' '.repeat(262_144)}]}`],
+  ])('a body above 256 KiB is 413 by %s, and ends the connection', async (_name, headers, body) => {
+    const { app } = createFixture()
+    const answer = await createClient(app.handler)(BATCH, { key: 'good', method: 'POST', headers, body })
+    expect([answer.status, answer.body.error.code]).toEqual([413, 'INVALID_REQUEST'])
+    expect(answer.headers.get('connection')).toBe('close')
+  })
+
+  test('an answer that leaves a body unread ends the connection', async () => {
+    const { app } = createFixture()
+    const answer = await createClient(app.handler)(BATCH, { method: 'POST', body: '{}' })
+    expect([answer.status, answer.headers.get('connection')]).toEqual([401, 'close'])
+  })
+})
+
+describe('stopping', () => {
+  test('drain() turns readiness off and nothing else', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    expect((await call('/readyz')).status).toBe(200)
+    await app.drain()
+    const answer = await call('/readyz')
+    expect([answer.status, answer.body.status, answer.headers.get('retry-after')]).toEqual([503, 'draining', '1'])
+    expect((await call(ITEM, { key: 'good' })).status).toBe(200)
+    expect((await call('/healthz')).status).toBe(200)
+  })
+
+  test('idle() waits for what is in flight, and no longer than it is told', async () => {
+    const { app, happenings } = createFixture()
+    expect(await app.idle({ deadlineMs: 0 })).toBe(true)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const held = createClient(app.handler)(ITEM, { key: 'good' })
+    expect(app.inFlight()).toBe(1)
+    expect(await app.idle({ deadlineMs: 20 })).toBe(false)
+    const idle = app.idle({ deadlineMs: 5_000 })
+    resolve()
+    expect(await idle).toBe(true)
+    expect((await held).status).toBe(200)
+  })
+
+  test('cancel() ends every read with 503', async () => {
+    const { app, happenings, gate } = createFixture()
+    happenings.instead = () => new Promise(() => {})
+    const held = createClient(app.handler)(ITEM, { key: 'good' })
+    await Bun.sleep(0)
+    app.cancel()
+    expect((await held).status).toBe(503)
+    expect(gate.rows.map((row) => row.status)).toEqual([503])
+  })
+})
+
+describe('pages without a key', () => {
+  test('/readyz wants the database and one chain', async () => {
+    for (const [database, chain, status] of [
+      [true, true, 200],
+      [false, true, 503],
+      [true, false, 503],
+    ] as const) {
+      const { app, ready } = createFixture()
+      Object.assign(ready, { database, chain })
+      const answer = await createClient(app.handler)('/readyz')
+      expect([answer.status, answer.body.database, answer.body.chains]).toEqual([
+        status,
+        database,
+        { '1': chain, '10': false },
+      ])
+    }
+  })
+
+  test('/metrics counts by template, status and credits, never by what callers send', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    for (const id of ['5', '6', '404']) await call(`/v1/positions/uniswap-v3/${id}`, { key: 'good' })
+    await call('/v1/invented-by-caller')
+    const answer = await call('/metrics')
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(answer.text).toContain(
+      'walletscope_http_requests_total{route="GET /v1/positions/uniswap-v3/{id}",status="200"} 2\n',
+    )
+    expect(answer.text).toContain('walletscope_http_requests_total{route="unknown",status="404"} 1\n')
+    expect(answer.text).toContain('walletscope_credits_charged_total{route="GET /v1/positions/uniswap-v3/{id}"} 4\n')
+    expect(answer.text).toContain('walletscope_http_requests_in_flight 1\n')
+    expect(answer.text).not.toContain('invented')
+  })
+
+  test('another method is 405, and a good key is logged', async () => {
+    const { app, gate } = createFixture()
+    const call = createClient(app.handler)
+    expect((await call('/healthz', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+    await call('/healthz', { method: 'POST', key: 'good' })
+    expect(gate.rows.map((row) => [row.path, row.status])).toEqual([['/healthz', 405]])
+  })
+})
+
+describe('browsers', () => {
+  test('get no permission where none is configured', async () => {
+    const { app } = createFixture()
+    const answer = await createClient(app.handler)(ITEM, { key: 'good', headers: { origin: 'https://a.example' } })
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    expect(answer.headers.get('vary')).toBeNull()
+  })
+
+  test('get permission for configured origins only, errors and preflights included', async () => {
+    const { app } = createFixture({ corsOrigins: ['https://a.example'] })
+    const call = createClient(app.handler)
+    for (const [method, key] of [
+      ['GET', 'good'],
+      ['GET', 'bad'],
+      ['OPTIONS', ''],
+    ] as const) {
+      const mine = await call(ITEM, { method, key, headers: { origin: 'https://a.example' } })
+      expect(mine.headers.get('access-control-allow-origin')).toBe('https://a.example')
+      expect(mine.headers.get('vary')).toBe('origin')
+      const other = await call(ITEM, { method, key, headers: { origin: 'https://b.example' } })
+      expect(other.headers.get('access-control-allow-origin')).toBeNull()
+    }
+    const preflight = await call(ITEM, { method: 'OPTIONS', headers: { origin: 'https://a.example' } })
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization')
+  })
+})
+
+describe('links', () => {
+  test('start with the public address, and name the canonical path', async () => {
+    const { app } = createFixture({ publicUrl: 'https://api.example/base/' })
+    const answer = await createClient(app.handler)(`/v1/positions/amm_a?wallet=${WALLET}&x=1`, { key: 'good' })
+    expect(answer.body.pagination.next_page).toBe(
+      `https://api.example/base/v1/positions/uniswap-v3?wallet=${WALLET}&x=1&page=2`,
+    )
+  })
+
+  test('start with the host of the request where there is no public address', async () => {
+    const { app } = createFixture()
+    const answer = await createClient(app.handler)(LIST, { key: 'good', headers: { host: 'me.example:8080' } })
+    expect(answer.body.pagination.next_page).toStartWith('http://me.example:8080/v1/positions/uniswap-v3?')
+  })
+})
+
+describe('the log', () => {
+  test('has the stack of an unexpected error and its request id, once', async () => {
+    const { app, happenings, lines } = createFixture()
+    happenings.instead = () => Promise.reject(new Error('boom'))
+    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    const errors = lines.map((line) => JSON.parse(line)).filter((line) => line.level === 'error')
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).toMatchObject({
+      msg: 'Failed to answer a request',
+      requestId: answer.body.error.request_id,
+      route: 'GET /v1/positions/uniswap-v3/{id}',
+      error: { message: 'boom', stack: expect.stringContaining('life_test.ts') },
+    })
+  })
+
+  test('never holds a key', async () => {
+    const { app, lines } = createFixture()
+    const call = createClient(app.handler)
+    for (const key of ['good', 'ws_sk_secretsecretsecretsecret']) await call(`${LIST}&page=abc`, { key })
+    expect(lines.length).toBeGreaterThan(0)
+    expect(lines.join('')).not.toMatch(/ws_sk_|Bearer|"good"/)
+  })
+})
