@@ -1,0 +1,63 @@
+import { createChainClient } from '../../src/chain/evm.ts'
+import type { RungName } from '../../src/family/uniswap_v3/read.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { walletOf } from '../devnet/addresses.ts'
+import { startDevnet } from '../devnet/mod.ts'
+import { chainOf, patient, readerOf } from '../family/uniswap_v3/support.ts'
+import { startFaultyRpc } from '../support/rpc.ts'
+import { median, printTable } from './table.ts'
+
+/** What an endpoint across a continent takes. */
+const UPSTREAM_MS = 50
+const SIZES = [50, 300] as const
+/** Ways of reading a wallet, and the most round trips in a row that each may take for any of the sizes. */
+const RUNGS: readonly { readonly name: RungName; readonly depthMax: number }[] = [
+  { name: 'override', depthMax: 1 },
+  { name: 'deployless', depthMax: 3 },
+  { name: 'staged', depthMax: 7 },
+]
+
+/** Counts what a wallet's whole list costs the endpoint, by each way of reading; false where it is too much. */
+export async function benchRpc(options: { readonly quick: boolean }): Promise<boolean> {
+  const devnet = await startDevnet()
+  try {
+    const rpc = await startFaultyRpc(devnet.rpcUrl)
+    rpc.rule(() => ({ kind: 'delay', ms: UPSTREAM_MS }))
+    const rows: string[][] = []
+    let held = true
+    for (const size of SIZES) {
+      const wallet = walletOf(`bench of ${size}`)
+      await devnet.mintMany(wallet, size)
+      for (const { name, depthMax } of RUNGS) {
+        const chain = chainOf(devnet, { rpcUrls: [rpc.url] })
+        const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+        const { reader, places } = readerOf(client, { rungs: [name] })
+        const read = () => reader.readWallet(wallet, { places, signal: patient })
+        const found = (await read()).flatMap(({ positions }) => positions).length
+        const tookMs: number[] = []
+        for (let round = 0; round < (options.quick ? 1 : 5); round += 1) {
+          rpc.reset()
+          const startedMs = performance.now()
+          await read()
+          tookMs.push(performance.now() - startedMs)
+        }
+        client.close()
+        const depth = rpc.depth()
+        held &&= depth <= depthMax && found === size
+        rows.push([
+          ...[String(size), name, String(found), String(rpc.seen.length), String(depth)],
+          ...[`${depthMax} ${depth <= depthMax ? 'met' : 'MISSED'}`, median(tookMs).toFixed(0)],
+        ])
+      }
+    }
+    await rpc.stop()
+    printTable(['positions', 'way', 'read', 'requests', 'depth', 'target', `ms at ${UPSTREAM_MS} ms`], rows)
+    console.log(
+      'depth: round trips that had to wait for one another; the first read of an endpoint also asks its chain id\n',
+    )
+    return held
+  } finally {
+    await devnet.stop()
+  }
+}
