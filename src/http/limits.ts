@@ -23,7 +23,7 @@ export const KEY_LENGTH_MAX = 256
 export const BODY_TIMEOUT_MS = 5_000
 /** How long the work of one request may take before its reads are aborted; then 503. */
 export const REQUEST_BUDGET_MS = 5_000
-/** Requests of one organization worked on at the same time; more is 503 at once. */
-export const ORGANIZATION_CONCURRENCY_MAX = 64
+/** Reads of one organization under way at the same time; more is 503 at once, so that others keep their share. */
+export const ORGANIZATION_CONCURRENCY_MAX = 256
 /** Requests in the process at the same time; more is 503 at once. */
 export const IN_FLIGHT_MAX = 4_096

@@ -33,7 +33,8 @@ export async function serveNode(app: App, options: { readonly port: number; read
         passThrough: () => {},
         waitUntil: () => {},
       })
-      await sendResponse(incoming, outgoing, response)
+      if (incoming.method === 'HEAD' || response.status === 204) await sendHead(outgoing, response)
+      else await sendResponse(incoming, outgoing, response)
     } catch {
       // The app never rejects: what fails here is the connection, and there is nobody left to tell.
       outgoing.destroy()
@@ -104,6 +105,13 @@ function pathOf(target: string): string | undefined {
   if (absolute === null) return undefined
   const rest = absolute[1] ?? ''
   return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+/** An answer without a body: the adapter would give HEAD no length, and 204 one. */
+async function sendHead(outgoing: ServerResponse, response: Response): Promise<void> {
+  const headers = Object.fromEntries(response.headers)
+  if (response.status !== 204) headers['content-length'] = String(Buffer.byteLength(await response.text()))
+  outgoing.writeHead(response.status, headers).end()
 }
 
 async function stop(server: ReturnType<typeof createServer>): Promise<void> {

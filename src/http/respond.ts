@@ -2,7 +2,7 @@ import type { ApiError } from './error.ts'
 import type { RateLimit } from './gate.ts'
 
 /** Type of every JSON answer. */
-export const JSON_TYPE = 'application/json; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** What an answer will say, before it is known whether it is paid for. */
 export interface Outcome {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Served, serveBun } from '../../src/http/bun.ts'
@@ -31,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await served.stop()
-  node.kill('SIGTERM')
+  if (node.exitCode === null) node.kill('SIGTERM')
   await node.exited
   await rm(directory, { recursive: true, force: true })
 })
@@ -53,3 +54,40 @@ describe('the same bytes', () => {
     })
   }
 })
+
+describe('serveNode()', () => {
+  test('a caller who hangs up ends the read, and is counted as 499', async () => {
+    const socket = connect(nodePort, '127.0.0.1')
+    socket.write('GET /v1/positions/uniswap-v3/999 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n\r\n')
+    await metric('walletscope_http_requests_in_flight 2')
+    socket.destroy()
+    await metric('{route="GET /v1/positions/uniswap-v3/{id}",status="499"} 1')
+  })
+
+  test('HEAD has the length of GET and no body', async () => {
+    const lines = 'Host: h\r\nAuthorization: Bearer good\r\nX-Request-Id: the-same-id\r\nConnection: close\r\n\r\n'
+    const got = await sendRaw(nodePort, `GET /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`)
+    const head = await sendRaw(nodePort, `HEAD /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`, { quietMs: 200 })
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(got.text)))
+  })
+
+  test('stop() lets the process end, kept-alive connections or not', async () => {
+    const idle = connect(nodePort, '127.0.0.1')
+    idle.write('GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n')
+    await new Promise((resolve) => idle.once('data', resolve))
+    node.kill('SIGTERM')
+    expect(await node.exited).toBe(0)
+    idle.destroy()
+  })
+})
+
+/** Waits until the Node process's metrics hold this text. */
+async function metric(text: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const { text: shown } = await sendRaw(nodePort, 'GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
+    if (shown.includes(text)) return
+    await Bun.sleep(10)
+  }
+  throw new Error(`Cannot find metric ${text}`)
+}
