@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from './chain/chain.ts'
 import type { UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
+import { isBase58Address } from './lib/base58.ts'
 
 /** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
@@ -13,6 +14,8 @@ const checksummed = v.pipe(
 )
 
 const rpcUrl = v.pipe(v.string(), v.check(isHttpUrl, 'expected an http or https URL'))
+
+const rpcUrls = v.pipe(v.array(rpcUrl), v.minLength(1), v.maxLength(32))
 
 const blockNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
@@ -36,7 +39,7 @@ const usdFeeds = v.pipe(
 const chainRow = v.strictObject({
   id: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
   name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)),
-  rpcUrls: v.pipe(v.array(rpcUrl), v.minLength(1), v.maxLength(32)),
+  rpcUrls,
   blockTimeMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(600_000))),
   finality: v.optional(
     v.union([
@@ -65,26 +68,40 @@ const chainRow = v.strictObject({
   spamTokens: v.optional(v.array(checksummed)),
 })
 
-const chainsFile = v.strictObject({ chains: v.optional(v.array(chainRow), []) })
+const solanaRow = v.strictObject({
+  rpcUrls: v.optional(rpcUrls),
+  klendProgram: v.optional(v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))),
+  slotMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000))),
+})
+
+const chainsFile = v.strictObject({ chains: v.optional(v.array(chainRow), []), solana: v.optional(solanaRow) })
 
 /** One chain of a `CHAINS_FILE`: what it leaves out, a built-in row of the same id supplies. */
 export type ChainRow = v.InferOutput<typeof chainRow>
 
+/** Solana as a `CHAINS_FILE` describes it. */
+export type SolanaRow = v.InferOutput<typeof solanaRow>
+
 /** Parses the text of a `CHAINS_FILE`. Every mistake is one sentence that names the place and never a value, which may hold a secret. */
 export function parseChainsFile(text: string): {
   readonly rows: readonly ChainRow[]
+  readonly solana: SolanaRow
   readonly mistakes: readonly string[]
 } {
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch {
-    return { rows: [], mistakes: ['CHAINS_FILE: expected valid JSON'] }
+    return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected valid JSON'] }
   }
   const parsed = v.safeParse(chainsFile, json)
-  if (parsed.success) return { rows: parsed.output.chains, mistakes: repeatedIds(parsed.output.chains) }
+  if (parsed.success) {
+    const { chains, solana = {} } = parsed.output
+    return { rows: chains, solana, mistakes: repeatedIds(chains) }
+  }
   return {
     rows: [],
+    solana: {},
     mistakes: parsed.issues.map((issue) => {
       const place = v.getDotPath(issue) ?? 'the file'
       const expected = issue.type === 'check' || issue.expected === null ? issue.message : `expected ${issue.expected}`

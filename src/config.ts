@@ -1,6 +1,7 @@
 import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
+import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
 import { UNISWAP_V3_DEPLOYMENTS, type UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
 import type { LogLevel } from './lib/log.ts'
 
@@ -20,7 +21,16 @@ export interface Config {
   readonly chains: readonly Chain[]
   /** Position managers by chain id. */
   readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  readonly solana: SolanaConfig
 }
+
+/** Where Kamino is read. The URLs may hold secrets. */
+export interface SolanaConfig {
+  readonly rpcUrls: readonly string[]
+  readonly program: KaminoProgram
+}
+
+const SOLANA_PUBLIC_URL = 'https://api.mainnet-beta.solana.com'
 
 /** Wrong configuration: every mistake at once, none of them showing a value that may be secret. */
 export class ConfigError extends Error {
@@ -49,7 +59,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
     return value
   }
 
-  const { chains, uniswapV3 } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
+  const { chains, uniswapV3, solana } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
   const config: Config = {
     port: checked('PORT', parsePort, 'a port number from 0 to 65535') ?? 8080,
     host: given('HOST') ?? '127.0.0.1',
@@ -61,6 +71,10 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     chains,
     uniswapV3,
+    solana: {
+      ...solana,
+      rpcUrls: checked('SOLANA_RPC_URL', parseUrls, 'http or https URLs, separated by commas') ?? solana.rpcUrls,
+    },
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
@@ -74,14 +88,25 @@ interface ChainSources {
   readonly names: readonly string[]
 }
 
-function readChains({ given, readFile, mistakes, names }: ChainSources): Pick<Config, 'chains' | 'uniswapV3'> {
+function readChains({
+  given,
+  readFile,
+  mistakes,
+  names,
+}: ChainSources): Pick<Config, 'chains' | 'uniswapV3' | 'solana'> {
   const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
   const uniswapV3 = new Map(UNISWAP_V3_DEPLOYMENTS)
+  let solana: SolanaConfig = { rpcUrls: [SOLANA_PUBLIC_URL], program: KAMINO_MAINNET }
 
   const path = given('CHAINS_FILE')
   if (path !== undefined) {
-    const { rows, mistakes: found } = parseChainsFile(readChainsFile({ path, readFile, mistakes }))
+    const { rows, solana: row, mistakes: found } = parseChainsFile(readChainsFile({ path, readFile, mistakes }))
     mistakes.push(...found)
+    const { programId, slotMs } = KAMINO_MAINNET
+    solana = {
+      rpcUrls: row.rpcUrls ?? solana.rpcUrls,
+      program: { programId: row.klendProgram ?? programId, slotMs: row.slotMs ?? slotMs },
+    }
     for (const row of rows) {
       chains.set(row.id, chainFromRow(row, chains.get(row.id)))
       if (row.uniswapV3 !== undefined) uniswapV3.set(row.id, row.uniswapV3)
@@ -92,19 +117,19 @@ function readChains({ given, readFile, mistakes, names }: ChainSources): Pick<Co
     const text = given(name)
     if (text === undefined) continue
     const chain = chains.get(Number(name.slice('RPC_URL_'.length)))
-    const rpcUrls = splitList(text)
+    const rpcUrls = parseUrls(text)
     if (chain === undefined) mistakes.push(`${name}: no such chain; describe it in CHAINS_FILE`)
-    else if (!rpcUrls.every(isHttpUrl)) mistakes.push(`${name}: expected http or https URLs, separated by commas`)
+    else if (rpcUrls === undefined) mistakes.push(`${name}: expected http or https URLs, separated by commas`)
     else chains.set(chain.id, { ...chain, rpcUrls })
   }
 
   const wanted = given('CHAINS')
-  if (wanted === undefined) return { chains: [...chains.values()], uniswapV3 }
+  if (wanted === undefined) return { chains: [...chains.values()], uniswapV3, solana }
   const served = splitList(wanted).map((id) => chains.get(Number(id)))
   if (served.includes(undefined)) {
     mistakes.push(`CHAINS: expected ids of configured chains (${[...chains.keys()].join(', ')}), separated by commas`)
   }
-  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), uniswapV3 }
+  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), uniswapV3, solana }
 }
 
 function readChainsFile(options: {
@@ -125,6 +150,11 @@ function splitList(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
+}
+
+function parseUrls(text: string): readonly string[] | undefined {
+  const urls = splitList(text)
+  return urls.length > 0 && urls.every(isHttpUrl) ? urls : undefined
 }
 
 function parsePort(text: string): number | undefined {

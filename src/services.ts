@@ -3,6 +3,7 @@ import { createGate } from './account/gate.ts'
 import { ensureDefaultOrganization } from './account/organization.ts'
 import { usageRoutes } from './account/routes.ts'
 import { createChainClient, type EvmClient } from './chain/evm.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from './chain/solana.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
@@ -13,6 +14,7 @@ import { createFamilies } from './family/mod.ts'
 import { canonicalPath } from './http/alias.ts'
 import { type App, createApp } from './http/app.ts'
 import { openapiDocument } from './http/openapi.ts'
+import type { Probe } from './http/probes.ts'
 import type { Route } from './http/route.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Log } from './lib/log.ts'
@@ -33,6 +35,12 @@ export interface ServicesOptions {
   readonly log: Log
   /** Told of each slow step of a first start, in words for a person. */
   readonly onProgress?: (step: string) => void
+}
+
+/** One client per chain: EVM chains by id, and Solana. */
+interface Clients {
+  readonly evm: ReadonlyMap<number, EvmClient>
+  readonly solana: SolanaClient
 }
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
@@ -74,7 +82,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
     corsOrigins: config.corsOrigins,
     probes: {
       database: () => checkSchema(db).then(() => true),
-      chains: new Map([...clients].map(([id, client]) => [id, (signal) => client.ready(signal)])),
+      chains: new Map([
+        ...[...clients.evm].map(([id, client]): [number, Probe] => [id, (signal) => client.ready(signal)]),
+        [SOLANA_CHAIN_ID, (signal) => clients.solana.ready(signal)],
+      ]),
     },
     openapi: openapiText(routes, config),
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
@@ -98,7 +109,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         await app.idle({ deadlineMs: CANCEL_MS })
       }
       await gate.close(GATE_CLOSE_MS)
-      for (const client of clients.values()) client.close()
+      for (const client of clients.evm.values()) client.close()
       await db.close()
       await embedded?.close()
     },
@@ -110,19 +121,24 @@ export function describeServices(config: Config, log: Log): string {
   const clients = createClients(config, { clock: systemClock, log })
   const db: Database = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
   const text = openapiText(createRoutes({ config, clients, db, clock: systemClock, log }), config)
-  for (const client of clients.values()) client.close()
+  for (const client of clients.evm.values()) client.close()
   return text
 }
 
 function createRoutes(parts: {
   readonly config: Config
-  readonly clients: ReadonlyMap<number, EvmClient>
+  readonly clients: Clients
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
 }): readonly Route[] {
-  const { config, db, ...services } = parts
-  const families = createFamilies({ ...services, uniswapV3: config.uniswapV3 })
+  const { config, clients, db, ...services } = parts
+  const families = createFamilies({
+    ...services,
+    clients: clients.evm,
+    uniswapV3: config.uniswapV3,
+    kamino: { solana: clients.solana, program: config.solana.program },
+  })
   return [
     ...families.flatMap((family) => family.routes),
     ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, FAMILY_ALIASES) }),
@@ -133,11 +149,11 @@ function openapiText(routes: readonly Route[], { publicUrl }: Config): string {
   return openapiDocument({ routes, ...(publicUrl === undefined ? {} : { publicUrl }) })
 }
 
-function createClients(
-  config: Config,
-  shared: { readonly clock: Clock; readonly log: Log },
-): ReadonlyMap<number, EvmClient> {
-  return new Map(config.chains.map((chain) => [chain.id, createChainClient({ chain, ...shared })]))
+function createClients(config: Config, shared: { readonly clock: Clock; readonly log: Log }): Clients {
+  return {
+    evm: new Map(config.chains.map((chain) => [chain.id, createChainClient({ chain, ...shared })])),
+    solana: createSolanaClient({ rpcUrls: config.solana.rpcUrls, ...shared }),
+  }
 }
 
 function startOwnDatabase(config: Config, { log, onProgress }: ServicesOptions): Promise<EmbeddedDatabase> {

@@ -60,6 +60,15 @@ describe('readConfig()', () => {
     expect(config.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
   })
 
+  test('SOLANA_RPC_URL wins over the file, and the file over the public endpoint', () => {
+    const file = JSON.stringify({ solana: { rpcUrls: ['http://127.0.0.1:8899'], slotMs: 450 } })
+    expect(readConfig({}, noFile).solana.rpcUrls).toHaveLength(1)
+    const fromFile = readConfig({ CHAINS_FILE: 'f' }, () => file).solana
+    expect(fromFile).toMatchObject({ rpcUrls: ['http://127.0.0.1:8899'], program: { slotMs: 450 } })
+    const { solana } = readConfig({ CHAINS_FILE: 'f', SOLANA_RPC_URL: 'http://a.test,http://b.test' }, () => file)
+    expect(solana.rpcUrls).toEqual(['http://a.test', 'http://b.test'])
+  })
+
   test('lists every mistake at once and shows no value', () => {
     const secret = 'hunter2'
     const mistakes = mistakesOf({
@@ -71,9 +80,20 @@ describe('readConfig()', () => {
       RPC_URL_1: `not a url ${secret}`,
       RPC_URL_77: `https://x.test/${secret}`,
       CHAINS: '1,2',
+      SOLANA_RPC_URL: secret,
     })
     expect(mistakes.map((line) => line.split(':')[0]).sort()).toEqual(
-      ['CHAINS', 'CORS_ORIGINS', 'DATABASE_URL', 'LOG_LEVEL', 'PORT', 'PUBLIC_URL', 'RPC_URL_1', 'RPC_URL_77'].sort(),
+      [
+        'CHAINS',
+        'CORS_ORIGINS',
+        'DATABASE_URL',
+        'LOG_LEVEL',
+        'PORT',
+        'PUBLIC_URL',
+        'RPC_URL_1',
+        'RPC_URL_77',
+        'SOLANA_RPC_URL',
+      ].sort(),
     )
     expect(mistakes.join()).not.toContain(secret)
   })
@@ -82,6 +102,7 @@ describe('readConfig()', () => {
     ['not json', '{', 'expected valid JSON'],
     ['an unknown key', '{"chains":[],"chain":1}', 'chain'],
     ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
+    ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
     ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'rpcUrls'],
     [
       'a chain twice',

@@ -1,13 +1,17 @@
+import type { SolanaClient } from '../chain/solana.ts'
 import type { Family, FamilyServices } from './family.ts'
+import { createKamino } from './kamino/mod.ts'
+import type { KaminoProgram } from './kamino/program.ts'
 import type { UniswapV3Deployment } from './uniswap_v3/deployments.ts'
 import { createUniswapV3 } from './uniswap_v3/mod.ts'
 
 /** What the families need, and each one's addresses by chain id. */
 export interface FamiliesOptions extends FamilyServices {
   readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  readonly kamino: { readonly solana: SolanaClient; readonly program: KaminoProgram }
 }
 
 /** All protocols that are served: one line each. */
-export function createFamilies({ uniswapV3, ...services }: FamiliesOptions): readonly Family[] {
-  return [createUniswapV3({ ...services, deployments: uniswapV3 })]
+export function createFamilies({ uniswapV3, kamino, ...services }: FamiliesOptions): readonly Family[] {
+  return [createUniswapV3({ ...services, deployments: uniswapV3 }), createKamino({ ...kamino, log: services.log })]
 }

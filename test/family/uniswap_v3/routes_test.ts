@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { ChainClient } from '../../../src/chain/client.ts'
-import { createFamilies } from '../../../src/family/mod.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
+import { createUniswapV3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { ApiError } from '../../../src/http/error.ts'
 import { parseInput } from '../../../src/http/parse_input.ts'
 import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
@@ -36,13 +36,13 @@ beforeAll(async () => {
 }, 60_000)
 
 function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): typeof routes {
-  const [family] = createFamilies({
+  const family = createUniswapV3({
     clients: new Map(clients.map((client) => [client.chain.id, client])),
     clock: systemClock,
     log: silentLog,
-    uniswapV3: new Map(deployments.length === 0 ? [] : [[1, deployments]]),
+    deployments: new Map(deployments.length === 0 ? [] : [[1, deployments]]),
   })
-  const [list, one] = (family?.routes ?? []) as unknown as readonly AnyRoute[]
+  const [list, one] = family.routes as unknown as readonly AnyRoute[]
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }
 }
