@@ -37,7 +37,7 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
   const parameters = new URLSearchParams(search)
   const [userPart = '', ...passwordParts] = credentials.split(':')
   const user = decode(userPart) || parameters.get('user') || userInfo().username
-  const listeners = parseListeners(parameters.get('host') ?? authority, parameters.get('port'))
+  const listeners = parseListeners(parameters.get('host') ?? decode(authority), parameters.get('port'))
   checkParameters(parameters)
   return {
     listeners,

@@ -8,6 +8,11 @@ import { POSTGRES_MAJOR } from './program.ts'
 /** The one role of the embedded database. */
 export const EMBEDDED_USER = 'walletscope'
 
+/** Address of the embedded database behind the socket in a directory, for `openDatabase`. */
+export function embeddedUrl(socketDir: string): string {
+  return `postgres://${EMBEDDED_USER}@localhost/postgres?host=${encodeURIComponent(socketDir)}`
+}
+
 const CLUSTER = `cluster-${POSTGRES_MAJOR}`
 const LEFTOVER_WAIT_MS = 10_000
 const LEFTOVER_POLL_MS = 20

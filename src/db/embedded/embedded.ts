@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { clearLeftovers, createCluster, EMBEDDED_USER } from './cluster.ts'
+import { clearLeftovers, createCluster, embeddedUrl } from './cluster.ts'
 import { type Home, openHome } from './home.ts'
 import { ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
@@ -63,7 +63,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
     const opened = home
     return {
-      url: `postgres://${EMBEDDED_USER}@/postgres?host=${encodeURIComponent(home.socketDir)}`,
+      url: embeddedUrl(home.socketDir),
       socketDir: home.socketDir,
       async close() {
         await supervisor.stop()

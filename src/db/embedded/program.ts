@@ -13,7 +13,7 @@ export const POSTGRES_MAJOR = 18
 export const PLATFORM = `${process.platform}-${process.arch}`
 
 /** Libraries that neither `postgres` nor `initdb` loads. */
-const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid|uuid)/
+const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
 /** Loadable modules that `initdb` and our migrations ask for. */
 const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
 

@@ -1,7 +1,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { EMBEDDED_USER } from './cluster.ts'
+import { embeddedUrl } from './cluster.ts'
 import { SOCKET_DIRECTORY_NOTE, SOCKET_NAME } from './home.ts'
 
 const CONNECT_MAX_MS = 1_000
@@ -14,9 +14,7 @@ export async function findRunningEmbedded(dataDir: string): Promise<string | und
   const home = join(await realpath(dataDir).catch(() => dataDir), 'postgres')
   const noted = await readFile(join(home, SOCKET_DIRECTORY_NOTE), 'utf8').catch(() => '')
   for (const directory of [join(home, 'socket'), noted]) {
-    if (directory !== '' && (await listens(join(directory, SOCKET_NAME)))) {
-      return `postgres://${EMBEDDED_USER}@/postgres?host=${encodeURIComponent(directory)}`
-    }
+    if (directory !== '' && (await listens(join(directory, SOCKET_NAME)))) return embeddedUrl(directory)
   }
   return undefined
 }

@@ -164,6 +164,21 @@ test('a server that is killed is started again, and keeps what was committed', a
   await server.close()
 })
 
+test('close() ends a server that hangs, within five seconds', async () => {
+  const dataDir = temporaryDirectory()
+  const server = await start(dataDir)
+  await withDatabase(server.url, async (db) => {
+    await db.run('select 1', [])
+    const pids = serverPids(dataDir)
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    const startedMs = performance.now()
+    await server.close()
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+    expect(pids.filter(isRunning)).toEqual([])
+  })
+  await (await start(dataDir)).close()
+})
+
 test('startEmbedded() is not kept from starting by a pid file whose pid belongs to another process now', async () => {
   const dataDir = temporaryDirectory()
   await (await start(dataDir)).close()
