@@ -44,9 +44,9 @@ interface Clients {
 }
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
-const FINISH_MS = 4_000
+const FINISH_MS = 3_000
 const CANCEL_MS = 500
-const GATE_CLOSE_MS = 1_500
+const GATE_CLOSE_MS = 1_000
 
 /**
  * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
