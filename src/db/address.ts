@@ -59,9 +59,7 @@ function decode(text: string): string {
 }
 
 function parseListeners(authority: string, portParameter: string | null): DatabaseAddress['listeners'] {
-  const [first, ...rest] = (authority || 'localhost')
-    .split(',')
-    .map((part) => parseListener(decode(part), portParameter))
+  const [first, ...rest] = (authority || 'localhost').split(',').map((part) => parseListener(part, portParameter))
   if (first === undefined) throw new Error('Cannot read DATABASE_URL: it names no host')
   return [first, ...rest]
 }
