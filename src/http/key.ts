@@ -9,5 +9,5 @@ const SCHEME = 'Bearer '
 export function bearerKey(authorization: string | null): string | undefined {
   if (authorization === null || !authorization.startsWith(SCHEME)) return undefined
   const key = authorization.slice(SCHEME.length)
-  return key.length <= KEY_LENGTH_MAX && /^[\x21-\x2b\x2d-\x7e]+$/.test(key) ? key : undefined
+  return key.length <= KEY_LENGTH_MAX && /^[\x21-\x7e]+$/.test(key) ? key : undefined
 }
