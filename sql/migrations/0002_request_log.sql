@@ -18,22 +18,52 @@ create table request_log (
   check (credits = 0 or status between 200 and 299)
 );
 
--- The log counted by the hour, in the statement that writes it: totals and deep pages of the usage log come from here.
+-- The log counted by day and hour, in the statement that writes it: totals and deep pages of the usage log come from
+-- here. One row per day keeps a month of a busy organization short; by_hour says where in the day its requests fell.
 create table request_rollup (
   organization_id text not null,
-  -- Whole hours since the Unix epoch.
-  hour integer not null,
+  -- Whole days since the Unix epoch.
+  day integer not null,
   api_key_id text not null,
   path text not null,
   status integer not null,
   requests bigint not null,
   credits bigint not null,
-  primary key (organization_id, hour, api_key_id, path, status)
+  by_hour integer[] not null check (cardinality(by_hour) = 24),
+  primary key (organization_id, day, api_key_id, path, status)
 ) with (fillfactor = 50);
 
--- One page of an organization's log, newest first, and how many entries match in all. Whole hours are counted from the
--- rollups, the two hours at the edges from the log, and only hours that hold entries of the page are read: page 40,000
--- costs what page 1 costs. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
+-- Counts requests in, or out again with p_sign -1. Whoever calls it holds the balances of the organizations.
+create function request_rollup_add(
+  p_organizations text[], p_requested_at_ms bigint[], p_keys text[], p_paths text[], p_statuses integer[],
+  p_credits integer[], p_sign integer
+) returns void language plpgsql as $$
+declare
+  v_hour bigint;
+  v_slot integer;
+begin
+  -- One hour at a time, nearly always the only one: an upsert may touch a row once.
+  for v_hour in select distinct u.at_ms / 3600000 from unnest(p_requested_at_ms) u (at_ms) loop
+    v_slot := v_hour % 24 + 1;
+    insert into request_rollup as c (
+      organization_id, day, api_key_id, path, status, requests, credits, by_hour)
+    select r.organization_id, v_hour / 24, r.api_key_id, r.path, r.status, p_sign * count(*), p_sign * sum(r.credits),
+      array_fill(0, array[v_slot - 1]) || (p_sign * count(*))::integer || array_fill(0, array[24 - v_slot])
+    from unnest(p_organizations, p_requested_at_ms, p_keys, p_paths, p_statuses, p_credits)
+      r (organization_id, at_ms, api_key_id, path, status, credits)
+    where r.at_ms / 3600000 = v_hour
+    group by r.organization_id, r.api_key_id, r.path, r.status
+    on conflict (organization_id, day, api_key_id, path, status) do update
+    set requests = c.requests + excluded.requests,
+      credits = c.credits + excluded.credits,
+      by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
+  end loop;
+end
+$$;
+
+-- One page of an organization's log, newest first, and how many entries match in all. Whole days and hours are counted
+-- from the rollups, the two hours at the edges from the log, and only hours that hold entries of the page are read: page
+-- 40,000 costs what page 1 costs. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
 -- back: the total alone where the page is empty.
 create function request_log_page(
   p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,
@@ -86,10 +116,10 @@ begin
       offset 0
     ) c;
     if not v_is_short then
-      select coalesce(sum(r.requests), 0) - v_rest
+      select coalesce(sum(r.by_hour[v_edge.hour % 24 + 1]), 0) - v_rest
       into v_rest
       from request_rollup r
-      where r.organization_id = p_organization_id and r.hour = v_edge.hour
+      where r.organization_id = p_organization_id and r.day = v_edge.hour / 24
         and (p_api_key_id is null or r.api_key_id = p_api_key_id)
         and (p_path is null or r.path = p_path)
         and r.status between p_status_min and p_status_max;
@@ -100,27 +130,61 @@ begin
   end loop;
 
   return query
-  with part as materialized (
-    select e.low, e.high, e.requests from unnest(v_low, v_high, v_count) e (low, high, requests)
-    union all
-    select r.hour * c_hour, (r.hour + 1) * c_hour, sum(r.requests)::bigint
+  with day as materialized (
+    select d.day, d.low, d.high,
+      sum(case
+        when d.high - d.low = 24 then r.requests
+        else (select sum(h) from unnest(r.by_hour[d.low - d.day * 24 + 1:d.high - d.day * 24]) h)
+      end)::bigint as requests
     from request_rollup r
-    where r.organization_id = p_organization_id and r.hour >= v_first and r.hour < v_end
+    cross join lateral (
+      select r.day, greatest(r.day * 24, v_first) as low, least((r.day + 1) * 24, v_end) as high
+    ) d
+    where r.organization_id = p_organization_id and r.day >= v_first / 24 and r.day <= (v_end - 1) / 24
+      and v_first < v_end
       and (p_api_key_id is null or r.api_key_id = p_api_key_id)
       and (p_path is null or r.path = p_path)
       and r.status between p_status_min and p_status_max
-    group by r.hour
+    group by d.day, d.low, d.high
+  ),
+  part as materialized (
+    select null::integer as day, e.low, e.high, e.requests from unnest(v_low, v_high, v_count) e (low, high, requests)
+    union all
+    select d.day, d.low * c_hour, d.high * c_hour, d.requests from day d
   ),
   -- How many entries are newer than each part.
   ranked as materialized (
-    select p.low, p.high, p.requests, (sum(p.requests) over (order by p.low desc))::bigint - p.requests as newer
+    select p.day, p.low, p.high, p.requests,
+      (sum(p.requests) over (order by p.low desc))::bigint - p.requests as newer
     from part p
     where p.requests > 0
   ),
+  -- Parts that hold entries of the page; days among them hour by hour.
+  near as materialized (
+    select r.* from ranked r where r.newer < p_offset + p_limit and r.newer + r.requests > p_offset
+  ),
+  hourly as materialized (
+    select n.low, n.high, n.requests, n.newer from near n where n.day is null
+    union all
+    select h.low, h.low + c_hour, h.requests,
+      n.newer + (sum(h.requests) over (partition by n.day order by h.low desc))::bigint - h.requests
+    from near n
+    cross join lateral (
+      select (n.day * 24::bigint + x.slot - 1) * c_hour as low, sum(x.requests)::bigint as requests
+      from request_rollup r
+      cross join lateral unnest(r.by_hour) with ordinality x (requests, slot)
+      where r.organization_id = p_organization_id and r.day = n.day
+        and (p_api_key_id is null or r.api_key_id = p_api_key_id)
+        and (p_path is null or r.path = p_path)
+        and r.status between p_status_min and p_status_max
+      group by x.slot
+    ) h
+    where n.day is not null and h.low >= n.low and h.low < n.high
+  ),
   chosen as materialized (
-    select r.low, r.high, r.newer, greatest(p_offset - r.newer, 0) as skip
-    from ranked r
-    where r.newer < p_offset + p_limit and r.newer + r.requests > p_offset
+    select h.low, h.high, h.newer, greatest(p_offset - h.newer, 0) as skip
+    from hourly h
+    where h.requests > 0 and h.newer < p_offset + p_limit and h.newer + h.requests > p_offset
   ),
   page as (
     select x.*

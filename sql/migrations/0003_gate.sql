@@ -249,13 +249,8 @@ begin
     p_latencies_ms, p_credits, p_admitted)
     r (organization_id, at_ms, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits, admitted);
 
-  insert into request_rollup as c (organization_id, hour, api_key_id, path, status, requests, credits)
-  select r.organization_id, r.at_ms / 3600000, r.api_key_id, r.path, r.status, count(*), sum(r.credits)
-  from unnest(p_organizations, p_requested_at_ms, p_keys, p_paths, p_statuses, p_credits)
-    r (organization_id, at_ms, api_key_id, path, status, credits)
-  group by 1, 2, 3, 4, 5
-  on conflict (organization_id, hour, api_key_id, path, status)
-  do update set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits;
+  perform request_rollup_add(
+    p_organizations, p_requested_at_ms, p_keys, p_paths, p_statuses, p_credits, 1);
 
   return query
   select 0, b.organization_id, b.balance
@@ -273,14 +268,19 @@ create function gate_void(
 ) returns table (turned integer, left_behind integer, refunded bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 declare
-  v_old jsonb;
+  v_organizations text[];
+  v_requested_at_ms bigint[];
+  v_keys text[];
+  v_paths text[];
+  v_statuses integer[];
+  v_credits integer[];
 begin
   perform from credit_balance b where b.organization_id = any (p_organizations)
   order by b.organization_id for no key update;
 
   -- Rows that were written, as they were.
   with found as (
-    select l.organization_id, l.requested_at, l.settlement_id, l.api_key_id, l.path, l.status, l.credits
+    select l.organization_id, l.requested_at, l.settlement_id, r.at_ms, l.api_key_id, l.path, l.status, l.credits
     from unnest(p_organizations, p_requested_at_ms, p_settlements) r (organization_id, at_ms, settlement_id)
     join request_log l on l.organization_id = r.organization_id
       and l.requested_at = timestamptz 'epoch' + r.at_ms * interval '1 millisecond'
@@ -292,37 +292,30 @@ begin
     from found f
     where l.organization_id = f.organization_id and l.requested_at = f.requested_at
       and l.settlement_id = f.settlement_id
-    returning f.organization_id, f.requested_at, f.api_key_id, f.path, f.status, f.credits
+    returning f.organization_id, f.at_ms, f.api_key_id, f.path, f.status, f.credits::integer
   )
-  select count(*), coalesce(sum(t.credits), 0), coalesce(jsonb_agg(to_jsonb(t)), '[]')
-  into turned, refunded, v_old
+  select count(*), coalesce(sum(t.credits), 0), array_agg(t.organization_id), array_agg(t.at_ms),
+    array_agg(t.api_key_id), array_agg(t.path), array_agg(t.status), array_agg(t.credits)
+  into turned, refunded, v_organizations, v_requested_at_ms, v_keys, v_paths, v_statuses, v_credits
   from turned t;
 
   if turned > 0 then
     update credit_balance b set balance = b.balance + o.credits
     from (
       select t.organization_id, sum(t.credits) as credits
-      from jsonb_to_recordset(v_old) t (organization_id text, credits bigint)
+      from unnest(v_organizations, v_credits) t (organization_id, credits)
       group by t.organization_id
     ) o
     where b.organization_id = o.organization_id and o.credits > 0;
-
-    update request_rollup c set requests = c.requests - o.requests, credits = c.credits - o.credits
-    from (
-      select t.organization_id, floor(extract(epoch from t.requested_at) / 3600)::integer as hour, t.api_key_id,
-        t.path, t.status, count(*) as requests, sum(t.credits) as credits
-      from jsonb_to_recordset(v_old)
-        t (organization_id text, requested_at timestamptz, api_key_id text, path text, status integer, credits bigint)
-      group by 1, 2, 3, 4, 5
-    ) o
-    where c.organization_id = o.organization_id and c.hour = o.hour and c.api_key_id = o.api_key_id
-      and c.path = o.path and c.status = o.status;
+    perform request_rollup_add(v_organizations, v_requested_at_ms, v_keys, v_paths, v_statuses, v_credits, -1);
+    perform request_rollup_add(
+      v_organizations, v_requested_at_ms, v_keys, v_paths, array_fill(503, array[turned]), array_fill(0, array[turned]), 1);
   end if;
 
-  with left_rows as (
+  with inserted as (
     insert into request_log as l (
       organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
-    admitted)
+      admitted)
     select r.organization_id, timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
       r.request_id, r.api_key_id, r.method, r.path, 503, r.latency_ms, 0, r.admitted <> 0
     from unnest(
@@ -330,22 +323,17 @@ begin
       p_admitted)
       r (organization_id, at_ms, settlement_id, request_id, api_key_id, method, path, latency_ms, admitted)
     on conflict do nothing
-    returning l.organization_id, l.requested_at, l.api_key_id, l.path
-  ),
-  counted as (
-    insert into request_rollup as c (organization_id, hour, api_key_id, path, status, requests, credits)
-    select n.organization_id, floor(extract(epoch from n.requested_at) / 3600)::integer, n.api_key_id, n.path, 503,
-      count(*), 0
-    from (
-      select t.organization_id, t.requested_at, t.api_key_id, t.path from left_rows t
-      union all
-      select t.organization_id, t.requested_at, t.api_key_id, t.path
-      from jsonb_to_recordset(v_old) t (organization_id text, requested_at timestamptz, api_key_id text, path text)
-    ) n
-    group by 1, 2, 3, 4
-    on conflict (organization_id, hour, api_key_id, path, status) do update set requests = c.requests + excluded.requests
+    returning l.organization_id, (extract(epoch from l.requested_at) * 1000)::bigint as at_ms, l.api_key_id, l.path
   )
-  select count(*) into left_behind from left_rows;
+  select count(*), array_agg(i.organization_id), array_agg(i.at_ms), array_agg(i.api_key_id), array_agg(i.path)
+  into left_behind, v_organizations, v_requested_at_ms, v_keys, v_paths
+  from inserted i;
+
+  if left_behind > 0 then
+    perform request_rollup_add(
+      v_organizations, v_requested_at_ms, v_keys, v_paths, array_fill(503, array[left_behind]),
+      array_fill(0, array[left_behind]), 1);
+  end if;
   return next;
 end
 $$;

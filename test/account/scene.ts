@@ -65,13 +65,25 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
        (select coalesce(sum(credits), 0) from request_log where organization_id = $1) as charged,
        (select count(*) from request_log where organization_id = $1) as logged,
        (select count(*) from (
-          select floor(extract(epoch from requested_at) / 3600)::int as hour, api_key_id, path, status,
-            count(*) as requests, sum(credits) as credits
-          from request_log where organization_id = $1 group by 1, 2, 3, 4
+          select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
+            array_agg(requests order by hour) filter (where requests > 0) as by_hour
+          from (
+            select h / 24 as day, h % 24 as hour, api_key_id, path, status, count(*) as requests, sum(credits) as credits
+            from (
+              select l.*, floor(extract(epoch from requested_at) / 3600)::int as h
+              from request_log l where organization_id = $1
+            ) l
+            group by 1, 2, 3, 4, 5
+          ) l
+          group by 1, 2, 3, 4
         ) l
-        full join (select * from request_rollup where organization_id = $1 and requests <> 0) r
-          using (hour, api_key_id, path, status)
-        where l.requests is distinct from r.requests or l.credits is distinct from r.credits) as odd
+        full join (
+          select r.*, (select array_agg(n::bigint order by at) from unnest(by_hour) with ordinality u (n, at)
+            where n <> 0) as filled
+          from request_rollup r where organization_id = $1 and requests <> 0
+        ) r using (day, api_key_id, path, status)
+        where l.requests is distinct from r.requests or l.credits is distinct from r.credits
+          or l.by_hour is distinct from r.filled) as odd
      from credit_balance b where b.organization_id = $1`,
     [organizationId],
   )
