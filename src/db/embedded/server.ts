@@ -51,10 +51,10 @@ kill -9 $w 2>/dev/null
 exit $s`
 
 /** The same where there is no shell: this executable, as Bun, with a script. */
-const WATCHDOG_JS = `const [program, ...args] = process.argv.slice(1)
+const WATCHDOG_JS = `const { argv: [, program, ...args], env } = process
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
-const extra = process.env.WALLETSCOPE_HOME_FD ? [3] : []
-delete process.env.BUN_BE_BUN
+const extra = env.WALLETSCOPE_HOME_FD ? [3] : []
+delete env.BUN_BE_BUN
 const child = require('node:child_process').spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit', ...extra] })
 process.stdin.on('end', () => child.kill('SIGINT')).on('error', () => child.kill('SIGINT')).resume()
 child.on('exit', (code) => process.exit(code ?? 1))

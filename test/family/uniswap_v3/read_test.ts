@@ -11,8 +11,8 @@ import { placeSecondManager, SECOND } from './second_manager.ts'
 import { chainOf, countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
-const SIXTY = walletOf('sixty')
-const THREE_HUNDRED = walletOf('three hundred')
+const SIXTY = walletOf('list of 60')
+const THREE_HUNDRED = walletOf('list of 300')
 const RANDOM_COUNT = 400
 
 let devnet: Devnet
