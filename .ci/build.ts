@@ -3,7 +3,7 @@
  * The same sources give the same bytes: the archive knows no times, owners or order of the file system, and both
  * compilers are pinned.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/embedded/program.ts'
@@ -31,6 +31,10 @@ async function main(): Promise<void> {
   // The compiler says so and succeeds all the same when it must leave the bytecode out.
   if (!build.success || /^error/m.test(complaints))
     throw new Error(`Cannot build the executable: bun build ended with status ${build.exitCode}`)
+  // The executable holds its source map; the compiler writes copies beside it.
+  for (const name of readdirSync(dirname(outfile))) {
+    if (name.endsWith('.map')) rmSync(join(dirname(outfile), name))
+  }
   const bytes = await Bun.file(outfile).bytes()
   console.log(`${outfile}: ${(bytes.length / 1e6).toFixed(1)} MB, sha256 ${Bun.SHA256.hash(bytes, 'hex')}`)
 }
