@@ -1,6 +1,7 @@
 import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
+import { parseDatabaseUrl } from './db/address.ts'
 import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
 import { UNISWAP_V3_DEPLOYMENTS, type UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
 import type { LogLevel } from './lib/log.ts'
@@ -63,7 +64,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
   const config: Config = {
     port: checked('PORT', parsePort, 'a port number from 0 to 65535') ?? 8080,
     host: given('HOST') ?? '127.0.0.1',
-    databaseUrl: checked('DATABASE_URL', parsePostgresUrl, 'a postgres:// or postgresql:// URL'),
+    databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
     dataDir: given('DATA_DIR') ?? './data',
     publicUrl: checked('PUBLIC_URL', parseBaseUrl, 'an absolute http or https URL without query or fragment'),
     corsOrigins:
@@ -162,8 +163,15 @@ function parsePort(text: string): number | undefined {
 }
 
 /** Not by `URL`, which refuses an empty host: `postgres://user@/database?host=/directory` names a socket. */
-function parsePostgresUrl(text: string): string | undefined {
-  return /^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined
+function databaseUrl(text: string | undefined, mistakes: string[]): string | undefined {
+  if (text === undefined) return undefined
+  try {
+    parseDatabaseUrl(text)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'cannot be used'
+    mistakes.push(`DATABASE_URL: ${message.replace(/^Cannot \w+ DATABASE_URL: /, '')}`)
+  }
+  return text
 }
 
 function parseBaseUrl(text: string): string | undefined {
