@@ -90,8 +90,15 @@ async function work(admission: Recognised, exchange: Exchange, services: WorkSer
   if (!services.slots.take(organizationId)) throw crowded()
   let result: never
   try {
-    result = await services.deadlines.run(request.signal, (signal) =>
-      route.read(input, { signal, organizationId, requestId, requestedAtMs }),
+    result = await services.deadlines.run(request, (scope) =>
+      route.read(input, {
+        get signal() {
+          return scope.signal
+        },
+        organizationId,
+        requestId,
+        requestedAtMs,
+      }),
     )
   } finally {
     services.slots.free(organizationId)

@@ -108,7 +108,7 @@ export function createApp(options: AppOptions): App {
       return { route: target.path, outcome: await page(ids.requestId) }
     }
     if (inFlight.count() > inFlightMax) throw overloaded()
-    refuseLargeBody(request.headers)
+    if (mayHaveBody(method)) refuseLargeBody(request.headers)
     const path = table.canonical(target.path)
     const found: Found =
       page === undefined
@@ -150,7 +150,12 @@ interface Ids {
 
 /** True where the connection would stay open only for the rest of a body that nobody will read. */
 function leavesBody(request: Request): boolean {
-  return request.method !== 'GET' && request.method !== 'HEAD' && request.body !== null && !request.bodyUsed
+  return mayHaveBody(request.method) && request.body !== null && !request.bodyUsed
+}
+
+/** Bodies of GET and HEAD mean nothing, and no runtime hands them on. */
+function mayHaveBody(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD'
 }
 
 function badTarget(): ApiError {
