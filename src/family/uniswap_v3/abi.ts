@@ -1,17 +1,9 @@
-import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { createLensCursor, type LensCursor } from '../../chain/lens_cursor.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
-import type {
-  BrokenPart,
-  BrokenPosition,
-  Outside,
-  RawFeed,
-  RawPool,
-  RawPosition,
-  RawRead,
-  RawToken,
-  ReadBlock,
-} from './state.ts'
+import type { BrokenPart, BrokenPosition, Outside, RawFeed, RawPool, RawPosition, RawRead, RawToken } from './state.ts'
 
 const LENS_ABI = parseAbi([
   'struct Deployments { address[] managers; address[] factories; }',
@@ -54,7 +46,7 @@ const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'pos
 
 /** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
 export function decodeLens(answer: Hex): RawRead {
-  const from = createCursor(answer)
+  const from = createLensCursor(answer)
   if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
   const block = readBlock(from)
   const taken = from.number(4)
@@ -81,23 +73,23 @@ export function decodeLens(answer: Hex): RawRead {
   return { block, managers, taken, tokens, pools, positions, broken, feeds }
 }
 
-function readBlock(from: Cursor): ReadBlock {
+function readBlock(from: LensCursor): ReadBlock {
   return { chainId: from.number(8), number: from.uint(8), timestampSec: from.uint(8), parentHash: from.hex(32) }
 }
 
-function readToken(from: Cursor): RawToken {
+function readToken(from: LensCursor): RawToken {
   const address = from.address()
   const answered = from.number(1) === 1
   const decimals = from.number(1)
   return { address, decimals: answered ? decimals : undefined, symbol: readText(from), name: readText(from) }
 }
 
-function readText(from: Cursor): Hex | undefined {
+function readText(from: LensCursor): Hex | undefined {
   const length = from.number(2)
   return length === TEXT_MISSING ? undefined : from.hex(length)
 }
 
-function readPool(from: Cursor): RawPool {
+function readPool(from: LensCursor): RawPool {
   return {
     manager: from.number(1),
     address: from.address(),
@@ -105,12 +97,12 @@ function readPool(from: Cursor): RawPool {
     token1: from.number(2),
     fee: from.number(3),
     sqrtPriceX96: from.uint(20),
-    tick: from.tick(),
+    tick: tickOf(from),
     global: readGrowth(from),
   }
 }
 
-function readBroken(from: Cursor): BrokenPosition {
+function readBroken(from: LensCursor): BrokenPosition {
   const manager = from.number(1)
   const tokenId = from.uint(32)
   const part = BROKEN_PARTS[from.number(1)]
@@ -118,14 +110,14 @@ function readBroken(from: Cursor): BrokenPosition {
   return { manager, tokenId, part }
 }
 
-function readPosition(from: Cursor, open: boolean): RawPosition {
+function readPosition(from: LensCursor, open: boolean): RawPosition {
   const position = {
     manager: from.number(1),
     tokenId: from.uint(32),
     owner: from.address(),
     pool: from.number(2),
-    tickLower: from.tick(),
-    tickUpper: from.tick(),
+    tickLower: tickOf(from),
+    tickUpper: tickOf(from),
     insideLast: readGrowth(from),
     owed: readAmounts(from),
   }
@@ -133,19 +125,19 @@ function readPosition(from: Cursor, open: boolean): RawPosition {
   return { ...position, liquidity: from.uint(16), outside: readOutside(from) }
 }
 
-function readOutside(from: Cursor): Outside {
+function readOutside(from: LensCursor): Outside {
   return { lower: readGrowth(from), upper: readGrowth(from) }
 }
 
-function readGrowth(from: Cursor): FeeGrowth {
+function readGrowth(from: LensCursor): FeeGrowth {
   return { growth0: from.uint(32), growth1: from.uint(32) }
 }
 
-function readAmounts(from: Cursor): TokenAmounts {
+function readAmounts(from: LensCursor): TokenAmounts {
   return { amount0: from.uint(16), amount1: from.uint(16) }
 }
 
-function readFeed(from: Cursor): RawFeed {
+function readFeed(from: LensCursor): RawFeed {
   const token = from.number(2)
   const answered = from.number(1) === 1
   const round = {
@@ -156,32 +148,6 @@ function readFeed(from: Cursor): RawFeed {
   return { token, round: answered ? round : undefined }
 }
 
-interface Cursor {
-  atEnd(): boolean
-  /** Unsigned, of at most 6 bytes; 8 bytes where the value is known to be small. */
-  number(bytes: number): number
-  uint(bytes: number): bigint
-  tick(): number
-  hex(bytes: number): Hex
-  address(): Address
-}
-
-/** Walks over hexadecimal text: slices of it become numbers faster than bytes would. */
-function createCursor(text: Hex): Cursor {
-  let at = 2
-  const take = (bytes: number): string => {
-    const end = at + bytes * 2
-    if (end > text.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
-    const slice = text.slice(at, end)
-    at = end
-    return slice
-  }
-  return {
-    atEnd: () => at >= text.length,
-    number: (bytes) => Number.parseInt(take(bytes), 16),
-    uint: (bytes) => BigInt(`0x${take(bytes)}`),
-    tick: () => (Number.parseInt(take(3), 16) << 8) >> 8,
-    hex: (bytes) => `0x${take(bytes)}`,
-    address: () => getAddress(`0x${take(20)}`),
-  }
+function tickOf(from: LensCursor): number {
+  return (from.number(3) << 8) >> 8
 }

@@ -1,10 +1,11 @@
 import type { Address } from 'viem'
 import type { Chain } from '../../chain/chain.ts'
 import { priceFromFeed, STABLECOIN_PRICE, type UsdPrice, usdSourceOf } from '../../chain/price.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import { spamReason } from './spam.ts'
-import type { RawPool, RawPosition, RawRead, ReadBlock } from './state.ts'
+import type { RawPool, RawPosition, RawRead } from './state.ts'
 import { type Token, tokenFrom } from './token.ts'
 
 /** A token of a pool, its decimals known, with its price at the block of the reading where it has one. */

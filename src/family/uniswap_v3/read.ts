@@ -4,6 +4,7 @@ import type { ChainClient, Endpoint } from '../../chain/client.ts'
 import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { together } from '../../lib/together.ts'
 import type { LensSubject } from './abi.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -189,16 +190,5 @@ function checkBalances(managers: RawRead['managers'], { client, deployments }: P
       `Cannot list ${balance} positions on manager ${deployments[index]?.manager} of chain ${client.chain.id}: ` +
         `at most ${LIST_MAX} can be listed; leave the chain out with the "chain_id" parameter`,
     )
-  }
-}
-
-/** Runs all at the same time; the first failure stops the others, for their results are of no use then. */
-async function together<T>(tasks: readonly ((signal: AbortSignal) => Promise<T>)[], signal: AbortSignal): Promise<T[]> {
-  const others = new AbortController()
-  const shared = AbortSignal.any([signal, others.signal])
-  try {
-    return await Promise.all(tasks.map((task) => task(shared)))
-  } finally {
-    others.abort()
   }
 }

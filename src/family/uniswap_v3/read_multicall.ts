@@ -1,10 +1,12 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import { type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { type ReadBlock, readLatestBlock } from '../../chain/read_block.ts'
+import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LensSubject } from './abi.ts'
 import { type Ask, type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
-import type { BrokenPosition, RawRead, ReadBlock } from './state.ts'
-import { addressOf, encodeWords, hasAnswer, SELECTOR, smallNumber, wordOf } from './words.ts'
+import type { BrokenPosition, RawRead } from './state.ts'
+import { SELECTOR, smallNumber } from './words.ts'
 
 /** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
 export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
@@ -82,24 +84,10 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
 /** One block for all stages, from its header; the client has checked that the endpoint serves the chain. */
 async function pin(source: StagedSource, signal: AbortSignal): Promise<{ block: ReadBlock; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
-  const header = await endpoint.request(
-    { method: 'eth_getBlockByNumber', params: ['latest', false], parse: parseHeader },
-    signal,
-  )
-  endpoint.observeHead(header.number)
+  const block = await readLatestBlock(endpoint, chainId, signal)
   const ask = (calls: readonly Call[]): Promise<CallResult[]> =>
-    calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: header.number, multicall3 }, signal)
-  return { block: { chainId, ...header }, ask }
-}
-
-function parseHeader(result: unknown): Omit<ReadBlock, 'chainId'> {
-  const { number, timestamp, parentHash } = (result ?? {}) as Readonly<Record<string, unknown>>
-  const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
-  if (!isQuantity(number) || !isQuantity(timestamp)) throw new TypeError('Cannot read the block header')
-  if (typeof parentHash !== 'string' || !/^0x[0-9a-f]{64}$/i.test(parentHash)) {
-    throw new TypeError('Cannot read the block header: expected a parent hash')
-  }
-  return { number: BigInt(number), timestampSec: BigInt(timestamp), parentHash: parentHash.toLowerCase() as Hex }
+    calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: block.number, multicall3 }, signal)
+  return { block, ask }
 }
 
 function managerAt(subject: LensSubject, index: number): Address {

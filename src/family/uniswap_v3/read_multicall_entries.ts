@@ -1,10 +1,12 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
 import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
+import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
 import { readFeeds, readTokens } from './read_multicall_tokens.ts'
-import type { BrokenPosition, RawPool, RawPosition, RawRead, ReadBlock } from './state.ts'
-import { addressOf, encodeWords, hasAnswer, int24Of, SELECTOR, wordOf } from './words.ts'
+import type { BrokenPosition, RawPool, RawPosition, RawRead } from './state.ts'
+import { int24Of, SELECTOR } from './words.ts'
 
 /** Where the staged reading asks. */
 export interface StagedSource {

@@ -1,11 +1,13 @@
 import type { Address, Hex } from 'viem'
 import { type Endpoint, RevertError, RpcRefusedError } from '../../chain/client.ts'
 import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
+import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
+import { hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
 import type { Ask } from './read_multicall_entries.ts'
-import type { RawFeed, RawToken, ReadBlock } from './state.ts'
-import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from './token.ts'
-import { hasAnswer, SELECTOR, smallNumber, wordOf } from './words.ts'
+import type { RawFeed, RawToken } from './state.ts'
+import { SELECTOR, smallNumber } from './words.ts'
 
 /** Calls of a suspicious token that are repeated alone, at the same time. */
 const ALONE_MAX = 8

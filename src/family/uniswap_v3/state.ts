@@ -1,14 +1,6 @@
 import type { Address, Hex } from 'viem'
+import type { ReadBlock } from '../../chain/read_block.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
-
-/** The block that an answer was read at, as the chain itself told it in the very call that read. */
-export interface ReadBlock {
-  readonly chainId: number
-  readonly number: bigint
-  readonly timestampSec: bigint
-  /** A call cannot know the hash of its own block: this is the hash of the one before, which ties it to one fork. */
-  readonly parentHash: Hex
-}
 
 /** One token as its contract describes itself, unchecked. */
 export interface RawToken {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
-import { TEXT_BYTES_MAX, textFrom, tokenFrom } from '../../../src/family/uniswap_v3/token.ts'
+import { TEXT_BYTES_MAX, textFrom } from '../../../src/chain/token_text.ts'
+import { tokenFrom } from '../../../src/family/uniswap_v3/token.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 
 /** What a contract returns for a string, cut where the lens cuts it. */

@@ -1,0 +1,13 @@
+/** Runs all at the same time; the first failure stops the others, for their results are of no use then. */
+export async function together<T>(
+  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const others = new AbortController()
+  const shared = AbortSignal.any([signal, others.signal])
+  try {
+    return await Promise.all(tasks.map((task) => task(shared)))
+  } finally {
+    others.abort()
+  }
+}
