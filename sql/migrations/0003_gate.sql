@@ -13,7 +13,7 @@ create unlogged table rate_window (
 ) with (fillfactor = 50);
 
 -- Makes the windows that are missing for these keys, filled from the log. Entries are moved to the end of their
--- 10 ms, which errs on the strict side.
+-- 10 ms, which errs on the strict side. What a crash may add to one second are the requests that were in flight.
 create function rate_window_prime(p_hashes text[]) returns void language sql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
   insert into rate_window (organization_id, at, upto, since)

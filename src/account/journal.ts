@@ -34,7 +34,7 @@ const openPaths = new Set<string>()
 const FILE = /^void-(\d+)-[0-9a-f]{16}\.jsonl$/
 
 /**
- * Opens the journal of this process and adopts what dead processes left in the directory. A directory that cannot be
+ * Opens the journal of this process and adopts what other processes left in the directory. A directory that cannot be
  * written to is said once; settlements are then kept in memory only.
  */
 export async function openJournal({ directory, log, entriesMax = ENTRIES_MAX }: JournalOptions): Promise<Journal> {
@@ -110,21 +110,23 @@ async function write(file: FileHandle, settlements: readonly Settlement[]): Prom
   await file.datasync()
 }
 
-/** Files of processes that are gone. One of our own number that we did not open is from an earlier life. */
+/**
+ * Entries of every journal that this process has not open, and the files whose owner is gone. A number that lives may
+ * have been given to another program meanwhile, so its entries are voided too, which never does harm; its file stays.
+ */
 async function adopt(directory: string, log: Log): Promise<{ entries: Settlement[]; paths: string[] }> {
   const entries: Settlement[] = []
   const paths: string[] = []
   for (const name of (await readdir(directory)).sort()) {
     const pid = Number(FILE.exec(name)?.[1] ?? 0)
-    if (pid === 0 || (pid !== process.pid && isAlive(pid))) continue
     const path = join(directory, name)
-    if (openPaths.has(path)) continue
+    if (pid === 0 || openPaths.has(path)) continue
     const text = await readFile(path, 'utf8')
     const parsed = text.split('\n').map(parse)
     const whole = parsed.filter((each) => each !== undefined)
     entries.push(...whole)
-    if (whole.length > 0) log.info({ msg: 'Adopted the journal of a process that is gone', entries: whole.length })
-    paths.push(path)
+    if (whole.length > 0) log.info({ msg: 'Adopted the journal of another process', entries: whole.length })
+    if (pid === process.pid || !isAlive(pid)) paths.push(path)
   }
   return { entries, paths }
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { type AccountGate, createGate } from '../../src/account/gate.ts'
 import { openJournal } from '../../src/account/journal.ts'
-import { voidBatch } from '../../src/account/settle.ts'
+import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -255,6 +256,41 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
   expect(new Set(kinds)).toEqual(new Set(['RATE_LIMIT_EXCEEDED']))
   await close()
 }, 15_000)
+
+test('settlements and voids in any order, and repeated, leave what a plain ledger says', async () => {
+  const { db, close } = await instance()
+  const costs = [1, 2, 3, 4, 5, 6]
+  const operation = fc.record({ verb: fc.constantFrom('settle', 'settle', 'void'), index: fc.nat(costs.length - 1) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { maxLength: 14 }), async (operations) => {
+      const { caller, organizationId } = await createAccount(admin, { credits: 10 })
+      const requests = costs.map((credits) => settlement(caller, { credits }))
+      const ledger = new Map<number, number>()
+      const left = () => costs.reduce((rest, cost, index) => (ledger.get(index) === 200 ? rest - cost : rest), 10)
+      for (const { verb, index } of operations) {
+        const [request, cost] = [requests[index] as Settlement, costs[index] ?? 0]
+        if (verb === 'void') {
+          expect(await voidBatch(db, [request])).toEqual([])
+          ledger.set(index, 503)
+          continue
+        }
+        const [outcome] = await settleBatch(db, [request])
+        if (ledger.has(index)) {
+          expect(outcome).toHaveProperty('refused')
+          continue
+        }
+        const paid = cost <= left()
+        ledger.set(index, paid ? 200 : 402)
+        expect(outcome).toEqual({ paid, creditsCharged: paid ? cost : 0, creditsRemaining: BigInt(left()) })
+      }
+      const counts: Record<string, number> = {}
+      for (const status of ledger.values()) counts[status] = (counts[status] ?? 0) + 1
+      expect(await readBooks(admin, organizationId)).toMatchObject({ balance: left(), statuses: counts })
+    }),
+    { numRuns: 60 },
+  )
+  await close()
+}, 20_000)
 
 test('under load, crashes, frozen and lost backends cost nobody a credit, and every answer is in the log', async () => {
   const instances = await Promise.all([instance(), instance()])
