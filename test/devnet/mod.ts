@@ -5,6 +5,7 @@ import { createDevnetClient, type DevnetClient } from './client.ts'
 import { placeContracts, setFeedCall } from './contracts.ts'
 import { addHostileTokens, type HostileScenario } from './hostile.ts'
 import { mintMany } from './mint_many.ts'
+import { buildMorpho, type MorphoDevnet } from './morpho_blue/mod.ts'
 import { type RandomScenario, randomScenario } from './random.ts'
 import { createRpc, type Rpc } from './rpc.ts'
 import { buildScenario, type Scenario } from './scenario.ts'
@@ -33,6 +34,8 @@ export interface Devnet extends Scenario {
   randomScenario(seed: number, count: number): Promise<RandomScenario>
   /** One position per odd token, in a wallet of their own; built once. */
   hostile(): Promise<HostileScenario>
+  /** Morpho Blue with its markets and wallets; built once. The first time on a machine it is compiled, six seconds. */
+  morpho(): Promise<MorphoDevnet>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
   setFeed(feed: Address, round: { readonly answer: bigint; readonly updatedAtSec?: bigint }): Promise<void>
   /** Resolves when the chain's node is gone, for whatever reason. */
@@ -61,6 +64,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     onProgress('Making wallets with positions: pools, mints, swaps, withdrawals')
     const scenario = await buildScenario(builder)
     let hostile: Promise<HostileScenario> | undefined
+    let morpho: Promise<MorphoDevnet> | undefined
     return {
       ...scenario,
       ...{ chainId, rpcUrl: anvil.rpcUrl, rpc, send, v3, wallets: WALLETS },
@@ -71,6 +75,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       hostile: () => {
         hostile ??= addHostileTokens(builder)
         return hostile
+      },
+      morpho: () => {
+        morpho ??= buildMorpho(builder)
+        return morpho
       },
       setFeed: async (feed, round) => {
         await send([setFeedCall(feed, round)])

@@ -130,14 +130,14 @@ function randomSwaps(random: Random, pools: readonly Pool[]): Transaction[] {
 }
 
 /** Repeatable randomness. */
-interface Random {
+export interface Random {
   /** An integer from 0 to `limit` - 1. */
   below(limit: number): number
   pick<T>(values: readonly T[]): T
 }
 
 /** The generator "mulberry32": 32 bits of state, good enough for choosing test cases. */
-function createRandom(seed: number): Random {
+export function createRandom(seed: number): Random {
   let state = seed | 0
   const below = (limit: number): number => {
     state = (state + 0x6d2b79f5) | 0

@@ -1,0 +1,99 @@
+import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { BANK, MULTICALL3 } from '../addresses.ts'
+import type { Rpc } from '../rpc.ts'
+import { MORPHO, MORPHO_ABI, type MorphoMarket } from './calls.ts'
+
+/** A market and a wallet in it, as the contract itself leaves them after accruing inside the read. */
+export interface AccruedByContract {
+  readonly totalSupplyAssets: bigint
+  readonly totalSupplyShares: bigint
+  readonly totalBorrowAssets: bigint
+  readonly totalBorrowShares: bigint
+  readonly lastUpdate: bigint
+  readonly fee: bigint
+  readonly supplyShares: bigint
+  readonly borrowShares: bigint
+  readonly collateral: bigint
+}
+
+/** A wallet in a market. */
+interface Held {
+  readonly market: MorphoMarket
+  readonly wallet: Address
+}
+
+const ABI = parseAbi([
+  'struct Call { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call[] calls) payable returns (Result[] results)',
+])
+
+/** Accrues and reads what that left, in one call that leaves nothing behind. */
+export async function readAccrued(rpc: Rpc, { market, wallet }: Held): Promise<AccruedByContract> {
+  const { id, params } = market
+  const datas = [
+    encodeFunctionData({ abi: MORPHO_ABI, functionName: 'accrueInterest', args: [params] }),
+    encodeFunctionData({ abi: MORPHO_ABI, functionName: 'market', args: [id] }),
+    encodeFunctionData({ abi: MORPHO_ABI, functionName: 'position', args: [id, wallet] }),
+  ]
+  const calls = datas.map((callData) => ({ target: MORPHO, allowFailure: false, callData }))
+  const data = encodeFunctionData({ abi: ABI, functionName: 'aggregate3', args: [calls] })
+  const answer = await rpc.call<Hex>('eth_call', { to: MULTICALL3, data }, 'latest')
+  const [, state, position] = decodeFunctionResult({ abi: ABI, functionName: 'aggregate3', data: answer })
+  const [totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee] =
+    decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'market', data: state?.returnData ?? '0x' })
+  const [supplyShares, borrowShares, collateral] = decodeFunctionResult({
+    ...{ abi: MORPHO_ABI, functionName: 'position' as const },
+    data: position?.returnData ?? '0x',
+  })
+  return {
+    ...{ totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee },
+    ...{ supplyShares, borrowShares, collateral },
+  }
+}
+
+/** What repaying all of a wallet's debt would take, simulated; 0 without debt. */
+export async function staticRepayAll(rpc: Rpc, held: Held): Promise<bigint> {
+  const { borrowShares } = await readPosition(rpc, held)
+  if (borrowShares === 0n) return 0n
+  const args = [held.market.params, 0n, borrowShares, held.wallet, '0x'] as const
+  const answer = await tryCall(rpc, BANK, encodeFunctionData({ abi: MORPHO_ABI, functionName: 'repay', args }))
+  if (answer === undefined) throw new Error('Cannot simulate a repayment: it reverted')
+  return decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'repay', data: answer })[0]
+}
+
+/** What withdrawing all that a wallet supplied would pay, simulated; undefined where the market cannot pay it out. */
+export async function staticWithdrawAll(rpc: Rpc, held: Held): Promise<bigint | undefined> {
+  const { supplyShares } = await readPosition(rpc, held)
+  if (supplyShares === 0n) return 0n
+  const args = [held.market.params, 0n, supplyShares, held.wallet, held.wallet] as const
+  const answer = await tryCall(
+    rpc,
+    held.wallet,
+    encodeFunctionData({ abi: MORPHO_ABI, functionName: 'withdraw', args }),
+  )
+  return answer && decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'withdraw', data: answer })[0]
+}
+
+/** Whether the contract would let anybody liquidate the wallet: simulated with the smallest piece of its collateral. */
+export async function canLiquidate(rpc: Rpc, { market, wallet }: Held): Promise<boolean> {
+  const args = [market.params, wallet, 1n, 0n, '0x'] as const
+  const data = encodeFunctionData({ abi: MORPHO_ABI, functionName: 'liquidate', args })
+  return (await tryCall(rpc, BANK, data)) !== undefined
+}
+
+async function tryCall(rpc: Rpc, from: Address, data: Hex): Promise<Hex | undefined> {
+  try {
+    return await rpc.call<Hex>('eth_call', { from, to: MORPHO, data }, 'latest')
+  } catch {
+    // The contract said no; why is of no interest to who asks whether.
+    return undefined
+  }
+}
+
+async function readPosition(rpc: Rpc, { market, wallet }: Held) {
+  const data = encodeFunctionData({ abi: MORPHO_ABI, functionName: 'position', args: [market.id, wallet] })
+  const answer = await rpc.call<Hex>('eth_call', { to: MORPHO, data }, 'latest')
+  const stored = decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'position', data: answer })
+  return { supplyShares: stored[0], borrowShares: stored[1] }
+}
