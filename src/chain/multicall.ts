@@ -1,6 +1,6 @@
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { UpstreamError } from '../lib/error.ts'
-import { type Endpoint, RpcRefusedError } from './client.ts'
+import { type Endpoint, RevertError, RpcRefusedError } from './client.ts'
 import { deploylessDataBytesMax } from './deployless.ts'
 import { callDeployless } from './lens.ts'
 
@@ -21,6 +21,8 @@ const CALLS_MAX = 500
 /** Most call data in one `eth_call`, bytes. */
 const DATA_BYTES_MAX = 100_000
 const AGGREGATE3 = '0x82ad56cb'
+/** Calls that failed in a batch and are repeated alone, at the same time. */
+const ALONE_MAX = 8
 
 /**
  * Makes many calls in few `eth_call`s, none of which spoils the others. Over Multicall3 where the chain has one, else
@@ -55,6 +57,41 @@ export async function multicall(
 
   const answers = await Promise.all(chunksOf(calls, bytesMax).map(run))
   return answers.flat()
+}
+
+/**
+ * Like `multicall`, for calls to contracts of others: one that burns all gas takes others of its batch down with it, so
+ * each call that failed is repeated alone before it counts as failed.
+ */
+export async function multicallEach(
+  endpoint: Endpoint,
+  options: { readonly calls: readonly Call[]; readonly block: bigint; readonly multicall3?: Hex | undefined },
+  signal: AbortSignal,
+): Promise<CallResult[]> {
+  const { calls, block } = options
+  const answers = calls.length === 0 ? [] : await multicall(endpoint, options, signal)
+  const failed = calls.flatMap((call, at) => (answers[at]?.ok === true ? [] : [{ call, at }]))
+  for (let from = 0; from < failed.length; from += ALONE_MAX) {
+    const repeated = failed.slice(from, from + ALONE_MAX).map(async ({ call, at }) => {
+      answers[at] = await callAlone(endpoint, { call, block }, signal)
+    })
+    await Promise.all(repeated)
+  }
+  return answers
+}
+
+async function callAlone(
+  endpoint: Endpoint,
+  { call, block }: { readonly call: Call; readonly block: bigint },
+  signal: AbortSignal,
+): Promise<CallResult> {
+  try {
+    return { ok: true, data: await endpoint.call({ ...call, block }, signal) }
+  } catch (error) {
+    // The contract said no, or burned all that a call may burn.
+    if (error instanceof RevertError || error instanceof RpcRefusedError) return { ok: false, data: '0x' }
+    throw error
+  }
 }
 
 /** Cuts a list of calls so that each part has at most `CALLS_MAX` calls and about `bytesMax` bytes; one call is never cut. */

@@ -43,7 +43,7 @@ export async function readEntries(
   { source, ask, entries, broken, block }: EntriesRequest,
   signal: AbortSignal,
 ): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken' | 'feeds'>> {
-  const { subject, endpoint } = source
+  const { subject, endpoint, multicall3 } = source
   const found = await findPools({ subject, ask, entries, broken })
   const [pools, ends] = await Promise.all([
     readPools({ ask, found }),
@@ -60,7 +60,7 @@ export async function readEntries(
   ])
   const collected = collect({ entries, broken, found, pools, ends })
   const [tokens, feeds] = await Promise.all([
-    readTokens({ ask, endpoint, block, addresses: collected.tokens }, signal),
+    readTokens({ endpoint, multicall3, block, addresses: collected.tokens }, signal),
     readFeeds({ subject, ask, tokens: collected.tokens }),
   ])
   return { ...collected, tokens, feeds }

@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
-import { type Endpoint, RevertError, RpcRefusedError } from '../../chain/client.ts'
-import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { Endpoint } from '../../chain/client.ts'
+import { type CallResult, multicallEach } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
 import { hasAnswer, wordOf } from '../../chain/words.ts'
@@ -9,32 +9,20 @@ import type { Ask } from './read_multicall_entries.ts'
 import type { RawFeed, RawToken } from './state.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
-/** Calls of a suspicious token that are repeated alone, at the same time. */
-const ALONE_MAX = 8
-
-/**
- * What tokens say about themselves. One that burns all gas takes others of its batch down with it, so each call that
- * failed is repeated alone before it counts as failed.
- */
+/** What tokens say about themselves, each on its own terms: a hostile one spoils no other. */
 export async function readTokens(
   options: {
-    readonly ask: Ask
     readonly endpoint: Endpoint
+    readonly multicall3: Address | undefined
     readonly block: ReadBlock
     readonly addresses: readonly Address[]
   },
   signal: AbortSignal,
 ): Promise<RawToken[]> {
-  const { ask, endpoint, block, addresses } = options
+  const { endpoint, multicall3, block, addresses } = options
   const questions = [SELECTOR.decimals, SELECTOR.symbol, SELECTOR.name]
   const calls = addresses.flatMap((to) => questions.map((data) => ({ to, data })))
-  const answers = await ask(calls)
-  const failed = calls.flatMap((call, at) => (answers[at]?.ok === true ? [] : [{ call, at }]))
-  const repeated = await eachOf(failed, async ({ call, at }) => ({
-    at,
-    answer: await askAlone(endpoint, { call, block: block.number }, signal),
-  }))
-  for (const { at, answer } of repeated) answers[at] = answer
+  const answers = await multicallEach(endpoint, { calls, block: block.number, multicall3 }, signal)
   return addresses.map((address, at) => {
     const [decimals, symbol, name] = answers.slice(at * 3, at * 3 + 3)
     const isUint8 = decimals !== undefined && hasAnswer(decimals, 1) && wordOf(decimals.data, 0) < 256n
@@ -45,29 +33,6 @@ export async function readTokens(
       name: textOf(name),
     }
   })
-}
-
-async function askAlone(
-  endpoint: Endpoint,
-  { call, block }: { readonly call: Call; readonly block: bigint },
-  signal: AbortSignal,
-): Promise<CallResult> {
-  try {
-    return { ok: true, data: await endpoint.call({ ...call, block }, signal) }
-  } catch (error) {
-    // The token said no, or burned all that a call may burn.
-    if (error instanceof RevertError || error instanceof RpcRefusedError) return { ok: false, data: '0x' }
-    throw error
-  }
-}
-
-/** Runs `work` on all items, `ALONE_MAX` at a time. */
-async function eachOf<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = []
-  for (let from = 0; from < items.length; from += ALONE_MAX) {
-    results.push(...(await Promise.all(items.slice(from, from + ALONE_MAX).map(work))))
-  }
-  return results
 }
 
 function textOf(answer: CallResult | undefined): Hex | undefined {
