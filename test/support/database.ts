@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Database } from '../../src/db/database.ts'
@@ -188,8 +188,14 @@ function urlOfDatabase(url: string, name: string): string {
 function sweep(): void {
   for (const name of readdirSync(tmpdir())) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0
-    if (pid > 0 && !isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    const path = join(tmpdir(), name)
+    if (pid > 0 && !isAlive(pid) && isOurs(path)) rmSync(path, { recursive: true, force: true })
   }
+}
+
+/** What another user's tests left is theirs to remove. */
+function isOurs(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.()
 }
 
 function isAlive(pid: number): boolean {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { open, readdir, readFile, readlink, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
 import type { Home } from './home.ts'
 import { POSTGRES_MAJOR } from './program.ts'
 
@@ -91,12 +92,12 @@ async function initdb(
  * Clears what a killed server left: waits until its last process is gone, then removes its pid file, which would
  * otherwise keep a new one from starting where the old one is a zombie or its pid now belongs to somebody else.
  */
-export async function clearLeftovers(home: Home): Promise<void> {
-  const giveUp = performance.now() + LEFTOVER_WAIT_MS
+export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
+  const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
   for (;;) {
     const [pid] = await livingServer(clusterPath(home.path))
     if (pid === undefined) break
-    if (performance.now() > giveUp) {
+    if (clock.monotonicMs() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
     await new Promise((resolve) => setTimeout(resolve, LEFTOVER_POLL_MS))

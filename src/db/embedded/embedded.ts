@@ -116,6 +116,6 @@ async function supervise(
 }
 
 async function startClean(home: Home, options: EmbeddedOptions & { readonly program: string }): Promise<Server> {
-  await clearLeftovers(home)
+  await clearLeftovers(home, options.clock)
   return startServer(home, options)
 }

@@ -3,9 +3,11 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { clusterPath, EMBEDDED_USER, livingServer, SERVER_ENVIRONMENT } from './cluster.ts'
 import type { Home } from './home.ts'
+import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 /** A running PostgreSQL. */
 export interface Server {
@@ -38,28 +40,6 @@ const SETTINGS: ServerSettings = {
   log_line_prefix: '',
 }
 
-/**
- * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe
- * closes and the watchdog stops the server. Signals meant for us, as Ctrl-C sends them to everybody, do not reach it.
- */
-const WATCHDOG_SH = `trap '' INT TERM HUP
-exec 4<&0
-"$0" "$@" 4<&- </dev/null & p=$!
-(cat <&4 >/dev/null; kill -INT $p) & w=$!
-wait $p; s=$?
-kill -9 $w 2>/dev/null
-exit $s`
-
-/** The same where there is no shell: this executable, as Bun, with a script. */
-const WATCHDOG_JS = `const { argv: [, program, ...args], env } = process
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
-const extra = env.WALLETSCOPE_HOME_FD ? [3] : []
-delete env.BUN_BE_BUN
-const child = require('node:child_process').spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit', ...extra] })
-process.stdin.on('end', () => child.kill('SIGINT')).on('error', () => child.kill('SIGINT')).resume()
-child.on('exit', (code) => process.exit(code ?? 1))
-child.on('error', () => process.exit(1))`
-
 const READY_MAX_MS = 60_000
 const READY_POLL_MS = 3
 const FAST_STOP_MS = 2_000
@@ -69,7 +49,12 @@ const SAID_MAX = 2_000
 /** Starts the server on the home's cluster and waits until it accepts connections. Throws with what it said. */
 export async function startServer(
   home: Home,
-  options: { readonly program: string; readonly log: Log; readonly settings?: ServerSettings },
+  options: {
+    readonly program: string
+    readonly clock: Clock
+    readonly log: Log
+    readonly settings?: ServerSettings
+  },
 ): Promise<Server> {
   const child = spawnWatched(home, { program: options.program, settings: { ...SETTINGS, ...options.settings } })
   const said = listen(child, options.log)
@@ -81,11 +66,11 @@ export async function startServer(
     running = false
   })
 
-  const giveUp = performance.now() + READY_MAX_MS
+  const giveUp = options.clock.monotonicMs() + READY_MAX_MS
   const socket = join(home.socketDir, '.s.PGSQL.5432')
   while (!(await accepts(socket))) {
     if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
-    if (performance.now() > giveUp) {
+    if (options.clock.monotonicMs() > giveUp) {
       child.stdin?.destroy()
       throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
     }
