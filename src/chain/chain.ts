@@ -22,6 +22,8 @@ export interface ChainPrices {
   readonly usdFeeds: Readonly<Record<Address, UsdFeed>>
   /** Tokens taken as one dollar where they have no feed. */
   readonly stablecoins: readonly Address[]
+  /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
+  readonly aaveOracle?: Address
   readonly wrappedNative?: Address
 }
 

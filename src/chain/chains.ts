@@ -36,6 +36,7 @@ const ETHEREUM: Chain = {
       '0x6B175474E89094C44Da98b954EedeAC495271d0F', // DAI
       '0xdC035D45d973E3EC169d2276DDab16f1e407384F', // USDS
     ],
+    aaveOracle: '0x54586bE62E3c3580375aE3723C145253060Ca0C2',
     wrappedNative: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
   },
   spamTokens: [],
@@ -71,6 +72,7 @@ const ARBITRUM: Chain = {
       '0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9', // USDT
       '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1', // DAI
     ],
+    aaveOracle: '0xb56c2F0B653B2e0b10C9b928C8580Ac5Df02C7C7',
     wrappedNative: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1',
   },
   spamTokens: [],
@@ -106,6 +108,7 @@ const OPTIMISM: Chain = {
       '0x94b008aA00579c1307B0EF2c499aD98a8ce58e58', // USDT
       '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1', // DAI
     ],
+    aaveOracle: '0xD81eb3728a631871a7eBBaD631b5f424909f0c77',
     wrappedNative: '0x4200000000000000000000000000000000000006',
   },
   spamTokens: [],
@@ -136,6 +139,7 @@ const BASE: Chain = {
       '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', // USDC
       '0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA', // USDbC
     ],
+    aaveOracle: '0x2Cc0Fc26eD4563A5ce5e8bdcfe1A2878676Ae156',
     wrappedNative: '0x4200000000000000000000000000000000000006',
   },
   spamTokens: [],
@@ -171,6 +175,7 @@ const POLYGON: Chain = {
       '0xc2132D05D31c914a87C6611C10748AEb04B58e8F', // USDT
       '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063', // DAI
     ],
+    aaveOracle: '0xb023e699F5a33916Ea823A16485e259257cA8Bd1',
     wrappedNative: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270',
   },
   spamTokens: [],
@@ -200,6 +205,7 @@ const BNB: Chain = {
       '0x55d398326f99059fF775485246999027B3197955', // USDT
       '0xc5f0f7b66764F6ec8C8Dff7BA683102295E16409', // FDUSD
     ],
+    aaveOracle: '0x39bc1bfDa2130d6Bb6DBEfd366939b4c7aa7C697',
     wrappedNative: '0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c',
   },
   spamTokens: [],
@@ -234,6 +240,7 @@ const AVALANCHE: Chain = {
       '0x9702230A8Ea53601f5cD2dc00fDBc13d4dF4A8c7', // USDt
       '0xd586E7F844cEa2F87f50152665BCbc2C279D8d70', // DAI.e
     ],
+    aaveOracle: '0xEBd36016B3eD09D4693Ed4251c67Bd858c3c7C9C',
     wrappedNative: '0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7',
   },
   spamTokens: [],
@@ -241,7 +248,8 @@ const AVALANCHE: Chain = {
 
 /**
  * The chains that are served without configuration, each over public endpoints that want no key. Block times as viem
- * gives them; feeds are Chainlink's plain USD aggregators, the ones that Aave's markets list or listed for the token.
+ * gives them; feeds are Chainlink's plain USD aggregators, the ones that Aave's markets list or listed for the token;
+ * oracles are those of Aave V3's main markets.
  */
 export const CHAINS: readonly Chain[] = [ETHEREUM, ARBITRUM, OPTIMISM, BASE, POLYGON, BNB, AVALANCHE]
 

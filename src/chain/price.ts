@@ -4,8 +4,11 @@ import type { ChainPrices, UsdFeed } from './chain.ts'
 
 /** US dollars per whole token, exact, and where the figure comes from. */
 export interface UsdPrice extends Decimal {
-  readonly source: 'feed' | 'stablecoin'
+  readonly source: UsdPriceSource
 }
+
+/** A USD feed of the token, Aave's oracle, or the word of the list of stablecoins. */
+export type UsdPriceSource = 'feed' | 'aave_oracle' | 'stablecoin'
 
 /** Why a feed's answer is not a price. */
 export type PriceProblem = 'not_positive' | 'stale' | 'from_the_future' | 'bad_decimals'
@@ -60,6 +63,56 @@ export function usdSourceOf(prices: ChainPrices, token: Address): UsdSource {
 /** The price of a listed stablecoin without a feed: one dollar. */
 export const STABLECOIN_PRICE: UsdPrice = { units: 1n, scale: 0, source: 'stablecoin' }
 
+/** What a token's possible sources said, all at one block. */
+export interface UsdAnswers {
+  /** Latest round of the token's feed; undefined where it has none, or where it failed. */
+  readonly round: Pick<FeedAnswer, 'answer' | 'decimals' | 'updatedAtSec'> | undefined
+  /** Undefined where Aave's oracle has no source for the token; its price is undefined where that source fails. */
+  readonly aave: { readonly price: bigint | undefined } | undefined
+  readonly blockTimestampSec: bigint
+}
+
+/** A price, or why there is none, in words that follow "because". */
+export type UsdPriceOutcome =
+  | { readonly kind: 'price'; readonly price: UsdPrice }
+  | { readonly kind: 'missing'; readonly because: string }
+
+const FEED_BECAUSE = {
+  not_positive: 'its price feed answers nothing above zero',
+  stale: 'its price feed is stale',
+  from_the_future: 'its price feed answers from the future',
+  bad_decimals: 'its price feed has unusable decimals',
+} as const satisfies Record<PriceProblem, string>
+
+/** Decimals of every market's oracle that counts in US dollars. */
+const AAVE_DECIMALS = 8
+
+/**
+ * A token's price from the first source that knows it: its own feed, Aave's oracle, the list of stablecoins. Where that
+ * source fails there is no price: what Aave's oracle says is most often the same feed, unchecked, and a list's dollar
+ * must not stand in for a stablecoin that has lost it. Aave's oracle does not say how old its price is.
+ */
+export function usdPriceOf(
+  token: Address,
+  { prices, answers }: { readonly prices: ChainPrices; readonly answers: UsdAnswers },
+): UsdPriceOutcome {
+  const { round, aave, blockTimestampSec } = answers
+  const source = usdSourceOf(prices, token)
+  if (source.kind === 'feed') {
+    if (round === undefined) return missing('its price feed does not answer')
+    const { heartbeatSec } = source.feed
+    const outcome = priceFromFeed({ ...round, heartbeatSec, blockTimestampSec })
+    return outcome.kind === 'price' ? outcome : missing(FEED_BECAUSE[outcome.problem])
+  }
+  if (aave !== undefined) {
+    const { price = 0n } = aave
+    if (price <= 0n) return missing("Aave's oracle has no price for it")
+    return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
+  }
+  if (source.kind === 'stablecoin') return { kind: 'price', price: STABLECOIN_PRICE }
+  return missing('no source of its price is configured')
+}
+
 /** What an amount in a token's smallest unit is worth in US dollars, exact. */
 export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: UsdPrice }): Decimal {
   const { decimals, price } = options
@@ -68,4 +121,8 @@ export function usdValue(amountRaw: bigint, options: { readonly decimals: number
 
 function unusable(problem: PriceProblem): PriceOutcome {
   return { kind: 'unusable', problem }
+}
+
+function missing(because: string): UsdPriceOutcome {
+  return { kind: 'missing', because }
 }

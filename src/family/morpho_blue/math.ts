@@ -1,0 +1,158 @@
+import type { BoundlessRatio, LendingTotals, YieldLeg } from '../../finance/lending.ts'
+import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/rate.ts'
+import { mulDivDown, mulDivUp, pow10 } from '../../lib/fixed_point.ts'
+import { type Rational, rational } from '../../lib/rational.ts'
+import type { MarketState, StoredPosition } from './state.ts'
+
+/** Scale of rates, fees and loan-to-values. */
+export const WAD = pow10(18)
+/** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
+export const ORACLE_SCALE = pow10(36)
+/** Highest rate per second that is reckoned with: a hundred times the capital in a year, twelve times Morpho's own limit. */
+export const RATE_WAD_MAX = (100n * WAD) / SECONDS_PER_YEAR
+
+/** Shares and assets that every market is taken to have more than it has, so that the first of them have a price. */
+const VIRTUAL_SHARES = 1_000_000n
+const VIRTUAL_ASSETS = 1n
+const RAY_PER_WAD = RAY / WAD
+
+/** What an accrual changed: the market after it, and the supply shares that its fee recipient was given. */
+export interface Accrual {
+  readonly market: MarketState
+  readonly feeShares: bigint
+}
+
+/**
+ * A market with its interest up to `timestampSec`, at the model's average rate per second since the last accrual.
+ * Source: Morpho.sol `_accrueInterest`, to the wei. Throws `RangeError` for a time before the last accrual.
+ */
+export function accrue(
+  market: MarketState,
+  { averageRateWad, timestampSec }: { readonly averageRateWad: bigint; readonly timestampSec: bigint },
+): Accrual {
+  const elapsedSec = timestampSec - market.lastUpdateSec
+  if (elapsedSec < 0n) throw new RangeError('Cannot accrue interest back in time')
+  const interest = mulDivDown(market.totalBorrowAssets, growthWad(averageRateWad * elapsedSec), WAD)
+  const totalSupplyAssets = market.totalSupplyAssets + interest
+  const feeAmount = mulDivDown(interest, market.feeWad, WAD)
+  // Its part is bought at the price without the fee, because the total already holds all of the interest.
+  const feeShares = toShares(feeAmount, { ...market, totalSupplyAssets: totalSupplyAssets - feeAmount })
+  return {
+    market: {
+      ...market,
+      totalSupplyAssets,
+      totalSupplyShares: market.totalSupplyShares + feeShares,
+      totalBorrowAssets: market.totalBorrowAssets + interest,
+      lastUpdateSec: timestampSec,
+    },
+    feeShares,
+  }
+}
+
+/** What a position comes to in raw units of the loan token: what could be withdrawn, and what must be repaid. */
+export function assetsOf(
+  { supplyShares, borrowShares }: Pick<StoredPosition, 'supplyShares' | 'borrowShares'>,
+  market: MarketState,
+): { readonly supplied: bigint; readonly owed: bigint } {
+  const { totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares } = market
+  return {
+    supplied: mulDivDown(supplyShares, totalSupplyAssets + VIRTUAL_ASSETS, totalSupplyShares + VIRTUAL_SHARES),
+    owed: mulDivUp(borrowShares, totalBorrowAssets + VIRTUAL_ASSETS, totalBorrowShares + VIRTUAL_SHARES),
+  }
+}
+
+/** What borrowers pay in a year at a rate per second (18 decimals) compounded at every instant, ray. */
+export function borrowApyRay(rateWad: bigint): bigint {
+  return apyFromContinuousApr(rateWad * SECONDS_PER_YEAR * RAY_PER_WAD)
+}
+
+/** What suppliers earn in a year, ray: the borrowers' rate on the part that is lent, without the fee. */
+export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
+  const { totalBorrowAssets, totalSupplyAssets, feeWad } = market
+  if (totalSupplyAssets === 0n) return 0n
+  const yearlyRay = rateWad * SECONDS_PER_YEAR * RAY_PER_WAD
+  return apyFromContinuousApr((yearlyRay * totalBorrowAssets * (WAD - feeWad)) / (totalSupplyAssets * WAD))
+}
+
+/** The isolated position that a health factor is about. */
+export interface Health {
+  readonly collateral: bigint
+  readonly oraclePrice: bigint
+  readonly lltvWad: bigint
+  /** Debt, accrued, raw units of the loan token. */
+  readonly owed: bigint
+}
+
+/**
+ * Collateral × oracle price × liquidation loan-to-value ÷ debt, the first part in whole units of the loan token as the
+ * contract counts; boundless without debt. Below 1 exactly where anybody may liquidate. Source: Morpho.sol `_isHealthy`.
+ */
+export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health): BoundlessRatio {
+  if (owed === 0n) return 'max'
+  const worth = mulDivDown(collateral, oraclePrice, ORACLE_SCALE)
+  return rational(mulDivDown(worth, lltvWad, WAD), owed)
+}
+
+/** What a position is valued by. */
+export interface Valuation {
+  readonly supplied: bigint
+  readonly owed: bigint
+  readonly collateral: bigint
+  /** 0 is as good as any where there is no collateral. */
+  readonly oraclePrice: bigint
+  readonly lltvWad: bigint
+  /** US dollars per raw unit of the loan token. */
+  readonly loanUsd: Rational
+  readonly supplyApyRay: bigint
+  readonly borrowApyRay: bigint
+}
+
+/** A position in money and yields. */
+export interface Valued {
+  readonly totals: LendingTotals
+  readonly supplies: readonly YieldLeg[]
+  readonly borrows: readonly YieldLeg[]
+}
+
+/**
+ * Exact money: the loan token at its price, the collateral at the oracle's price of it in the loan token. Collateral
+ * earns nothing; it counts as supplied all the same. Liquidation and borrowing have the same limit in Morpho.
+ */
+export function valuationOf(position: Valuation): Valued {
+  const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position
+  const scale = ORACLE_SCALE * WAD
+  const lent = position.supplied * loanUsd.numerator * scale
+  const debt = position.owed * loanUsd.numerator * scale
+  const collateral = amount * oraclePrice * loanUsd.numerator * WAD
+  const limit = (collateral * lltvWad) / WAD
+  return {
+    totals: {
+      perUsd: loanUsd.denominator * scale,
+      supplied: lent + collateral,
+      collateral,
+      debt,
+      riskDebt: debt,
+      liquidationLimit: limit,
+      borrowLimit: limit,
+    },
+    supplies: [
+      { value: lent, apyRay: position.supplyApyRay },
+      { value: collateral, apyRay: 0n },
+    ],
+    borrows: [{ value: debt, apyRay: position.borrowApyRay }],
+  }
+}
+
+/** e^x − 1 by the first three terms of its series, 18 decimals, rounded down at each. */
+function growthWad(exponentWad: bigint): bigint {
+  const second = mulDivDown(exponentWad, exponentWad, 2n * WAD)
+  const third = mulDivDown(second, exponentWad, 3n * WAD)
+  return exponentWad + second + third
+}
+
+function toShares(
+  assets: bigint,
+  { totalSupplyAssets, totalSupplyShares }: Pick<MarketState, 'totalSupplyAssets' | 'totalSupplyShares'>,
+): bigint {
+  return mulDivDown(assets, totalSupplyShares + VIRTUAL_SHARES, totalSupplyAssets + VIRTUAL_ASSETS)
+}

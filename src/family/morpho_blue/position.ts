@@ -1,0 +1,129 @@
+import {
+  type Address,
+  encodeAbiParameters,
+  type Hex,
+  isAddressEqual,
+  keccak256,
+  parseAbiParameters,
+  zeroAddress,
+} from 'viem'
+import type { Chain } from '../../chain/chain.ts'
+import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { pow10 } from '../../lib/fixed_point.ts'
+import { rational } from '../../lib/rational.ts'
+import type { Question } from './abi.ts'
+import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, type Valued, valuationOf } from './math.ts'
+import type { MarketParams, MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
+
+/** Decimals beyond this exceed what 256 bits can count. */
+const DECIMALS_MAX = 77n
+
+/** A wallet's position in a market, accrued to the block of the reading. */
+export interface Position extends Valued {
+  readonly params: MarketParams
+  /** Accrued. */
+  readonly market: MarketState
+  /** Raw units of the loan token, down. */
+  readonly supplied: bigint
+  /** Raw units of the loan token, up. */
+  readonly owed: bigint
+  /** Raw units of the collateral token. */
+  readonly collateral: bigint
+  readonly supplyApyRay: bigint
+  readonly borrowApyRay: bigint
+  /** Of a whole loan token; its source with it. */
+  readonly loanPrice: UsdPrice
+}
+
+/** What a reading means. */
+export type PositionRead = { readonly block: ReadBlock } & (
+  | { readonly kind: 'position'; readonly position: Position }
+  | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
+  /** The position is there, and something that its figures need is not; a whole sentence. */
+  | { readonly kind: 'unanswerable'; readonly message: string }
+)
+
+/**
+ * Makes sense of a reading: accrues, values, prices. Throws `UpstreamError` where the answer contradicts itself: a market
+ * that is not the one asked for, or one whose own accrual differs from ours.
+ */
+export function interpret(
+  { block, found }: RawRead,
+  { chain, question }: { readonly chain: Chain; readonly question: Question },
+): PositionRead {
+  if (found === undefined) return { block, kind: 'absent', reason: 'no_market' }
+  const { params, oraclePrice } = found
+  if (idOf(params) !== question.marketId) throw new UpstreamError('Cannot read a Morpho market: it is another one')
+  const state = accruedState(found, { block, wallet: question.wallet })
+  const { supplyShares, borrowShares, collateral } = state?.position ?? found.position
+  if (supplyShares + borrowShares + collateral === 0n) return { block, kind: 'absent', reason: 'no_position' }
+
+  const unanswerable = (what: string, because: string): PositionRead => {
+    const place = `Morpho market ${question.marketId} on chain ${chain.id} (${chain.name})`
+    return { block, kind: 'unanswerable', message: `Cannot ${what} of ${place} because ${because}` }
+  }
+  const usesRates = supplyShares + borrowShares > 0n
+  if (usesRates && state === undefined)
+    return unanswerable('accrue interest', 'its interest-rate model does not answer')
+  const { market, endRateWad } = state ?? { market: found.market, endRateWad: 0n }
+  if (endRateWad > RATE_WAD_MAX) return unanswerable('tell the yield', 'its interest-rate model asks an absurd rate')
+  if (collateral > 0n && (oraclePrice ?? 0n) === 0n) {
+    return unanswerable(
+      'price the collateral',
+      oraclePrice === 0n ? 'its oracle answers zero' : 'its oracle does not answer',
+    )
+  }
+  const loan = `price the loan token ${params.loanToken}`
+  if (found.loanDecimals === undefined || found.loanDecimals > DECIMALS_MAX) {
+    return unanswerable(loan, 'it has no usable decimals')
+  }
+  const answers = { ...found.usd, blockTimestampSec: block.timestampSec }
+  const outcome = usdPriceOf(params.loanToken, { prices: chain.prices, answers })
+  if (outcome.kind === 'missing') return unanswerable(loan, outcome.because)
+
+  const { price: loanPrice } = outcome
+  const assets = assetsOf({ supplyShares, borrowShares }, market)
+  const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
+  const valued = valuationOf({
+    ...{ ...assets, ...yields, collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv },
+    loanUsd: rational(loanPrice.units, pow10(loanPrice.scale + Number(found.loanDecimals))),
+  })
+  const position: Position = { ...{ params, market, ...assets, collateral, ...yields, loanPrice }, ...valued }
+  return { block, kind: 'position', position }
+}
+
+interface AccruedState {
+  readonly market: MarketState
+  readonly position: StoredPosition
+  readonly endRateWad: bigint
+}
+
+/** The market and the position at the block, by our mathematics; undefined where the model or the contract will not. */
+function accruedState(
+  { params, market, position, feeRecipient, averageRateWad, accrued }: RawMarket,
+  { block, wallet }: { readonly block: ReadBlock; readonly wallet: Address },
+): AccruedState | undefined {
+  const { timestampSec } = block
+  if (timestampSec < market.lastUpdateSec)
+    throw new UpstreamError('Cannot read a Morpho market: it is ahead of its block')
+  if (isAddressEqual(params.irm, zeroAddress)) return { market, position, endRateWad: 0n }
+  if (averageRateWad === undefined || accrued?.endRateWad === undefined) return undefined
+  const { market: after, feeShares } = accrue(market, { averageRateWad, timestampSec })
+  const supplyShares = position.supplyShares + (isAddressEqual(wallet, feeRecipient) ? feeShares : 0n)
+  const ours = { market: after, position: { ...position, supplyShares } }
+  if (!isSame(ours.market, accrued.market) || !isSame(ours.position, accrued.position)) {
+    throw new UpstreamError('Cannot read a Morpho market: its accrual is not what its books and rate come to')
+  }
+  return { ...ours, endRateWad: accrued.endRateWad }
+}
+
+function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
+  const types = parseAbiParameters('address, address, address, address, uint256')
+  return keccak256(encodeAbiParameters(types, [loanToken, collateralToken, oracle, irm, lltv]))
+}
+
+function isSame<T extends object>(a: T, b: T): boolean {
+  return (Object.keys(a) as (keyof T)[]).every((name) => a[name] === b[name])
+}

@@ -1,0 +1,177 @@
+import {
+  type Address,
+  type ContractFunctionArgs,
+  type ContractFunctionName,
+  type ContractFunctionReturnType,
+  decodeFunctionResult,
+  encodeFunctionData,
+  type Hex,
+  isAddressEqual,
+  zeroAddress,
+} from 'viem'
+import { type Endpoint, RevertError, RpcRefusedError } from '../../chain/client.ts'
+import { type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { readLatestBlock } from '../../chain/read_block.ts'
+import { CONTRACTS_ABI, marketState, noMorpho, type PriceSources, type Question, roundOf } from './abi.ts'
+import type { AccruedByContract, MarketParams, RawMarket, RawRead } from './state.ts'
+
+/** Where the staged reading asks. */
+export interface StagedSource {
+  readonly endpoint: Endpoint
+  readonly chainId: number
+  readonly multicall3: Address | undefined
+  readonly prices: PriceSources
+}
+
+type Abi = typeof CONTRACTS_ABI
+type Name = ContractFunctionName<Abi>
+type Answer<N extends Name> = ContractFunctionReturnType<Abi, 'view' | 'nonpayable', N>
+
+/** Asks at the block of the reading, together or each call alone. */
+interface Asker {
+  together(calls: readonly Call[]): Promise<CallResult[]>
+  /** For contracts that anybody may have made: one that burns all gas takes nobody down with it. */
+  alone(call: Call): Promise<CallResult>
+}
+
+/**
+ * One wallet in one market in stages of calls at the latest block, equal to what the lens answers. Accruing is a call
+ * like any other: what comes after it in the same request sees what it left.
+ */
+export async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
+  const { endpoint, chainId, multicall3, prices } = source
+  const { morpho, marketId, wallet } = question
+  const block = await readLatestBlock(endpoint, chainId, signal)
+  const at = block.number
+  const asker: Asker = {
+    together: (calls) =>
+      calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: at, multicall3 }, signal),
+    alone: (call) => askAlone(endpoint, { call, block: at }, signal),
+  }
+  const [params, market, position, feeRecipient] = await asker.together([
+    to(morpho, 'idToMarketParams', [marketId]),
+    to(morpho, 'market', [marketId]),
+    to(morpho, 'position', [marketId, wallet]),
+    to(morpho, 'feeRecipient', []),
+  ])
+  const stored = {
+    params: answerOf('idToMarketParams', params),
+    market: answerOf('market', market),
+    position: answerOf('position', position),
+    feeRecipient: answerOf('feeRecipient', feeRecipient),
+  }
+  if (stored.params === undefined || stored.market === undefined) throw noMorpho()
+  if (stored.position === undefined || stored.feeRecipient === undefined) throw noMorpho()
+  if (stored.market.lastUpdate === 0n) return { block, found: undefined }
+  const { oracle, loanToken } = stored.params
+  const [rates, oraclePrice, loanDecimals, usd] = await Promise.all([
+    readRates(asker, question, { params: stored.params, market: stored.market }),
+    asker.alone(to(oracle, 'price', [])),
+    asker.alone(to(loanToken, 'decimals', [])),
+    readUsd(asker, loanToken, prices),
+  ])
+  const found: RawMarket = {
+    params: stored.params,
+    market: marketState(stored.market),
+    position: stored.position,
+    feeRecipient: stored.feeRecipient,
+    ...rates,
+    oraclePrice: answerOf('price', oraclePrice),
+    loanDecimals: answerOf('decimals', loanDecimals),
+    usd,
+  }
+  return { block, found }
+}
+
+async function readRates(
+  { together }: Asker,
+  { morpho, marketId, wallet }: Question,
+  { params, market }: { readonly params: MarketParams; readonly market: Answer<'market'> },
+): Promise<Pick<RawMarket, 'averageRateWad' | 'accrued'>> {
+  if (isAddressEqual(params.irm, zeroAddress)) return { averageRateWad: undefined, accrued: undefined }
+  const accrue = to(morpho, 'accrueInterest', [params])
+  const [average, done, after, position] = await together([
+    to(params.irm, 'borrowRateView', [params, market]),
+    accrue,
+    to(morpho, 'market', [marketId]),
+    to(morpho, 'position', [marketId, wallet]),
+  ])
+  const averageRateWad = answerOf('borrowRateView', average)
+  if (done?.ok !== true) return { averageRateWad, accrued: undefined }
+  const [accruedMarket, accruedPosition] = [answerOf('market', after), answerOf('position', position)]
+  if (accruedMarket === undefined || accruedPosition === undefined) throw noMorpho()
+  const [, again, end] = await together([
+    accrue,
+    to(morpho, 'market', [marketId]),
+    to(params.irm, 'borrowRateView', [params, accruedMarket]),
+  ])
+  // A model with a memory answers about the end only in a request that has accrued.
+  if (again === undefined || again.data !== after?.data) {
+    throw new RpcRefusedError(0, 'The endpoint does not make the calls of a request one after the other')
+  }
+  const accrued: AccruedByContract = {
+    market: marketState(accruedMarket),
+    position: accruedPosition,
+    endRateWad: answerOf('borrowRateView', end),
+  }
+  return { averageRateWad, accrued }
+}
+
+async function readUsd(
+  { together }: Asker,
+  token: Address,
+  { feeds, aaveOracle }: PriceSources,
+): Promise<RawMarket['usd']> {
+  const feed = feeds.find((each) => isAddressEqual(each.token, token))?.feed
+  const ofFeed = feed === undefined ? [] : [to(feed, 'latestRoundData', []), to(feed, 'decimals', [])]
+  const ofAave =
+    aaveOracle === undefined
+      ? []
+      : [to(aaveOracle, 'getSourceOfAsset', [token]), to(aaveOracle, 'getAssetPrice', [token])]
+  const answers = await together([...ofFeed, ...ofAave])
+  const round = answerOf('latestRoundData', answers.at(0))
+  const decimals = answerOf('decimals', answers.at(1))
+  const [source, price] = answers.slice(ofFeed.length)
+  const aaveSource = answerOf('getSourceOfAsset', source)
+  const hasFeed = feed !== undefined && round !== undefined && decimals !== undefined
+  const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
+  return {
+    round: hasFeed ? roundOf({ answer: round[1], updatedAt: round[3], decimals }) : undefined,
+    aave: hasAave ? { price: answerOf('getAssetPrice', price) } : undefined,
+  }
+}
+
+function to<N extends Name>(
+  target: Address,
+  functionName: N,
+  args: ContractFunctionArgs<Abi, 'view' | 'nonpayable', N>,
+): Call {
+  const call = { abi: CONTRACTS_ABI, functionName, args } as unknown as Parameters<typeof encodeFunctionData>[0]
+  return { to: target, data: encodeFunctionData(call) }
+}
+
+/** What a call answered; undefined where it failed, or answered less than it must. */
+function answerOf<N extends Name>(functionName: N, result: CallResult | undefined): Answer<N> | undefined {
+  if (result?.ok !== true || result.data === '0x') return undefined
+  try {
+    const call = { abi: CONTRACTS_ABI, functionName, data: result.data }
+    return decodeFunctionResult(call as unknown as Parameters<typeof decodeFunctionResult>[0]) as Answer<N>
+  } catch {
+    // An answer that is too short is none.
+    return undefined
+  }
+}
+
+async function askAlone(
+  endpoint: Endpoint,
+  { call, block }: { readonly call: Call; readonly block: bigint },
+  signal: AbortSignal,
+): Promise<CallResult> {
+  try {
+    return { ok: true, data: await endpoint.call({ ...call, block }, signal) }
+  } catch (error) {
+    // The contract said no, or burned all that a call may burn.
+    if (error instanceof RevertError || error instanceof RpcRefusedError) return { ok: false, data: '0x' as Hex }
+    throw error
+  }
+}

@@ -1,0 +1,76 @@
+import * as v from 'valibot'
+import type { Hex } from 'viem'
+import { ApiError } from '../../http/error.ts'
+import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/input.ts'
+import { type Route, route } from '../../http/route.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import type { PositionRead } from './position.ts'
+import { presentYield, yieldOutput } from './present.ts'
+import type { PositionReader } from './read.ts'
+
+/** What a position's yield figures cost. */
+const CREDITS = 8
+/** What lacks a price or a rate now will hardly have one in a second. */
+const UNANSWERABLE_RETRY_SEC = 60
+
+const EXPECTED_MARKET = 'expected the id of a Morpho market, 0x and 64 hexadecimal digits'
+
+/** The id of a market; yields it in lower case. */
+const marketId = v.pipe(
+  v.string(EXPECTED_MARKET),
+  v.regex(/^0x[0-9a-fA-F]{64}$/, EXPECTED_MARKET),
+  v.transform((text) => text.toLowerCase() as Hex),
+  documented({ type: 'string', pattern: '^0x[0-9a-fA-F]{64}$', description: 'Id of the market, 32 bytes.' }),
+)
+
+/** The route of Morpho Blue, specification 4.8. */
+export function createRoutes(reader: PositionReader): readonly Route[] {
+  const input = v.object({
+    chain_id: chainWith(reader),
+    wallet: evmAddress,
+    market_id: marketId,
+    target_health_factor: targetHealthFactor,
+  })
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/lending/morpho-blue/position/:chain_id/yield',
+      summary: 'Interest earned and paid, net APY, leverage and weighted APYs of a wallet in one Morpho Blue market.',
+      input,
+      output: yieldOutput,
+      errors: [404, 503],
+      price: `${CREDITS} credits per successful call.`,
+      creditsMin: () => CREDITS,
+      async read({ chain_id, wallet, market_id }, { signal }) {
+        const place = reader.places.get(chain_id)
+        if (place === undefined) {
+          throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
+        }
+        const read = await reader.read(place, { marketId: market_id, wallet, signal })
+        return { block: read.block, position: positionIn(read, { chain_id, wallet, market_id }) }
+      },
+      credits: () => CREDITS,
+      present: ({ block, position }, { chain_id, wallet, market_id }) => ({
+        data: presentYield({ chainId: chain_id, wallet, marketId: market_id }, position),
+        asOf: [{ chainId: chain_id, blockNumber: block.number }],
+      }),
+    }),
+  ]
+}
+
+/** A chain with this family; where there is none at all any id passes, so that the answer can be that. */
+function chainWith({ places }: PositionReader) {
+  return places.size > 0 ? chainIdIn(places.keys()) : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+}
+
+function positionIn(
+  read: PositionRead,
+  { chain_id, wallet, market_id }: { readonly chain_id: number; readonly wallet: string; readonly market_id: Hex },
+) {
+  if (read.kind === 'position') return read.position
+  if (read.kind === 'unanswerable') {
+    throw new UnavailableError(read.message, { retryAfterSec: UNANSWERABLE_RETRY_SEC })
+  }
+  const why = read.reason === 'no_market' ? 'there is no such market' : `wallet ${wallet} has no position in it`
+  throw new ApiError('NOT_FOUND', `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${why}`)
+}
