@@ -4,9 +4,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Glob } from 'bun'
 import solc from 'solc'
 
-const FAMILIES = ['uniswap_v3'] as const
 /** Largest code that may stand at an address, EIP-170. */
 const RUNTIME_BYTES_MAX = 24_576
 
@@ -50,13 +50,19 @@ export const LENS_RUNTIME =
 `
 }
 
+/** Folders that have a lens. */
+function families(): string[] {
+  const root = fileURLToPath(new URL('../src/family/', import.meta.url))
+  return [...new Glob('*/lens.sol').scanSync(root)].map((path) => path.split('/')[0] ?? '').sort()
+}
+
 function pathOf(family: string, file: string): string {
   return fileURLToPath(new URL(`../src/family/${family}/${file}`, import.meta.url))
 }
 
 if (import.meta.main) {
   const check = process.argv.includes('--check')
-  for (const family of FAMILIES) {
+  for (const family of families()) {
     const compiled = compileLens(family)
     const path = pathOf(family, 'lens_artifact.ts')
     if (!check) writeFileSync(path, compiled)

@@ -17,6 +17,12 @@ export function mulDivUp(a: bigint, b: bigint, divisor: bigint): bigint {
   return product === 0n ? 0n : (product - 1n) / divisor + 1n
 }
 
+/** The smaller of two; `Math.min` takes no bigints. */
+export function minOf(a: bigint, b: bigint): bigint {
+  if (a < b) return a
+  return b
+}
+
 /** numerator / divisor rounded half away from zero; `divisor` above zero. */
 export function divHalfAwayFromZero(numerator: bigint, divisor: bigint): bigint {
   const half = divisor / 2n

@@ -1,0 +1,147 @@
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { createLensCursor, type LensCursor } from '../../chain/lens_cursor.ts'
+import type { ReadBlock } from '../../chain/read_block.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type {
+  AccountData,
+  BrokenAccount,
+  BrokenPart,
+  RawAccount,
+  RawCategory,
+  RawHolding,
+  RawMarket,
+  RawRead,
+  RawReserve,
+} from './state.ts'
+
+const LENS_ABI = parseAbi(['function read(address[] providers, address[] wallets, uint256 bytesMax)'])
+
+/** Call data for what `wallets` have in the markets of `providers`; `bytesMax` bounds the answer. */
+export function encodeRead(question: {
+  readonly providers: readonly Address[]
+  readonly wallets: readonly Address[]
+  readonly bytesMax: number
+}): Hex {
+  const { providers, wallets, bytesMax } = question
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args: [providers, wallets, BigInt(bytesMax)] })
+}
+
+const LAYOUT_VERSION = 1
+const TEXT_MISSING = 65_535
+const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
+
+/** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
+export function decodeLens(answer: Hex): RawRead {
+  const from = createLensCursor(answer)
+  if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
+  const block = readBlock(from)
+  const taken = from.number(4)
+  const markets = Array.from({ length: from.number(1) }, () => readMarket(from))
+  const reserves: RawReserve[] = []
+  const categories: RawCategory[] = []
+  const accounts: RawAccount[] = []
+  const broken: BrokenAccount[] = []
+  while (!from.atEnd()) {
+    const tag = from.number(1)
+    if (tag === 1) reserves.push(readReserve(from))
+    else if (tag === 2) categories.push(readCategory(from))
+    else if (tag === 3) accounts.push(readAccount(from))
+    else if (tag === 4) broken.push(readBroken(from))
+    else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
+  }
+  if ([...accounts, ...broken].some(({ wallet }) => wallet >= taken)) {
+    throw new UpstreamError('Cannot decode the lens: it tells of a wallet beyond its page')
+  }
+  return { block, taken, markets, reserves, categories, accounts, broken }
+}
+
+function readBlock(from: LensCursor): ReadBlock {
+  return { chainId: from.number(8), number: from.uint(8), timestampSec: from.uint(8), parentHash: from.hex(32) }
+}
+
+function readMarket(from: LensCursor): RawMarket {
+  const answered = from.number(1) === 1
+  const unit = from.uint(16)
+  const features = from.number(1)
+  return {
+    answered,
+    unit,
+    features: {
+      liquidEModes: (features & 1) !== 0,
+      zeroLtvEModes: (features & 2) !== 0,
+      isolatedEModes: (features & 4) !== 0,
+    },
+  }
+}
+
+function readReserve(from: LensCursor): RawReserve {
+  const reserve = {
+    market: from.number(1),
+    id: from.number(2),
+    asset: from.address(),
+    configuration: from.uint(32),
+    liquidityRateRay: from.uint(16),
+    variableBorrowRateRay: from.uint(16),
+    isolationDebt: from.uint(16),
+  }
+  const priced = from.number(1) === 1
+  const price = from.uint(32)
+  return { ...reserve, price: priced ? price : undefined, withdrawable: from.uint(16), symbol: readText(from) }
+}
+
+function readText(from: LensCursor): Hex | undefined {
+  const length = from.number(2)
+  return length === TEXT_MISSING ? undefined : from.hex(length)
+}
+
+function readCategory(from: LensCursor): RawCategory {
+  return {
+    market: from.number(1),
+    id: from.number(1),
+    answered: from.number(1) === 1,
+    ltvBps: from.uint(2),
+    liquidationThresholdBps: from.uint(2),
+    collateralBitmap: from.uint(16),
+    zeroLtvBitmap: from.uint(16),
+    isolated: from.number(1) === 1,
+    price: from.uint(32),
+  }
+}
+
+function readAccount(from: LensCursor): RawAccount {
+  const [wallet, market, category] = [from.number(4), from.number(1), from.number(1)]
+  const data = from.number(1) === 1 ? readAccountData(from) : undefined
+  const holdings = Array.from({ length: from.number(1) }, () => readHolding(from))
+  return { wallet, market, category, data, holdings }
+}
+
+function readAccountData(from: LensCursor): AccountData {
+  return {
+    totalCollateral: from.uint(32),
+    totalDebt: from.uint(32),
+    availableBorrows: from.uint(32),
+    liquidationThresholdBps: from.uint(32),
+    ltvBps: from.uint(32),
+    healthFactorWad: from.uint(32),
+  }
+}
+
+function readHolding(from: LensCursor): RawHolding {
+  const reserve = from.number(2)
+  const flags = from.number(1)
+  return {
+    reserve,
+    isCollateral: (flags & 1) !== 0,
+    supplied: (flags & 2) === 0 ? 0n : from.uint(32),
+    variableDebt: (flags & 4) === 0 ? 0n : from.uint(32),
+    stableDebt: (flags & 8) === 0 ? 0n : from.uint(32),
+    stableRateRay: (flags & 8) === 0 ? 0n : from.uint(16),
+  }
+}
+
+function readBroken(from: LensCursor): BrokenAccount {
+  const [wallet, market] = [from.number(4), from.number(1)]
+  const part = BROKEN_PARTS[from.number(1)]
+  if (part === undefined) throw new UpstreamError('Cannot decode the lens: unknown failure')
+  return { wallet, market, part }
+}

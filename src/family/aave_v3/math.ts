@@ -1,0 +1,253 @@
+import { type LendingTotals, safeBorrowUsd, type YieldLeg } from '../../finance/lending.ts'
+import { APR_RAY_MAX, apyFromApr } from '../../finance/rate.ts'
+import { minOf, mulDivDown, mulDivUp, pow10 } from '../../lib/fixed_point.ts'
+import { compareRational, type Rational, rational, ZERO } from '../../lib/rational.ts'
+import type { AccountData, Features, RawCategory, RawHolding } from './state.ts'
+
+const WAD = pow10(18)
+const BPS = 10_000n
+/** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
+const ISOLATION_UNITS_PER_USD = 100n
+
+/** What a reserve's configuration bits say. Source: `ReserveConfiguration`, the same bits in every version. */
+export interface ReserveLimits {
+  readonly ltvBps: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly decimals: number
+  /** Active and not paused: supplies can be taken out. */
+  readonly isOpen: boolean
+  /** The one eMode category of the reserve before 3.2. */
+  readonly legacyCategory: number
+  /** Hundredths of a US dollar, 0 where the reserve may back any debt. Only before 3.7. */
+  readonly debtCeiling: bigint
+}
+
+/** A reserve as far as figures depend on it. */
+export interface Reserve extends ReserveLimits {
+  readonly id: number
+  readonly supplyApyRay: bigint
+  readonly borrowApyRay: bigint
+  readonly isolationDebt: bigint
+  /** What the pool can pay out, token units. */
+  readonly withdrawable: bigint
+}
+
+/** What a wallet has of one reserve, with the reserve's price for this wallet. */
+export interface Asset<Of extends Reserve = Reserve> extends Omit<RawHolding, 'reserve'> {
+  readonly reserve: Of
+  /** Market units for a whole token. */
+  readonly price: bigint
+}
+
+/** What a wallet has in one market. */
+export interface Account<Of extends Reserve = Reserve> {
+  /** Market units of one US dollar. */
+  readonly unit: bigint
+  readonly features: Features
+  readonly data: AccountData
+  /** Undefined outside of eMode. */
+  readonly category: RawCategory | undefined
+  readonly assets: readonly Asset<Of>[]
+}
+
+/** One asset on one side of an account, in the market's units. */
+export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
+  readonly asset: Asset<Of>
+}
+
+/** Reads the bits of `ReserveConfigurationMap`. */
+export function limitsFrom(configuration: bigint): ReserveLimits {
+  const bits = (from: bigint, count: bigint): bigint => (configuration >> from) & ((1n << count) - 1n)
+  return {
+    ltvBps: bits(0n, 16n),
+    liquidationThresholdBps: bits(16n, 16n),
+    decimals: Number(bits(48n, 8n)),
+    isOpen: bits(56n, 1n) === 1n && bits(60n, 1n) === 0n,
+    legacyCategory: Number(bits(168n, 8n)),
+    debtCeiling: bits(212n, 40n),
+  }
+}
+
+/** Yearly yield of a reserve's rate, both in ray; a rate beyond what is compounded counts as the highest that is. */
+export function apyOf(rateRay: bigint): bigint {
+  return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
+}
+
+/** True where the reserve counts with its eMode's limits instead of its own. */
+export function isInCategory(
+  { id, legacyCategory }: Pick<Reserve, 'id' | 'legacyCategory'>,
+  { category, features }: Pick<Account, 'category' | 'features'>,
+): boolean {
+  if (category === undefined) return false
+  return features.liquidEModes ? hasBit(category.collateralBitmap, id) : legacyCategory === category.id
+}
+
+/** What is supplied, in market units, rounded down as `GenericLogic` does. */
+export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+  return assets
+    .filter(({ supplied }) => supplied > 0n)
+    .map((asset) => ({ asset, value: suppliedValue(asset), apyRay: asset.reserve.supplyApyRay }))
+}
+
+/** What is owed, in market units, rounded up as `GenericLogic` does since 3.5; stable debt at the wallet's own rate. */
+export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
+  return assets.flatMap((asset) => {
+    const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
+    const valueUp = (amount: bigint): bigint => mulDivUp(amount, price, pow10(reserve.decimals))
+    const variable = { asset, value: valueUp(variableDebt), apyRay: reserve.borrowApyRay }
+    if (stableDebt === 0n) return variableDebt === 0n ? [] : [variable]
+    const stable = { asset, value: valueUp(stableDebt), apyRay: apyOf(stableRateRay) }
+    return variableDebt === 0n ? [stable] : [variable, stable]
+  })
+}
+
+/**
+ * What an account adds up to, in 10^-18 of a market unit: collateral, debt and limits as the pool itself says, so that
+ * ratios of them are the pool's own; only what is supplied is summed here.
+ */
+export function totalsOf(account: Account): LendingTotals {
+  const { unit, data } = account
+  const { totalCollateral, totalDebt, availableBorrows, ltvBps } = data
+  const supplied = suppliesOf(account).reduce((sum, { value }) => sum + value, 0n)
+  // Where something is available, the limit is known to the unit; else debt has reached it.
+  const borrowLimit =
+    availableBorrows > 0n ? (totalDebt + availableBorrows) * WAD : (totalCollateral * ltvBps * WAD) / BPS
+  return {
+    perUsd: unit * WAD,
+    supplied: supplied * WAD,
+    collateral: totalCollateral * WAD,
+    debt: totalDebt * WAD,
+    riskDebt: totalDebt * WAD,
+    liquidationLimit: liquidationLimit(account),
+    borrowLimit,
+  }
+}
+
+/** Legs in the unit of `totalsOf`. */
+export function yieldLegs(account: Account): { readonly supplies: YieldLeg[]; readonly borrows: YieldLeg[] } {
+  const scaled = ({ value, apyRay }: YieldLeg): YieldLeg => ({ value: value * WAD, apyRay })
+  return { supplies: suppliesOf(account).map(scaled), borrows: borrowsOf(account).map(scaled) }
+}
+
+/**
+ * US dollars that can still be borrowed before the health factor falls to `target`, the account's maximum LTV is
+ * reached or, in isolation mode, the collateral's debt ceiling. What a single asset's pool can lend, and its own borrow
+ * cap, are not looked at, for no asset is named.
+ */
+export function safeBorrow(account: Account, target: Rational): Rational {
+  const safe = safeBorrowUsd(totalsOf(account), target)
+  const ceiling = isolationRoom(account)
+  return ceiling !== undefined && compareRational(ceiling, safe) < 0 ? ceiling : safe
+}
+
+/**
+ * US dollars of collateral that can be taken out before the health factor falls to `target`. Collateral without LTV
+ * goes first, because the pool lets nothing else go before it; the rest goes in proportion. Of each asset at most what
+ * its pool can pay counts, and nothing of a paused one. Without debt it is all that the pools can pay.
+ */
+export function safeWithdraw(account: Account, target: Rational): Rational {
+  const { data, unit } = account
+  const collaterals = collateralsOf(account)
+  const perUsd = unit * WAD
+  if (data.totalDebt === 0n) {
+    return rational(
+      collaterals.reduce((sum, { payable }) => sum + payable * WAD, 0n),
+      perUsd,
+    )
+  }
+  const limit = liquidationLimit(account)
+  const weight = (group: readonly Collateral[]): bigint =>
+    group.reduce((sum, { value, thresholdBps }) => sum + value * thresholdBps, 0n)
+  const whole = weight(collaterals)
+  if (limit === 0n || whole === 0n) return ZERO
+  // In units of limit × target's denominator.
+  let room = limit * target.denominator - target.numerator * data.totalDebt * WAD
+  let taken = 0n
+  for (const hasLtv of [false, true]) {
+    const group = collaterals.filter((each) => each.hasLtv === hasLtv)
+    if (room <= 0n) break
+    const groupLimit = (limit * target.denominator * weight(group)) / whole
+    const isAll = room >= groupLimit
+    const part = ({ value, payable }: Collateral): bigint => {
+      const wanted = isAll ? value * WAD : (value * WAD * room) / groupLimit
+      return minOf(wanted, payable * WAD)
+    }
+    taken += group.reduce((sum, each) => sum + part(each), 0n)
+    if (!isAll || group.some(({ value, payable }) => payable < value)) break
+    room -= groupLimit
+  }
+  return rational(taken, perUsd)
+}
+
+/**
+ * Σ collateral × liquidation threshold, in 10^-18 of a market unit. With debt it is what the pool's health factor
+ * says. Without, it is summed here where the sum gives the pool's average; versions before 3.6 are taken to reckon
+ * with the average itself, which is truncated and errs to the safe side.
+ */
+function liquidationLimit(account: Account): bigint {
+  const { data, features } = account
+  const { totalCollateral, totalDebt, healthFactorWad, liquidationThresholdBps } = data
+  if (totalDebt > 0n) return healthFactorWad * totalDebt
+  if (totalCollateral === 0n) return 0n
+  const sum = collateralsOf(account).reduce((all, { value, thresholdBps }) => all + value * thresholdBps, 0n)
+  const isExact = features.zeroLtvEModes && sum / totalCollateral === liquidationThresholdBps
+  return ((isExact ? sum : totalCollateral * liquidationThresholdBps) * WAD) / BPS
+}
+
+interface Collateral {
+  /** Market units. */
+  readonly value: bigint
+  /** What of `value` the pool can pay out now. */
+  readonly payable: bigint
+  readonly thresholdBps: bigint
+  readonly hasLtv: boolean
+}
+
+function collateralsOf(account: Account): Collateral[] {
+  return account.assets
+    .filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
+    .map((asset) => {
+      const { reserve, supplied, price } = asset
+      const payable = minOf(supplied, reserve.withdrawable)
+      return {
+        value: suppliedValue(asset),
+        payable: reserve.isOpen ? mulDivDown(payable, price, pow10(reserve.decimals)) : 0n,
+        thresholdBps: thresholdOf(reserve, account),
+        hasLtv: hasLtv(reserve, account),
+      }
+    })
+    .filter(({ thresholdBps }) => thresholdBps > 0n || account.features.zeroLtvEModes)
+}
+
+function thresholdOf(reserve: Reserve, account: Account): bigint {
+  const own = reserve.liquidationThresholdBps
+  // Before 3.6 an asset without a threshold of its own is no collateral, whatever its eMode says.
+  if (own === 0n && !account.features.zeroLtvEModes) return 0n
+  return isInCategory(reserve, account) ? (account.category?.liquidationThresholdBps ?? own) : own
+}
+
+/** Source: `ValidationLogic.getUserReserveLtv`; before 3.6 the reserve's own LTV decides. */
+function hasLtv(reserve: Reserve, account: Account): boolean {
+  const { category, features } = account
+  if (category === undefined || !features.zeroLtvEModes) return reserve.ltvBps > 0n
+  if (isInCategory(reserve, account)) return !hasBit(category.zeroLtvBitmap, reserve.id) && category.ltvBps > 0n
+  return !category.isolated && reserve.ltvBps > 0n
+}
+
+/** What may still be borrowed in isolation mode, US dollars; undefined outside of it. Source: `IsolationModeLogic`. */
+function isolationRoom({ assets, features }: Account): Rational | undefined {
+  const collaterals = assets.filter(({ isCollateral }) => isCollateral)
+  const [only] = collaterals
+  if (features.isolatedEModes || only === undefined || collaterals.length > 1) return undefined
+  const { debtCeiling, isolationDebt } = only.reserve
+  if (debtCeiling === 0n) return undefined
+  return debtCeiling <= isolationDebt ? ZERO : rational(debtCeiling - isolationDebt, ISOLATION_UNITS_PER_USD)
+}
+
+function suppliedValue({ supplied, price, reserve }: Asset): bigint {
+  return mulDivDown(supplied, price, pow10(reserve.decimals))
+}
+
+function hasBit(bitmap: bigint, index: number): boolean {
+  return ((bitmap >> BigInt(index)) & 1n) === 1n
+}

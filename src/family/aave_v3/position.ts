@@ -1,0 +1,140 @@
+import type { Address } from 'viem'
+import type { ReadBlock } from '../../chain/read_block.ts'
+import { shownText, textFrom } from '../../chain/token_text.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { AaveV3Deployment } from './deployments.ts'
+import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from './math.ts'
+import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './state.ts'
+
+/** A reserve that can be named. */
+export interface NamedReserve extends Reserve {
+  readonly asset: Address
+  /** Empty where the token has none. */
+  readonly symbol: string
+}
+
+/** What a wallet has in one market, and all that its figures depend on, at one block. */
+export interface Position extends Account<NamedReserve> {
+  readonly market: string
+}
+
+/** A wallet that has something on a chain: its markets in the order of configuration. */
+export interface WalletPositions {
+  readonly chainId: number
+  readonly wallet: Address
+  readonly positions: readonly Position[]
+}
+
+/** A market that cannot say what a wallet's position in it is worth. */
+export interface Unanswerable {
+  readonly chainId: number
+  readonly wallet: Address
+  readonly market: string
+  /** What is wrong, in words that follow "because". */
+  readonly because: string
+}
+
+/** What a reading of one chain means; wallets without anything are in neither list. */
+export interface ChainRead {
+  readonly block: ReadBlock
+  /** In the order in which the wallets were asked for. */
+  readonly wallets: readonly WalletPositions[]
+  readonly unanswerable: readonly Unanswerable[]
+}
+
+const BROKEN_BECAUSE = {
+  configuration: 'the pool does not say what the wallet uses',
+  supplied: 'a supply token does not answer',
+  debt: 'a debt token does not answer',
+  category: 'the pool does not say which eMode the wallet is in',
+} as const
+
+/** Makes sense of a reading: names and prices what each wallet holds. Throws `UpstreamError` where it is incomplete. */
+export function interpret(
+  read: RawRead,
+  question: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
+): ChainRead {
+  const { deployments, wallets } = question
+  const { chainId } = read.block
+  const facts = {
+    reserves: new Map(read.reserves.map((raw) => [keyOf(raw), { reserve: reserveFrom(raw), price: raw.price ?? 0n }])),
+    categories: new Map(read.categories.map((raw) => [keyOf(raw), raw])),
+  }
+  const positions = new Map<number, Position[]>()
+  const unanswerable: Unanswerable[] = read.broken.map(({ wallet, market, part }) => ({
+    chainId,
+    wallet: at(wallets, wallet),
+    market: at(deployments, market).market,
+    because: BROKEN_BECAUSE[part],
+  }))
+  for (const account of read.accounts) {
+    const { market } = at(deployments, account.market)
+    const outcome = accountFrom(account, { ...facts, market: at(read.markets, account.market) })
+    if (typeof outcome === 'string') {
+      unanswerable.push({ chainId, wallet: at(wallets, account.wallet), market, because: outcome })
+    } else positions.set(account.wallet, [...(positions.get(account.wallet) ?? []), { ...outcome, market }])
+  }
+  const found = wallets.flatMap((wallet, index) => {
+    const held = positions.get(index)
+    return held === undefined ? [] : [{ chainId, wallet, positions: held }]
+  })
+  return { block: read.block, wallets: found, unanswerable }
+}
+
+interface Facts {
+  readonly market: RawMarket
+  readonly reserves: ReadonlyMap<string, { readonly reserve: NamedReserve; readonly price: bigint }>
+  readonly categories: ReadonlyMap<string, RawCategory>
+}
+
+/** The account, or why there is none, in words that follow "because". */
+function accountFrom(raw: RawAccount, { market, reserves, categories }: Facts): Account<NamedReserve> | string {
+  const category = raw.category === 0 ? undefined : known(categories, { market: raw.market, id: raw.category })
+  if (category?.answered === false) return 'the pool does not answer about the eMode that the wallet is in'
+  const account = { unit: market.unit, features: market.features, category }
+  const assets: Asset<NamedReserve>[] = []
+  for (const { reserve: id, ...holding } of raw.holdings) {
+    const { reserve, price: own } = known(reserves, { market: raw.market, id })
+    // Before 3.2 an eMode could have one price for all its assets.
+    const shared = isInCategory(reserve, account) ? (category?.price ?? 0n) : 0n
+    const price = shared > 0n ? shared : own
+    const isHeld = holding.supplied + holding.variableDebt + holding.stableDebt > 0n
+    if (price === 0n && isHeld) return `reserve ${reserve.symbol} (${reserve.asset}) has no price`
+    assets.push({ ...holding, reserve, price })
+  }
+  if (raw.data === undefined) return 'the pool cannot value the account'
+  return { ...account, data: raw.data, assets }
+}
+
+function reserveFrom(raw: RawReserve): NamedReserve {
+  return {
+    id: raw.id,
+    asset: raw.asset,
+    symbol: shownText(textFrom(raw.symbol)),
+    ...limitsFrom(raw.configuration),
+    supplyApyRay: apyOf(raw.liquidityRateRay),
+    borrowApyRay: apyOf(raw.variableBorrowRateRay),
+    isolationDebt: raw.isolationDebt,
+    withdrawable: raw.withdrawable,
+  }
+}
+
+function keyOf({ market, id }: { readonly market: number; readonly id: number }): string {
+  return `${market}:${id}`
+}
+
+function known<T>(facts: ReadonlyMap<string, T>, place: { readonly market: number; readonly id: number }): T {
+  const fact = facts.get(keyOf(place))
+  if (fact === undefined) throw missing()
+  return fact
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index]
+  if (item === undefined) throw missing()
+  return item
+}
+
+function missing(): UpstreamError {
+  return new UpstreamError('Cannot decode the lens: it refers to what it did not send')
+}

@@ -1,0 +1,142 @@
+import { type Address, keccak256, stringToHex } from 'viem'
+import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
+import type { ChainClient, Endpoint } from '../../chain/client.ts'
+import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { together } from '../../lib/together.ts'
+import type { AaveV3Deployment } from './deployments.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+import { type ChainRead, interpret } from './position.ts'
+import { readByLens } from './read_lens.ts'
+import { readStaged } from './read_multicall.ts'
+import type { RawRead } from './state.ts'
+
+/** Wallets in one call by state override: a wallet costs about 4,000 gas for each reserve of its markets. */
+const OVERRIDE_PAGE = 250
+/** Wallets in one deployless call, which shares its gas with the deployment and runs on the narrowest nodes. */
+const DEPLOYLESS_PAGE = 100
+/** Time for one chain over all its pages and tries. */
+const BUDGET_MS = 4_500
+/** What was read is kept until the next block: so many questions of all chains, and so many bytes. */
+const CACHE_ENTRIES_MAX = 2_000
+const CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** What a read, a position and an asset of it take in memory, roughly. */
+const READ_BYTES = 2_048
+const POSITION_BYTES = 1_024
+const ASSET_BYTES = 512
+
+/** Ways of reading, best first. */
+export type RungName = 'override' | 'deployless' | 'staged'
+
+/** Where a chain's markets are read. */
+export interface Place {
+  readonly client: ChainClient
+  readonly deployments: readonly AaveV3Deployment[]
+}
+
+/** Reads lending positions, each chain at one block. */
+export interface LendingReader {
+  /** Chains that have this family, by id. */
+  readonly places: ReadonlyMap<number, Place>
+  /**
+   * What the wallets have in the markets of the places given, which are asked at the same time. One that fails fails
+   * all: `UnavailableError` that names the chain.
+   */
+  read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
+}
+
+/** Which chains and markets to ask. */
+export interface ReadOptions {
+  readonly places: readonly Place[]
+  readonly signal: AbortSignal
+}
+
+/** Makes a reader over the chains that are configured and have deployments. `rungs` narrows the ways of reading. */
+export function createLendingReader(options: {
+  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
+  readonly clock: Clock
+  readonly rungs?: readonly RungName[]
+}): LendingReader {
+  const { clients, clock, rungs = ['override', 'deployless', 'staged'] } = options
+  const places = new Map<number, Place>()
+  for (const [id, client] of clients) {
+    const deployments = options.deployments.get(id) ?? []
+    if (deployments.length > 0) places.set(id, { client, deployments })
+  }
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
+  const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
+
+  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
+    const { client, deployments } = place
+    const read = (shared: AbortSignal): Promise<ChainRead> =>
+      client.read(
+        async (endpoint, attemptSignal) => {
+          const ladder = rungs.map((name) => rungOf({ name, place, endpoint }, wallets))
+          const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
+          checkMarkets(raw, deployments)
+          return interpret(raw, { deployments, wallets })
+        },
+        { signal: shared, budgetMs: BUDGET_MS },
+      )
+    return cache.reuse({ chain: client.chain, key: keyOf(place, wallets), read }, signal)
+  }
+
+  return {
+    places,
+    read: (wallets, { places: asked, signal }) =>
+      together(
+        asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
+        signal,
+      ),
+  }
+}
+
+/** Names what is asked, for sharing answers; hashed, because 500 addresses are a long key. */
+function keyOf({ deployments }: Place, wallets: readonly Address[]): string {
+  const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
+  const question = `${providers.join()}:${wallets.join()}`.toLowerCase()
+  return `aave_v3:${question.length <= 256 ? question : keccak256(stringToHex(question))}`
+}
+
+interface Way {
+  readonly name: RungName
+  readonly place: Place
+  readonly endpoint: Endpoint
+}
+
+function rungOf({ name, place, endpoint }: Way, wallets: readonly Address[]): Rung<RawRead> {
+  const { chain } = place.client
+  const providers = place.deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
+  if (name === 'staged') {
+    const source = { endpoint, chainId: chain.id, multicall3: chain.multicall3, providers }
+    return { name, run: (signal) => readStaged(source, wallets, signal) }
+  }
+  const call = name === 'override' ? callByOverride : callDeployless
+  return {
+    name,
+    run: (signal) =>
+      readByLens(
+        {
+          providers,
+          pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
+          call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
+          observeHead: (blockNumber) => endpoint.observeHead(blockNumber),
+        },
+        wallets,
+      ),
+  }
+}
+
+/** A market that does not answer would make positions vanish, so the chain does not answer then. */
+function checkMarkets({ markets }: RawRead, deployments: readonly AaveV3Deployment[]): void {
+  const silent = deployments.find((_, index) => markets[index]?.answered !== true)
+  if (silent !== undefined) throw new UpstreamError(`Market ${silent.market} does not answer in US dollars`)
+}
+
+function bytesOf({ wallets, unanswerable }: ChainRead): number {
+  const positions = wallets.flatMap((each) => each.positions)
+  const assets = positions.reduce((sum, each) => sum + each.assets.length, 0)
+  return READ_BYTES + (positions.length + unanswerable.length) * POSITION_BYTES + assets * ASSET_BYTES
+}

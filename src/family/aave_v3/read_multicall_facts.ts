@@ -1,0 +1,98 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import type { CallResult } from '../../chain/multicall.ts'
+import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
+import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
+import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
+import type { Answer, Round } from './round.ts'
+import type { RawCategory, RawReserve } from './state.ts'
+import { SELECTOR } from './words.ts'
+
+const UINT128_MAX = (1n << 128n) - 1n
+
+/** Asks for what a reserve is worth and can pay; the answer is complete after the round. */
+export function askReserve(
+  round: Round,
+  { market, at, reserve }: { readonly market: StagedMarket; readonly at: number; readonly reserve: StagedReserve },
+): () => RawReserve {
+  const { asset, data, id, supplyToken } = reserve
+  const price = askPrice(round, market, asset)
+  const virtual = round.call(market.pool, encodeWords(SELECTOR.getVirtualUnderlyingBalance, asset))
+  const real = round.call(asset, encodeWords(SELECTOR.balanceOf, supplyToken))
+  const symbol = round.call(asset, SELECTOR.symbol)
+  return () => ({
+    market: at,
+    id,
+    asset,
+    configuration: wordOf(data, 0),
+    liquidityRateRay: wordOf(data, 2) & UINT128_MAX,
+    variableBorrowRateRay: wordOf(data, 4) & UINT128_MAX,
+    isolationDebt: wordOf(data, 14) & UINT128_MAX,
+    price: price(),
+    withdrawable: withdrawable(virtual(), real()),
+    symbol: textOf(symbol()),
+  })
+}
+
+/** Asks for an eMode category; before 3.2 its price takes a second round, which `priceOf` asks for. */
+export function askCategory(
+  round: Round,
+  { market, at, id }: { readonly market: StagedMarket; readonly at: number; readonly id: number },
+): { readonly category: () => RawCategory; readonly priceOf: (round: Round) => () => bigint } {
+  const ask = (selector: Hex): Answer => round.call(market.pool, encodeWords(selector, BigInt(id)))
+  const none = { market: at, id, collateralBitmap: 0n, zeroLtvBitmap: 0n, isolated: false, price: 0n }
+  if (!market.features.liquidEModes) {
+    const answer = ask(SELECTOR.getEModeCategoryData)
+    return {
+      category: () => ({ ...none, ...limitsOf(answer(), { words: 5, first: 1 }) }),
+      priceOf: (next) => {
+        const source = hasAnswer(answer(), 5) ? addressOf(answer().data, 4) : zeroAddress
+        if (source === zeroAddress) return () => 0n
+        const price = askPrice(next, market, source)
+        return () => price() ?? 0n
+      },
+    }
+  }
+  const config = ask(SELECTOR.getEModeCategoryCollateralConfig)
+  const bitmap = ask(SELECTOR.getEModeCategoryCollateralBitmap)
+  const zeroLtv = ask(SELECTOR.getEModeCategoryLtvzeroBitmap)
+  const isolated = ask(SELECTOR.getIsEModeCategoryIsolated)
+  return {
+    category: () => {
+      const limits = limitsOf(config(), { words: 3, first: 0 })
+      const answered = limits.answered && hasAnswer(bitmap(), 1)
+      return {
+        ...none,
+        answered,
+        ltvBps: answered ? limits.ltvBps : 0n,
+        liquidationThresholdBps: answered ? limits.liquidationThresholdBps : 0n,
+        collateralBitmap: answered ? wordOf(bitmap().data, 0) & UINT128_MAX : 0n,
+        zeroLtvBitmap: hasAnswer(zeroLtv(), 1) ? wordOf(zeroLtv().data, 0) & UINT128_MAX : 0n,
+        isolated: hasAnswer(isolated(), 1) && wordOf(isolated().data, 0) === 1n,
+      }
+    },
+    priceOf: () => () => 0n,
+  }
+}
+
+function askPrice(round: Round, { oracle }: StagedMarket, asset: Address): () => bigint | undefined {
+  const answer = round.call(oracle, encodeWords(SELECTOR.getAssetPrice, asset))
+  return () => (hasAnswer(answer(), 1) ? wordOf(answer().data, 0) : undefined)
+}
+
+function limitsOf(answer: CallResult, { words, first }: { readonly words: number; readonly first: number }) {
+  const answered = hasAnswer(answer, words)
+  const word = (index: number): bigint => (answered ? wordOf(answer.data, index) & 0xffffn : 0n)
+  return { answered, ltvBps: word(first), liquidationThresholdBps: word(first + 1) }
+}
+
+/** What the pool can pay out of a reserve: its virtual balance since 3.1, before that all that it holds. */
+function withdrawable(virtual: CallResult, real: CallResult): bigint {
+  const answer = hasAnswer(virtual, 1) ? virtual : real
+  const amount = hasAnswer(answer, 1) ? wordOf(answer.data, 0) : 0n
+  return amount > UINT128_MAX ? UINT128_MAX : amount
+}
+
+function textOf({ ok, data }: CallResult): Hex | undefined {
+  if (!ok || data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
+  return data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+}

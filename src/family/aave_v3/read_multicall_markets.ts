@@ -1,0 +1,130 @@
+import { type Address, type Hex, zeroAddress } from 'viem'
+import type { CallResult } from '../../chain/multicall.ts'
+import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
+import type { Answer, Round } from './round.ts'
+import type { RawMarket } from './state.ts'
+import { SELECTOR } from './words.ts'
+
+/** A pool with more reserves cannot be, for bitmaps count them. */
+const RESERVES_MAX = 128
+/** Words that `getReserveData` answers in every version. */
+const RESERVE_DATA_WORDS = 15
+
+/** A reserve of a market and what `getReserveData` says of it. */
+export interface StagedReserve {
+  readonly asset: Address
+  readonly data: Hex
+  readonly id: number
+  readonly supplyToken: Address
+  readonly stableDebtToken: Address
+  readonly variableDebtToken: Address
+}
+
+/** A market as it was asked for; without reserves where it does not answer. */
+export interface StagedMarket extends RawMarket {
+  readonly pool: Address
+  readonly oracle: Address
+  readonly reserves: readonly StagedReserve[]
+}
+
+interface Contracts {
+  readonly pool: Address
+  readonly oracle: Address
+}
+
+const SILENT: StagedMarket = {
+  answered: false,
+  unit: 0n,
+  features: { liquidEModes: false, zeroLtvEModes: false, isolatedEModes: false },
+  pool: zeroAddress,
+  oracle: zeroAddress,
+  reserves: [],
+}
+
+/** Markets behind their address providers, in three rounds. */
+export async function readMarkets(providers: readonly Address[], begin: () => Round): Promise<StagedMarket[]> {
+  const contracts = await readContracts(providers, begin())
+  const round = begin()
+  const asked = contracts.map((each) => (each === undefined ? undefined : askMarket(each, round)))
+  await round.run()
+  const markets = asked.map((answers) => (answers === undefined ? undefined : marketOf(answers)))
+  const last = begin()
+  const data = markets.map((each) =>
+    each?.assets.map((asset) => last.call(each.pool, encodeWords(SELECTOR.getReserveData, asset))),
+  )
+  await last.run()
+  return markets.map((each, at) => {
+    const reserves = each?.assets.map((asset, index) => reserveOf(asset, data[at]?.[index]?.()))
+    if (each === undefined || reserves === undefined || reserves.includes(undefined)) return SILENT
+    const { assets: _, ...market } = each
+    return { ...market, reserves: reserves.filter((reserve) => reserve !== undefined) }
+  })
+}
+
+async function readContracts(providers: readonly Address[], round: Round): Promise<(Contracts | undefined)[]> {
+  const answers = providers.map((provider) => ({
+    pool: round.call(provider, SELECTOR.getPool),
+    oracle: round.call(provider, SELECTOR.getPriceOracle),
+  }))
+  await round.run()
+  return answers.map(({ pool, oracle }) => {
+    if (!hasAnswer(pool(), 1) || !hasAnswer(oracle(), 1)) return undefined
+    return { pool: addressOf(pool().data, 0), oracle: addressOf(oracle().data, 0) }
+  })
+}
+
+interface MarketAnswers extends Contracts {
+  readonly currency: Answer
+  readonly unit: Answer
+  readonly list: Answer
+  readonly liquid: Answer
+  readonly zeroLtv: Answer
+  readonly isolated: Answer
+}
+
+function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
+  return {
+    pool,
+    oracle,
+    currency: round.call(oracle, SELECTOR.baseCurrency),
+    unit: round.call(oracle, SELECTOR.baseCurrencyUnit),
+    list: round.call(pool, SELECTOR.getReservesList),
+    liquid: round.call(pool, encodeWords(SELECTOR.getEModeCategoryCollateralBitmap, 0n)),
+    zeroLtv: round.call(pool, encodeWords(SELECTOR.getEModeCategoryLtvzeroBitmap, 0n)),
+    isolated: round.call(pool, encodeWords(SELECTOR.getIsEModeCategoryIsolated, 0n)),
+  }
+}
+
+function marketOf(answers: MarketAnswers): (Omit<StagedMarket, 'reserves'> & { assets: Address[] }) | undefined {
+  const [currency, unit, list] = [answers.currency(), answers.unit(), answers.list()]
+  if (!hasAnswer(currency, 1) || wordOf(currency.data, 0) !== 0n || !hasAnswer(unit, 1)) return undefined
+  const perUsd = wordOf(unit.data, 0)
+  if (perUsd === 0n || perUsd >= 1n << 128n || !hasAnswer(list, 2)) return undefined
+  const count = wordOf(list.data, 1)
+  if (count > RESERVES_MAX || !hasAnswer(list, 2 + Number(count))) return undefined
+  return {
+    answered: true,
+    unit: perUsd,
+    features: {
+      liquidEModes: hasAnswer(answers.liquid(), 1),
+      zeroLtvEModes: hasAnswer(answers.zeroLtv(), 1),
+      isolatedEModes: hasAnswer(answers.isolated(), 1),
+    },
+    pool: answers.pool,
+    oracle: answers.oracle,
+    assets: Array.from({ length: Number(count) }, (_, index) => addressOf(list.data, 2 + index)),
+  }
+}
+
+function reserveOf(asset: Address, answer: CallResult | undefined): StagedReserve | undefined {
+  if (answer === undefined || !hasAnswer(answer, RESERVE_DATA_WORDS)) return undefined
+  const { data } = answer
+  return {
+    asset,
+    data,
+    id: Number(wordOf(data, 7) & 0xffffn),
+    supplyToken: addressOf(data, 8),
+    stableDebtToken: addressOf(data, 9),
+    variableDebtToken: addressOf(data, 10),
+  }
+}

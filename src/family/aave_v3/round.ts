@@ -1,0 +1,30 @@
+import type { Hex } from 'viem'
+import type { Call, CallResult } from '../../chain/multicall.ts'
+
+/** What a call of a round came to; to be asked after the round has run. */
+export type Answer = () => CallResult
+
+/** Calls that are made together, each with a handle to its answer, so that nobody counts places. */
+export interface Round {
+  call(to: Hex, data: Hex): Answer
+  run(): Promise<void>
+}
+
+/** Makes a round over a way of making many calls. */
+export function createRound(ask: (calls: readonly Call[]) => Promise<CallResult[]>): Round {
+  const calls: Call[] = []
+  let answers: readonly CallResult[] | undefined
+  return {
+    call(to, data) {
+      const at = calls.push({ to, data }) - 1
+      return () => {
+        const answer = answers?.[at]
+        if (answer === undefined) throw new Error('Cannot use an answer before its round has run')
+        return answer
+      }
+    },
+    async run() {
+      answers = calls.length === 0 ? [] : await ask(calls)
+    },
+  }
+}

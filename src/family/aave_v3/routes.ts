@@ -1,0 +1,186 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import { ApiError } from '../../http/error.ts'
+import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } from '../../http/input.ts'
+import { pageOf, pagination } from '../../http/page.ts'
+import { type ReadContext, type Route, route } from '../../http/route.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { MARKET_ALIASES } from './deployments.ts'
+import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
+import { presentReduced, presentWallet } from './present.ts'
+import type { LendingReader, Place } from './read.ts'
+import { batchOutput, listOutput } from './schema.ts'
+
+/** Credits of a wallet on a chain, and with so many of them in one batch. */
+const CREDITS = 15
+const CREDITS_MANY = 12
+const MANY = 100
+const WALLETS_MAX = 500
+/** A price that is missing now will hardly be back in a second. */
+const UNANSWERABLE_RETRY_SEC = 60
+
+/** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
+export function createRoutes(reader: LendingReader, chainIds: Iterable<number>): readonly Route[] {
+  const ids = [...chainIds]
+  return [listRoute(reader, ids), batchRoute(reader, ids)]
+}
+
+function listRoute(reader: LendingReader, chainIds: readonly number[]): Route {
+  const input = v.object({
+    wallet: evmAddress,
+    market_id: v.optional(marketIdIn(reader)),
+    chain_id: v.optional(chainIdIn(chainIds)),
+    target_health_factor: targetHealthFactor,
+    page,
+    limit,
+  })
+  return route({
+    method: 'GET',
+    path: '/v1/lending/aave-v3',
+    summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
+    input,
+    output: listOutput,
+    errors: [503],
+    price: '15 credits per chain on which the wallet has a position, counted before pagination.',
+    creditsMin: () => 0,
+    read: ({ wallet, ...filter }, { signal }) => readMatching(reader, { wallets: [wallet], filter, signal }),
+    credits: ({ matching }) => matching.length * CREDITS,
+    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
+      pagination: pagination({ page, limit, total: matching.length, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+function batchRoute(reader: LendingReader, chainIds: readonly number[]): Route {
+  const body = v.strictObject({
+    wallets,
+    chain_id: v.optional(chainNumberIn(chainIds)),
+    market_id: v.optional(marketIdIn(reader)),
+    target_health_factor: v.optional(targetNumber, 1.5),
+  })
+  return route({
+    method: 'POST',
+    path: '/v1/lending/aave-v3/batch',
+    summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
+    input: v.object({ page, limit }),
+    body,
+    output: batchOutput,
+    errors: [503],
+    price: '15 credits per wallet and chain with a position, 12 where 100 or more match, counted before pagination.',
+    creditsMin: () => 0,
+    read: ({ wallets, ...filter }, { signal }) => readMatching(reader, { wallets, filter, signal }),
+    credits: ({ matching }) => matching.length * (matching.length >= MANY ? CREDITS_MANY : CREDITS),
+    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
+      pagination: pagination({ page, limit, total: matching.length, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+const EXPECTED_WALLETS = `expected 1 to ${WALLETS_MAX} EVM addresses`
+
+/** Addresses without repetitions, in the order of their first appearance. */
+const wallets = v.pipe(
+  v.array(evmAddress, EXPECTED_WALLETS),
+  v.transform((addresses) => [...new Set(addresses)]),
+  v.minLength(1, EXPECTED_WALLETS),
+  v.maxLength(WALLETS_MAX, EXPECTED_WALLETS),
+  documented({
+    type: 'array',
+    items: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+    minItems: 1,
+    description: `At most ${WALLETS_MAX} EVM addresses once repetitions are left out.`,
+  }),
+)
+
+const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
+
+/** A target health factor as a JSON number; yields its digits. */
+const targetNumber = v.pipe(
+  v.number(EXPECTED_TARGET),
+  v.gtValue(1, EXPECTED_TARGET),
+  v.maxValue(100, EXPECTED_TARGET),
+  v.transform(String),
+  documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+)
+
+/** One of the configured chains as a JSON number. */
+function chainNumberIn(chainIds: readonly number[]) {
+  const ids = [...chainIds].sort((a, b) => a - b)
+  const expected = `expected the id of a configured chain (${ids.join(', ')})`
+  return v.pipe(
+    v.number(expected),
+    v.check((id) => ids.includes(id), expected),
+    documented({ type: 'integer', enum: ids }),
+  )
+}
+
+/** One of the markets that exist on some configured chain, or another name of it; yields the market's own name. */
+function marketIdIn({ places }: LendingReader) {
+  const names = new Set([...places.values()].flatMap(({ deployments }) => deployments.map(({ market }) => market)))
+  const aliases = [...MARKET_ALIASES].filter(([alias, name]) => names.has(name) && !names.has(alias))
+  const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
+  const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
+  return v.pipe(
+    v.string(expected),
+    // Without any market there is nothing to compare with: the answer is that nothing is configured.
+    v.check((text) => names.size === 0 || byName.has(text), expected),
+    v.transform((text) => byName.get(text) ?? text),
+    documented({ type: 'string', enum: [...byName.keys()] }),
+  )
+}
+
+interface Filter {
+  readonly chain_id?: number | undefined
+  readonly market_id?: string | undefined
+}
+
+interface Question {
+  readonly wallets: readonly Address[]
+  readonly filter: Filter
+  readonly signal: ReadContext['signal']
+}
+
+interface Matching {
+  readonly reads: readonly ChainRead[]
+  /** By wallet as asked, then by chain, ascending. */
+  readonly matching: readonly WalletPositions[]
+}
+
+async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
+  const reads = await reader.read(wallets, { places: placesOf(reader, filter), signal })
+  const [unanswerable] = reads.flatMap((read) => read.unanswerable)
+  if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
+  const found = reads.flatMap((read) => read.wallets).sort((a, b) => a.chainId - b.chainId)
+  const byWallet = Map.groupBy(found, ({ wallet }) => wallet)
+  return { reads, matching: wallets.flatMap((wallet) => byWallet.get(wallet) ?? []) }
+}
+
+/** The chains to ask, each narrowed to one market where that is wanted. */
+function placesOf({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
+  if (places.size === 0) throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+  return [...places]
+    .filter(([id]) => chain_id === undefined || id === chain_id)
+    .map(([, { client, deployments }]) => ({
+      client,
+      deployments: deployments.filter(({ market }) => market_id === undefined || market === market_id),
+    }))
+    .filter(({ deployments }) => deployments.length > 0)
+}
+
+function withoutAnswer({ chainId, market, wallet, because }: Unanswerable): UnavailableError {
+  return new UnavailableError(
+    `Cannot value market "${market}" on chain ${chainId} for wallet ${wallet} because ${because}: ask for another ` +
+      'market with the "market_id" parameter or for another chain with the "chain_id" parameter',
+    { retryAfterSec: UNANSWERABLE_RETRY_SEC },
+  )
+}
+
+function asOf(reads: readonly ChainRead[]): { chainId: number; blockNumber: bigint }[] {
+  return reads
+    .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
+    .sort((a, b) => a.chainId - b.chainId)
+}

@@ -1,0 +1,111 @@
+import type { Address, Hex } from 'viem'
+import type { ReadBlock } from '../../chain/read_block.ts'
+
+/** What a version of the contracts can do. */
+export interface Features {
+  /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
+  readonly liquidEModes: boolean
+  /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside of it LTVs are those of the reserve. */
+  readonly zeroLtvEModes: boolean
+  /** 3.7 and later: there are isolated eModes, and no isolation mode any more. */
+  readonly isolatedEModes: boolean
+}
+
+/** One market, in the order in which it was asked for. */
+export interface RawMarket {
+  /** False where it does not answer, or does not count in US dollars. */
+  readonly answered: boolean
+  /** Units of one US dollar in prices and account figures. */
+  readonly unit: bigint
+  readonly features: Features
+}
+
+/** A reserve that at least one of the wallets holds or has switched on. */
+export interface RawReserve {
+  readonly market: number
+  /** Its place in the pool, which bitmaps count by. */
+  readonly id: number
+  readonly asset: Address
+  /** The bits of `ReserveConfigurationMap`. */
+  readonly configuration: bigint
+  readonly liquidityRateRay: bigint
+  readonly variableBorrowRateRay: bigint
+  /** Debt against this collateral in isolation mode, hundredths of a US dollar. */
+  readonly isolationDebt: bigint
+  /** Market units for a whole token, undefined where the oracle fails. */
+  readonly price: bigint | undefined
+  /** What the pool can pay out, token units. */
+  readonly withdrawable: bigint
+  /** First bytes of what `symbol` returned; undefined where it failed or answered far too much. */
+  readonly symbol: Hex | undefined
+}
+
+/** An eMode category that at least one of the wallets is in. */
+export interface RawCategory {
+  readonly market: number
+  readonly id: number
+  readonly answered: boolean
+  readonly ltvBps: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly collateralBitmap: bigint
+  readonly zeroLtvBitmap: bigint
+  readonly isolated: boolean
+  /** Market units for a whole token of every asset in it, 0 where each has its own price. Only before 3.2. */
+  readonly price: bigint
+}
+
+/** What `Pool.getUserAccountData` answers; money in market units, percentages in hundredths of a percent. */
+export interface AccountData {
+  readonly totalCollateral: bigint
+  readonly totalDebt: bigint
+  readonly availableBorrows: bigint
+  readonly liquidationThresholdBps: bigint
+  readonly ltvBps: bigint
+  /** 10^18 is 1; 2^256 − 1 without debt. */
+  readonly healthFactorWad: bigint
+}
+
+/** What a wallet has of one reserve, token units. */
+export interface RawHolding {
+  readonly reserve: number
+  /** The wallet lets it back its debt. */
+  readonly isCollateral: boolean
+  readonly supplied: bigint
+  readonly variableDebt: bigint
+  readonly stableDebt: bigint
+  /** The wallet's own rate, 0 without stable debt. */
+  readonly stableRateRay: bigint
+}
+
+/** What one wallet has in one market; `wallet` and `market` are numbers into what was asked. */
+export interface RawAccount {
+  readonly wallet: number
+  readonly market: number
+  /** 0 outside of eMode. */
+  readonly category: number
+  /** Undefined where the pool cannot tell. */
+  readonly data: AccountData | undefined
+  readonly holdings: readonly RawHolding[]
+}
+
+/** What of a wallet in a market could not be read. */
+export type BrokenPart = 'configuration' | 'supplied' | 'debt' | 'category'
+
+/** A wallet of which a market does not say what it has. */
+export interface BrokenAccount {
+  readonly wallet: number
+  readonly market: number
+  readonly part: BrokenPart
+}
+
+/** All that one reading of a chain yields, whichever way it was read. */
+export interface RawRead {
+  readonly block: ReadBlock
+  /** Wallets that this page covers, those without anything included. */
+  readonly taken: number
+  readonly markets: readonly RawMarket[]
+  readonly reserves: readonly RawReserve[]
+  readonly categories: readonly RawCategory[]
+  readonly accounts: readonly RawAccount[]
+  readonly broken: readonly BrokenAccount[]
+}
