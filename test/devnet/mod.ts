@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { type AaveDevnet, addAaveV3 } from './aave_v3/mod.ts'
 import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
 import { startAnvil } from './anvil.ts'
 import { createDevnetClient, type DevnetClient } from './client.ts'
@@ -36,6 +37,8 @@ export interface Devnet extends Scenario {
   hostile(): Promise<HostileScenario>
   /** Morpho Blue with its markets and wallets; built once. The first time on a machine it is compiled, six seconds. */
   morpho(): Promise<MorphoDevnet>
+  /** Aave V3 with wallets that lend and borrow; built once, moves the chain's time forward by weeks. */
+  aave(): Promise<AaveDevnet>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
   setFeed(feed: Address, round: { readonly answer: bigint; readonly updatedAtSec?: bigint }): Promise<void>
   /** Resolves when the chain's node is gone, for whatever reason. */
@@ -46,14 +49,17 @@ export interface Devnet extends Scenario {
 export interface DevnetOptions {
   /** @default 1 */
   readonly chainId?: number
+  /** How long ago the chain began, so that building its past ends in the present. @default 0 */
+  readonly ageSec?: number
   /** Called with a sentence before each stage. */
   readonly onProgress?: (message: string) => void
 }
 
 export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
-  const { chainId = CHAIN_ID_DEFAULT, onProgress = () => undefined } = options
+  const { chainId = CHAIN_ID_DEFAULT, ageSec = 0, onProgress = () => undefined } = options
   onProgress('Starting a local Ethereum (anvil)')
-  const anvil = await startAnvil({ chainId })
+  const timestampSec = Math.floor(Date.now() / 1000) - ageSec
+  const anvil = await startAnvil({ chainId, ...(ageSec > 0 && { timestampSec }) })
   try {
     const rpc = createRpc(anvil.rpcUrl)
     const send = createSend(rpc)
@@ -64,6 +70,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     onProgress('Making wallets with positions: pools, mints, swaps, withdrawals')
     const scenario = await buildScenario(builder)
     let hostile: Promise<HostileScenario> | undefined
+    let aave: Promise<AaveDevnet> | undefined
     let morpho: Promise<MorphoDevnet> | undefined
     return {
       ...scenario,
@@ -79,6 +86,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       morpho: () => {
         morpho ??= buildMorpho(builder)
         return morpho
+      },
+      aave: () => {
+        aave ??= addAaveV3(builder, onProgress)
+        return aave
       },
       setFeed: async (feed, round) => {
         await send([setFeedCall(feed, round)])

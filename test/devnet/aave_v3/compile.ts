@@ -1,0 +1,78 @@
+import { mkdir, rename } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { Hex } from 'viem'
+import { spawnWatched } from '../watched.ts'
+import { cacheKey, UNITS, type UnitName } from './sources.ts'
+
+/** Creation code, and where the addresses of libraries belong in it. */
+export interface Compiled {
+  readonly bytecode: string
+  readonly linkReferences: Readonly<
+    Record<string, Readonly<Record<string, readonly { readonly start: number; readonly length: number }[]>>>
+  >
+}
+
+export type Artifacts = Readonly<Record<UnitName, Compiled>>
+
+/** Starting one more compiler costs half a second of reading the same sources: beyond these it saves nothing. */
+const PROCESSES_MAX = 4
+const CACHE = join(import.meta.dir, '..', '..', '..', '.cache', 'aave_v3')
+const CHILD = join(import.meta.dir, 'compile_child.ts')
+
+/** Aave V3.6 as compiled once on this machine; `onProgress` hears of it when that has to be done now. */
+export async function loadArtifacts(onProgress: (message: string) => void = () => undefined): Promise<Artifacts> {
+  const file = Bun.file(join(CACHE, `${cacheKey()}.json`))
+  if (await file.exists()) return (await file.json()) as Artifacts
+  const processes = Math.min(PROCESSES_MAX, availableParallelism())
+  onProgress(`Compiling Aave V3.6, once on this machine: about ${Math.ceil(totalMs() / processes / 1000)} s`)
+  const artifacts = await compile(Object.keys(UNITS) as UnitName[], processes)
+  await mkdir(CACHE, { recursive: true })
+  // Renamed into place, because another process may be doing the same.
+  const draft = `${file.name}.${process.pid}`
+  await Bun.write(draft, JSON.stringify(artifacts))
+  await rename(draft, file.name ?? '')
+  return artifacts
+}
+
+/** Compiles units side by side in child processes, so that this one stays free for other work. */
+export async function compile<U extends UnitName>(units: readonly U[], processes = 1): Promise<Record<U, Compiled>> {
+  const parts = await Promise.all(divide(units, processes).map(compileInChild))
+  return Object.assign({}, ...parts) as Record<U, Compiled>
+}
+
+async function compileInChild(units: readonly UnitName[]): Promise<Record<string, Compiled>> {
+  const child = spawnWatched([process.execPath, CHILD, ...units], { stderr: 'inherit' })
+  const output = await new Response(child.stdout).text()
+  const status = await child.exited
+  if (status !== 0) throw new Error(`Cannot compile Aave V3: the compiler exited with status ${status}`)
+  return JSON.parse(output) as Record<string, Compiled>
+}
+
+/** Shares of about equal cost: the most expensive unit first, each to whoever has least so far. */
+function divide<U extends UnitName>(units: readonly U[], count: number): U[][] {
+  const shares = Array.from({ length: Math.min(count, units.length) }, () => ({ costMs: 0, units: [] as U[] }))
+  for (const unit of units.toSorted((a, b) => UNITS[b].costMs - UNITS[a].costMs)) {
+    const least = shares.reduce((a, b) => (b.costMs < a.costMs ? b : a))
+    least.units.push(unit)
+    least.costMs += UNITS[unit].costMs
+  }
+  return shares.map((share) => share.units)
+}
+
+function totalMs(): number {
+  return Object.values(UNITS).reduce((sum, { costMs }) => sum + costMs, 0)
+}
+
+/** Creation code with its libraries linked: `libraries` by name. */
+export function link({ bytecode, linkReferences }: Compiled, libraries: Readonly<Record<string, Hex>> = {}): Hex {
+  let code = bytecode.replace(/^0x/, '')
+  for (const [name, places] of Object.values(linkReferences).flatMap(Object.entries)) {
+    const address = libraries[name]
+    if (address === undefined) throw new Error(`Cannot link the library ${name}: it is not deployed`)
+    for (const { start, length } of places) {
+      code = code.slice(0, start * 2) + address.slice(2).toLowerCase() + code.slice((start + length) * 2)
+    }
+  }
+  return `0x${code}`
+}

@@ -1,0 +1,62 @@
+import { type Devnet, startDevnet } from '../mod.ts'
+import type { Rpc } from '../rpc.ts'
+import type { Send } from '../transaction.ts'
+import { type AaveV3, createAaveV3 } from './aave_v3.ts'
+import { AAVE_WALLETS, type MarketName } from './addresses.ts'
+import { loadArtifacts } from './compile.ts'
+import { buildMarkets, type Market } from './market.ts'
+import { type RandomAaveWallets, randomWallets } from './random.ts'
+import { createReleaseV3_0 } from './release_v3_0.ts'
+import { createReleaseV3_6 } from './release_v3_6.ts'
+import { buildAaveScenario, SCENARIO_SEC } from './scenario.ts'
+import { placeTokens } from './tokens.ts'
+
+const V3_6 = ['main', 'lido', 'etherfi'] as const satisfies readonly MarketName[]
+
+/** Aave V3 on a devnet: three markets of 3.6 at Ethereum's addresses, one of 3.0, and wallets with a past in them. */
+export interface AaveDevnet extends AaveV3 {
+  readonly wallets: typeof AAVE_WALLETS
+  /** `count` wallets with a random past in the three markets of 3.6; the same seed on a fresh devnet gives the same. */
+  randomWallets(seed: number, count: number): Promise<RandomAaveWallets>
+}
+
+/** Builds Aave V3 and its wallets on a running devnet; `onProgress` hears a sentence before each stage. */
+export async function addAaveV3(
+  tools: { readonly rpc: Rpc; readonly send: Send },
+  onProgress: (message: string) => void = () => undefined,
+): Promise<AaveDevnet> {
+  const artifacts = await loadArtifacts(onProgress)
+  onProgress("Placing Aave's markets at their mainnet addresses")
+  await placeTokens(tools)
+  const current = await createReleaseV3_6(tools.send, artifacts)
+  const old = await createReleaseV3_0(tools.send)
+  const built = [
+    ...(await buildMarkets(tools, { release: current, names: V3_6 })),
+    ...(await buildMarkets(tools, { release: old, names: ['v3_0'] })),
+  ]
+  const markets = Object.fromEntries(built.map((market) => [market.market, market])) as Record<MarketName, Market>
+  const aave = createAaveV3(tools, markets)
+  onProgress('Making wallets that lend and borrow: supplies, loans, eModes, liquidations')
+  await buildAaveScenario(tools.send, aave)
+  await catchUp(tools.rpc, aave)
+  return {
+    ...aave,
+    wallets: AAVE_WALLETS,
+    randomWallets: (seed, count) => randomWallets({ ...tools, aave }, { seed, count }),
+  }
+}
+
+/** Brings a chain that began in the past to the present. */
+async function catchUp(rpc: Rpc, aave: AaveV3): Promise<void> {
+  const { timestamp } = await rpc.call<{ readonly timestamp: string }>('eth_getBlockByNumber', 'latest', false)
+  const behindSec = Math.floor(Date.now() / 1000) - Number(timestamp)
+  if (behindSec > 0) await aave.warp(behindSec)
+}
+
+let shared: Promise<{ readonly devnet: Devnet; readonly aave: AaveDevnet }> | undefined
+
+/** One devnet with Aave per process, apart from the one that liquidity tests share: here prices fall and time passes. */
+export function sharedAave(): Promise<{ readonly devnet: Devnet; readonly aave: AaveDevnet }> {
+  shared ??= startDevnet({ ageSec: SCENARIO_SEC }).then(async (devnet) => ({ devnet, aave: await devnet.aave() }))
+  return shared
+}
