@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from './chain/chain.ts'
-import type { UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
 import { isBase58Address } from './lib/base58.ts'
 
 /** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
@@ -58,10 +57,21 @@ const chainRow = v.strictObject({
       }),
     ),
   ),
+  aaveV3: v.optional(
+    v.array(
+      v.strictObject({
+        market: v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,64}$/)),
+        poolAddressesProvider: checksummed,
+        startBlock: v.optional(blockNumber, 0),
+      }),
+    ),
+  ),
+  morphoBlue: v.optional(v.strictObject({ morpho: checksummed, startBlock: v.optional(blockNumber, 0) })),
   prices: v.optional(
     v.strictObject({
       usdFeeds: v.optional(usdFeeds),
       stablecoins: v.optional(v.array(checksummed)),
+      aaveOracle: v.optional(checksummed),
       wrappedNative: v.optional(checksummed),
     }),
   ),
@@ -114,6 +124,7 @@ export function parseChainsFile(text: string): {
 export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
   const multicall3 = row.multicall3 ?? builtIn?.multicall3
   const wrappedNative = row.prices?.wrappedNative ?? builtIn?.prices.wrappedNative
+  const aaveOracle = row.prices?.aaveOracle ?? builtIn?.prices.aaveOracle
   return {
     id: row.id,
     name: row.name,
@@ -124,15 +135,11 @@ export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
     prices: {
       usdFeeds: row.prices?.usdFeeds ?? builtIn?.prices.usdFeeds ?? {},
       stablecoins: row.prices?.stablecoins ?? builtIn?.prices.stablecoins ?? [],
+      ...(aaveOracle === undefined ? {} : { aaveOracle }),
       ...(wrappedNative === undefined ? {} : { wrappedNative }),
     },
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
-}
-
-/** The row's own position managers, or undefined where it leaves them to the built-in table. */
-export function uniswapV3FromRow(row: ChainRow): readonly UniswapV3Deployment[] | undefined {
-  return row.uniswapV3
 }
 
 /** True for an absolute http(s) URL. */

@@ -2,7 +2,9 @@ import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
+import { AAVE_V3_DEPLOYMENTS, type AaveV3Deployment } from './family/aave_v3/deployments.ts'
 import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
+import { MORPHO_BLUE_DEPLOYMENTS, type MorphoBlueDeployment } from './family/morpho_blue/deployments.ts'
 import { UNISWAP_V3_DEPLOYMENTS, type UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
 import type { LogLevel } from './lib/log.ts'
 
@@ -20,9 +22,15 @@ export interface Config {
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
   readonly chains: readonly Chain[]
-  /** Position managers by chain id. */
-  readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  readonly deployments: Deployments
   readonly solana: SolanaConfig
+}
+
+/** Addresses of each family by chain id; an absent chain is not served by it. */
+export interface Deployments {
+  readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
+  readonly aaveV3: ReadonlyMap<number, readonly AaveV3Deployment[]>
+  readonly morphoBlue: ReadonlyMap<number, MorphoBlueDeployment>
 }
 
 /** Where Kamino is read. The URLs may hold secrets. */
@@ -60,7 +68,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
     return value
   }
 
-  const { chains, uniswapV3, solana } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
+  const { chains, deployments, solana } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
   const config: Config = {
     port: checked('PORT', parsePort, 'a port number from 0 to 65535') ?? 8080,
     host: given('HOST') ?? '127.0.0.1',
@@ -71,7 +79,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     chains,
-    uniswapV3,
+    deployments,
     solana: {
       ...solana,
       rpcUrls: checked('SOLANA_RPC_URL', parseUrls, 'http or https URLs, separated by commas') ?? solana.rpcUrls,
@@ -94,9 +102,13 @@ function readChains({
   readFile,
   mistakes,
   names,
-}: ChainSources): Pick<Config, 'chains' | 'uniswapV3' | 'solana'> {
+}: ChainSources): Pick<Config, 'chains' | 'deployments' | 'solana'> {
   const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
-  const uniswapV3 = new Map(UNISWAP_V3_DEPLOYMENTS)
+  const deployments = {
+    uniswapV3: new Map(UNISWAP_V3_DEPLOYMENTS),
+    aaveV3: new Map(AAVE_V3_DEPLOYMENTS),
+    morphoBlue: new Map(MORPHO_BLUE_DEPLOYMENTS),
+  }
   let solana: SolanaConfig = { rpcUrls: [SOLANA_PUBLIC_URL], program: KAMINO_MAINNET }
 
   const path = given('CHAINS_FILE')
@@ -110,7 +122,9 @@ function readChains({
     }
     for (const row of rows) {
       chains.set(row.id, chainFromRow(row, chains.get(row.id)))
-      if (row.uniswapV3 !== undefined) uniswapV3.set(row.id, row.uniswapV3)
+      if (row.uniswapV3 !== undefined) deployments.uniswapV3.set(row.id, row.uniswapV3)
+      if (row.aaveV3 !== undefined) deployments.aaveV3.set(row.id, row.aaveV3)
+      if (row.morphoBlue !== undefined) deployments.morphoBlue.set(row.id, row.morphoBlue)
     }
   }
 
@@ -125,12 +139,12 @@ function readChains({
   }
 
   const wanted = given('CHAINS')
-  if (wanted === undefined) return { chains: [...chains.values()], uniswapV3, solana }
+  if (wanted === undefined) return { chains: [...chains.values()], deployments, solana }
   const served = splitList(wanted).map((id) => chains.get(Number(id)))
   if (served.includes(undefined)) {
     mistakes.push(`CHAINS: expected ids of configured chains (${[...chains.keys()].join(', ')}), separated by commas`)
   }
-  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), uniswapV3, solana }
+  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), deployments, solana }
 }
 
 function readChainsFile(options: {

@@ -136,7 +136,7 @@ function createRoutes(parts: {
   const families = createFamilies({
     ...services,
     clients: clients.evm,
-    uniswapV3: config.uniswapV3,
+    ...config.deployments,
     kamino: { solana: clients.solana, program: config.solana.program },
   })
   return [

@@ -25,7 +25,7 @@ describe('readConfig()', () => {
     const config = readConfig({}, noFile)
     expect(config.chains.map(({ id }) => id).sort((a, b) => a - b)).toEqual([1, 10, 56, 137, 8453, 42161, 43114])
     expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: './data' })
-    for (const { id } of config.chains) expect(config.uniswapV3.get(id)?.length).toBeGreaterThan(0)
+    for (const { id } of config.chains) expect(config.deployments.uniswapV3.get(id)?.length).toBeGreaterThan(0)
   })
 
   test('an empty variable counts as absent', () => {
@@ -45,6 +45,8 @@ describe('readConfig()', () => {
           name: 'Devnet',
           rpcUrls: ['http://127.0.0.1:8545'],
           uniswapV3: [{ manager: MANAGER.toLowerCase(), factory: FACTORY }],
+          aaveV3: [{ market: 'mine', poolAddressesProvider: FACTORY }],
+          morphoBlue: { morpho: MANAGER, startBlock: 7 },
           prices: { usdFeeds: { [USDC]: FEED } },
         },
         { id: 1, name: 'Mine', rpcUrls: ['http://127.0.0.1:1'] },
@@ -53,11 +55,16 @@ describe('readConfig()', () => {
     const config = readConfig({ CHAINS_FILE: 'chains.json', CHAINS: '31337,1' }, () => file)
     const [devnet, ethereum] = config.chains
     expect(devnet?.prices.usdFeeds).toEqual({ [USDC]: { feed: FEED, heartbeatSec: 86_400 } })
-    expect(config.uniswapV3.get(31337)).toEqual([
+    expect(config.deployments.uniswapV3.get(31337)).toEqual([
       { manager: MANAGER, factory: FACTORY, startBlock: 0, code: 'uniswap_v3' },
     ])
+    expect(config.deployments.aaveV3.get(31337)).toEqual([
+      { market: 'mine', poolAddressesProvider: FACTORY, startBlock: 0 },
+    ])
+    expect(config.deployments.morphoBlue.get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
-    expect(config.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
+    expect(config.deployments.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
+    expect(config.deployments.aaveV3.get(1)).toHaveLength(3)
   })
 
   test('SOLANA_RPC_URL wins over the file, and the file over the public endpoint', () => {
