@@ -25,6 +25,8 @@ export interface Exchange {
   /** What absolute links start with: scheme and host, and the public address's own path. */
   readonly base: string
   readonly found: Found
+  /** What is wrong with the request itself, whoever sent it; it is answered before anything else, and logged all the same. */
+  readonly fault: ApiError | undefined
 }
 
 /** Admission of a request whose key was recognised. */
@@ -44,6 +46,7 @@ const CALLER_LEFT: Outcome = { status: 499, body: '', credits: 0, headers: {} }
 /** The answer to a caller whom nobody knows: what the path says of itself, or that a key is needed. */
 export function answerToStranger(exchange: Exchange): Outcome {
   try {
+    if (exchange.fault !== undefined) throw exchange.fault
     if (exchange.found.kind === 'endpoint') throw unknownKey()
     return withoutWork(exchange.found, exchange.method)
   } catch (error) {
@@ -54,6 +57,7 @@ export function answerToStranger(exchange: Exchange): Outcome {
 /** The answer to a recognised key, still unpaid: all that can fail happens here. Never throws. */
 export async function answerTo(admission: Recognised, exchange: Exchange, services: WorkServices): Promise<Outcome> {
   try {
+    if (exchange.fault !== undefined) throw exchange.fault
     if (admission.kind === 'refused') throw refusal(admission)
     const { found, method } = exchange
     return found.kind === 'endpoint' ? await work(admission, exchange, services) : withoutWork(found, method)

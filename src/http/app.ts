@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
-import { refuseLargeBody } from './body.ts'
+import { largeBodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
 import { ApiError, apiErrorFrom } from './error.ts'
@@ -18,7 +18,7 @@ import { failure, respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { createRouteTable, type Found } from './route_table.ts'
 import { createSlots } from './slots.ts'
-import { isHost, targetOf } from './target.ts'
+import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
 
 /** What the HTTP layer is given. */
 export interface AppOptions {
@@ -102,24 +102,23 @@ export function createApp(options: AppOptions): App {
     const { method } = request
     const host = request.headers.get('host')
     const target = targetOf(request.url)
-    if (target === undefined || !isHost(host)) throw badTarget()
-    const page = pages.get(target.path)
+    const fault = faultOf(request, { target, host })
+    const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
+    const page = fault === undefined ? pages.get(asked) : undefined
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) {
-      return { route: target.path, outcome: await page(ids.requestId) }
+      return { route: asked, outcome: await page(ids.requestId) }
     }
     if (inFlight.count() > inFlightMax) throw overloaded()
-    if (mayHaveBody(method)) refuseLargeBody(request.headers)
-    const path = table.canonical(target.path)
+    const path = table.canonical(asked)
     const found: Found =
-      page === undefined
-        ? table.find(method, path)
-        : { kind: 'other_method', template: target.path, allow: PUBLIC_METHODS }
+      page === undefined ? table.find(method, path) : { kind: 'other_method', template: asked, allow: PUBLIC_METHODS }
     const base = publicBase ?? `http://${host}`
     const { requestId, settlementId, startedMs } = ids
     const ending = await meter(
-      { request, requestId, settlementId, startedMs, method, path, query: target.query, base, found },
+      { request, requestId, settlementId, startedMs, method, path, query, base, found, fault },
       services,
     )
+    if (fault !== undefined) return { route: 'refused', ...ending }
     const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
     return { route, outcome: ending.outcome, account: ending.account }
   }
@@ -156,6 +155,15 @@ function leavesBody(request: Request): boolean {
 /** Bodies of GET and HEAD mean nothing, and no runtime hands them on. */
 function mayHaveBody(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
+}
+
+/** What no caller may send: a target or a host that cannot be read, a body that is too large. */
+function faultOf(
+  request: Request,
+  { target, host }: { readonly target: Target | undefined; readonly host: string | null },
+): ApiError | undefined {
+  if (target === undefined || !isHost(host)) return badTarget()
+  return mayHaveBody(request.method) ? largeBodyFault(request.headers) : undefined
 }
 
 function badTarget(): ApiError {

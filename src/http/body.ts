@@ -4,10 +4,10 @@ import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
 /** What an answer that leaves a body unread must say, or the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }
 
-/** Throws 413 where the request announces a body that is too large, before a byte of it is read. */
-export function refuseLargeBody(headers: Headers): void {
+/** The 413 for a request that announces a body that is too large, before a byte of it is read; else nothing. */
+export function largeBodyFault(headers: Headers): ApiError | undefined {
   const announced = headers.get('content-length')
-  if (announced !== null && Number(announced) > BODY_BYTES_MAX) throw tooLarge()
+  return announced !== null && Number(announced) > BODY_BYTES_MAX ? tooLarge() : undefined
 }
 
 /**

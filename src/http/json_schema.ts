@@ -130,8 +130,9 @@ function added({ type, requirement, description }: Node, schema: JsonSchema): Js
   }
 }
 
+/** `type` alone does not admit null where `enum` or `const` lists the values. */
 function nullable(schema: JsonSchema): JsonSchema {
-  return typeof schema['type'] === 'string'
+  return typeof schema['type'] === 'string' && schema['enum'] === undefined && schema['const'] === undefined
     ? { ...schema, type: [schema['type'], 'null'] }
     : { anyOf: [schema, { type: 'null' }] }
 }

@@ -5,8 +5,8 @@ import { braced } from './route_table.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 const DOCUMENT_VERSION = '1.0.0'
-/** What every route can answer besides its own 404, 502 and 504. */
-const COMMON_STATUSES = [400, 401, 402, 403, 429, 500, 503] as const
+/** What every route can answer besides its own 502 and 504; 404 for the key of a deleted organization. */
+const COMMON_STATUSES = [400, 401, 402, 403, 404, 429, 500, 503] as const
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: 'The request cannot be read: a parameter or the body is missing or wrong.',

@@ -1,4 +1,4 @@
-import { TARGET_LENGTH_MAX } from './limits.ts'
+import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from './limits.ts'
 
 /** Path and query of a request, both as they stand in its target: not decoded. */
 export interface Target {
@@ -28,6 +28,12 @@ export function targetOf(url: string): Target | undefined {
   const mark = url.indexOf('?', start)
   if (mark < 0 || mark > end) return { path: url.slice(start, end), query: '' }
   return { path: url.slice(start, mark), query: url.slice(mark + 1, end) }
+}
+
+/** What the log may say of a target that `targetOf` does not read: its beginning, or `/`. */
+export function unreadTarget(url: string): string {
+  const start = pathStart(url)
+  return start < 0 ? '/' : url.slice(start, start + LOGGED_PATH_LENGTH_MAX)
 }
 
 function pathStart(url: string): number {

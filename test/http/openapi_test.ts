@@ -46,11 +46,11 @@ describe('openapiDocument()', () => {
 
   test('every route lists the common statuses, its own, and no more', () => {
     const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses)
-    const common = ['200', '400', '401', '402', '403', '429', '500', '503']
+    const common = ['200', '400', '401', '402', '403', '404', '429', '500', '503']
     expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
-    expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual([...common, '404'].sort())
+    expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
     expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual(
-      [...common, '404', '502'].sort(),
+      [...common, '502'].sort(),
     )
     expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '413'].sort())
   })
@@ -121,6 +121,11 @@ describe('jsonSchema()', () => {
       { type: 'array', items: { type: 'boolean' }, maxItems: 2 },
     ],
     ['null or text', v.nullable(v.string()), { type: ['string', 'null'] }],
+    [
+      'null or one of two words',
+      v.nullable(v.picklist(['a', 'b'])),
+      { anyOf: [{ type: 'string', enum: ['a', 'b'] }, { type: 'null' }] },
+    ],
     ['one of two', v.union([v.literal('MAX'), v.number()]), { anyOf: [{ const: 'MAX' }, { type: 'number' }] }],
     ['a record', v.record(v.string(), v.number()), { type: 'object', additionalProperties: { type: 'number' } }],
     [

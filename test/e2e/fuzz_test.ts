@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { readConfig } from '../../src/config.ts'
+import { serveBun } from '../../src/http/bun.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { createServices, type Services } from '../../src/services.ts'
+import { type Account, createAccount, readBooks } from '../account/scene.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { temporaryDirectory, testDatabase } from '../support/database.ts'
+import { mismatches, resolve } from '../support/json_schema.ts'
+import { MARKET, OBLIGATION, scene, WALLET } from '../support/kamino_scene.ts'
+import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { startSolanaDouble } from '../support/solana.ts'
+import { type Document, type Shot, shots } from './fuzz_requests.ts'
+import { ask, type RawAnswer } from './http.ts'
+
+/** A longer run: `FUZZ_REQUESTS=100000`; the same one again: `FUZZ_SEED`, which every failure names. */
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 1_600)
+const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_101)
+/** Requests under way at the same time. */
+const VOLLEY = 16
+/** Never longer than this, whatever is asked and whatever fails. */
+const ANSWER_LIMIT_MS = 5_500
+
+const database = await testDatabase()
+const devnet = await sharedDevnet()
+const solana = startSolanaDouble()
+const lines: string[] = []
+/** What the service must never say. */
+const SECRETS = ['rpc-secret', 'solana-secret', database.url]
+const NEVER_SAID = /SqlError|\bselect \b|\bat \S+\.ts:|node_modules|postgres:|stack/i
+
+/** Answers above 499 so far. */
+let failures = 0
+let upstream: FaultyRpc
+let services: Services
+let server: ReturnType<typeof serveBun>
+let document: Document
+let accounts: Record<string, Account>
+let authorizations: Record<string, string | undefined>
+/** What each organization was answered, by request id. */
+const answered = new Map<string, Map<string, string[]>>()
+
+beforeAll(async () => {
+  upstream = await startFaultyRpc(devnet.rpcUrl)
+  solana.accounts = scene()
+  const env = {
+    CHAINS: '1',
+    DATABASE_URL: database.url,
+    DATA_DIR: temporaryDirectory(),
+    CHAINS_FILE: 'chains.json',
+    SOLANA_RPC_URL: solana.url,
+    CORS_ORIGINS: 'https://app.example.org',
+  }
+  // Without a block time no read is kept: each goes to the endpoint.
+  const chain = { id: 1, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  services = await createServices(
+    readConfig(env, () => JSON.stringify({ chains: [chain] })),
+    { log },
+  )
+  server = serveBun(services.app, { port: 0, host: '127.0.0.1' })
+  document = JSON.parse((await ask(server.port, { method: 'GET', target: '/openapi.json', headers: {} })).body)
+
+  const { db } = database
+  accounts = {
+    rich: await createAccount(db, { credits: 10_000_000 }),
+    poor: await createAccount(db, { credits: 40 }),
+    limited: await createAccount(db, { credits: 1_000, rateLimit: 5 }),
+    suspended: await createAccount(db, { credits: 100 }),
+    deleted: await createAccount(db, { credits: 100 }),
+  }
+  await db.run('update organization set suspended_at = now() where id = $1', [
+    accounts['suspended']?.organizationId ?? '',
+  ])
+  await db.run('update organization set deleted_at = now() where id = $1', [accounts['deleted']?.organizationId ?? ''])
+  const rich = accounts['rich']?.key ?? ''
+  authorizations = {
+    ...Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, `Bearer ${key}`])),
+    ...{ stranger: undefined, unknown: `Bearer ws_sk_${'A'.repeat(24)}`, mistyped: `Bearer ${rich.slice(0, -1)}~` },
+    ...{
+      lower: `bearer ${rich}`,
+      basic: `Basic ${rich}`,
+      twice: `Bearer ${rich}, Bearer ${rich}`,
+      long: `Bearer ${rich.repeat(20)}`,
+    },
+  }
+}, 60_000)
+
+afterAll(async () => {
+  void server.stop()
+  await services.close()
+  await upstream.stop()
+  solana.stop()
+  await database.close()
+}, 30_000)
+
+test('whatever is asked, every answer is one of the document, fails only where the caller erred, and is logged once', async () => {
+  upstream.rule(() => undefined)
+  await fire(REQUESTS, { mayFail: () => false })
+}, 600_000)
+
+test('with upstreams that fail in every way, the only further answers are 502 and 503', async () => {
+  let asked = 0
+  const faults: readonly Fault[] = [
+    { kind: 'http', status: 500, body: 'rpc-secret' },
+    { kind: 'result', result: '0xdead' },
+    { kind: 'cut' },
+    { kind: 'error', error: { code: -32000, message: 'rpc-secret' } },
+    { kind: 'envelope', change: { id: 'rpc-secret' } },
+  ]
+  upstream.rule(() => (asked++ % 6 === 0 ? undefined : faults[asked % faults.length]))
+  for (let fault = 0; fault < REQUESTS; fault++) {
+    solana.faults.push(fault % 2 === 0 ? { kind: 'http', status: 500 } : { kind: 'body', text: 'solana-secret' })
+  }
+  const before = failures
+  await fire(REQUESTS / 4, { mayFail: (status) => status === 502 || status === 503 })
+  expect(failures - before).toBeGreaterThan(REQUESTS / 80)
+  upstream.rule(() => undefined)
+  solana.faults.length = 0
+}, 600_000)
+
+test('the log holds each of these answers once, with its status, and the books balance', async () => {
+  for (const [name, { organizationId }] of Object.entries(accounts)) {
+    const rows = await database.db.run<{ request_id: string; status: number; credits: string }>(
+      'select request_id, status, credits from request_log where organization_id = $1',
+      [organizationId],
+    )
+    const logged = new Map<string, string[]>()
+    for (const { request_id: id, status, credits } of rows) {
+      logged.set(id, [...(logged.get(id) ?? []), `${status} ${credits}`])
+    }
+    const mine = answered.get(name) ?? new Map<string, string[]>()
+    const differing = [...new Set([...mine.keys(), ...logged.keys()])].filter((id) => {
+      const said = (mine.get(id) ?? []).toSorted()
+      const stood = (logged.get(id) ?? []).toSorted()
+      return said.join() !== stood.join()
+    })
+    expect(differing.slice(0, 5).map((id) => ({ name, id, said: mine.get(id), stood: logged.get(id) }))).toEqual([])
+    expect((await readBooks(database.db, organizationId)).logged).toBe(rows.length)
+  }
+  expect((await readBooks(database.db, accounts['poor']?.organizationId ?? '')).balance).toBeLessThan(2)
+  expect((await readBooks(database.db, accounts['rich']?.organizationId ?? '')).charged).toBeGreaterThan(REQUESTS / 8)
+})
+
+test('nothing of keys and addresses of upstreams is in the log or the metrics', async () => {
+  const { body } = await ask(server.port, { method: 'GET', target: '/metrics', headers: {} })
+  expect(body).toContain('walletscope_http_requests_total')
+  expect(lines.length).toBeGreaterThan(100)
+  const keys = Object.values(accounts).map(({ key }) => key)
+  for (const secret of [...SECRETS, ...keys]) {
+    expect(body.includes(secret)).toBe(false)
+    expect(lines.filter((line) => line.includes(secret))).toEqual([])
+  }
+})
+
+interface Rules {
+  /** True for a status above 499 that the caller could not help. */
+  readonly mayFail: (status: number) => boolean
+}
+
+async function fire(requests: number, rules: Rules): Promise<void> {
+  const wallets = [...Object.values(devnet.wallets), devnet.wallets.provider.toLowerCase()]
+  const values = {
+    ...{ wallet: [...wallets, WALLET, WALLET], id: Object.values(devnet.positions).map(String) },
+    ...{ manager_address: [devnet.addresses.uniswapV3.manager], obligation_address: [OBLIGATION] },
+    ...{ market_address: [MARKET], target_health_factor: ['1.5', '2', '100'], chain_id: ['1'] },
+    ...{ from: ['2026-01-01', '2026-01-01T00:00:00Z'], to: ['2999-01-01'], path: ['/v1/positions/amm_a'] },
+    ...{ api_key_id: Object.values(accounts).map(({ apiKeyId }) => apiKeyId), status_code: ['200', '400'] },
+  }
+  const volley = fc.array(shots({ document, values, callers: authorizations }), {
+    minLength: VOLLEY,
+    maxLength: VOLLEY,
+  })
+  await fc.assert(
+    fc.asyncProperty(volley, async (batch) => {
+      const complaints = await Promise.all(batch.map((shot) => judged(shot, rules)))
+      expect(complaints.flat()).toEqual([])
+    }),
+    { numRuns: Math.ceil(requests / VOLLEY), seed: SEED, endOnFailure: true },
+  )
+}
+
+/** Sends one request and says what is wrong with its answer. */
+async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
+  const startedMs = performance.now()
+  const answer = await ask(server.port, shot)
+  const complaints: string[] = []
+  const must = (holds: boolean, what: string) => {
+    if (!holds)
+      complaints.push(
+        `${what}: ${JSON.stringify({ ...shot, body: shot.body?.slice(0, 100) })} → ${answer.status} ${answer.body.slice(0, 300)}`,
+      )
+  }
+  const { status, headers } = answer
+  const account = accounts[shot.caller]
+  const requestId = headers['x-request-id'] ?? ''
+  if (account !== undefined) {
+    const mine = answered.get(shot.caller) ?? new Map<string, string[]>()
+    answered.set(
+      shot.caller,
+      mine.set(requestId, [...(mine.get(requestId) ?? []), `${status} ${headers['x-credits-charged']}`]),
+    )
+  }
+
+  must(performance.now() - startedMs < ANSWER_LIMIT_MS, 'too late')
+  if (status >= 500) failures += 1
+  must(status < 500 || mayFail(status), 'failed')
+  must(headers['cache-control'] === 'no-store' && headers['x-content-type-options'] === 'nosniff', 'headers')
+  must(/^[A-Za-z0-9_-]{8,64}$/.test(requestId), 'request id')
+  const named = shot.headers['X-Request-Id']
+  must(named === undefined || !/^[A-Za-z0-9_-]{8,64}$/.test(named) || named === requestId, 'request id not kept')
+  must(!NEVER_SAID.test(answer.body) && !SECRETS.some((secret) => answer.body.includes(secret)), 'tells too much')
+  must((account !== undefined) === (headers['x-ratelimit-limit'] !== undefined), 'state of the account')
+  const charged = Number(headers['x-credits-charged'] ?? 0)
+  must(charged === 0 || (status >= 200 && status < 300), 'charged for a failure')
+  if (shot.method === 'HEAD') must(answer.body === '', 'body of HEAD')
+  else if (status === 204) must(shot.method === 'OPTIONS' && answer.body === '', 'no content')
+  else
+    complaints.push(
+      ...bodyComplaints(shot, answer, requestId).map(
+        (what) => `${what}: ${JSON.stringify(shot)} → ${status} ${answer.body.slice(0, 300)}`,
+      ),
+    )
+  return complaints
+}
+
+function bodyComplaints({ template, method }: Shot, { status, headers, body }: RawAnswer, requestId: string): string[] {
+  if (headers['content-type'] !== 'application/json; charset=utf-8') return ['content type']
+  const value = JSON.parse(body)
+  const operation = document.paths[template ?? '']?.[method.toLowerCase()]
+  if (status !== 200) {
+    if (value.error?.request_id !== requestId) return ['request id of the error']
+    const listed = operation?.responses[status]
+    // Of a route that nobody listed, of the target, or of the size of what came: the document cannot know these.
+    const schema =
+      listed === undefined
+        ? document.components.schemas.Error
+        : resolve(document, listed.$ref).content['application/json'].schema
+    const unlisted = operation !== undefined && listed === undefined && status !== 413
+    return [...(unlisted ? ['status that the document does not list'] : []), ...mismatches(schema, value, document)]
+  }
+  if (operation === undefined) return ['answer of no route']
+  if (value.request_id !== requestId) return ['request id']
+  const price = PRICES[template ?? '']?.(value)
+  if (price !== undefined && String(price) !== headers['x-credits-charged']) return [`price, expected ${price}`]
+  return mismatches(operation.responses[200].content['application/json'].schema, value, document)
+}
+
+/** What an answer must have cost, reckoned from the answer alone. */
+const PRICES: Readonly<Record<string, (body: Document) => number>> = {
+  '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
+  '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
+  '/v1/usage/logs': () => 1,
+  '/v1/lending/kamino/position/{obligation_address}/yield': () => 8,
+  '/v1/lending/kamino/position/{obligation_address}/risk': () => 8,
+}
+
+function priceOf(item: Document): number {
+  if (item.amounts !== undefined) return 15
+  return item.is_active ? 2 : 1
+}
