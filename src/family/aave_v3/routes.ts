@@ -154,9 +154,10 @@ async function readMatching(reader: LendingReader, { wallets, filter, signal }: 
   const reads = await reader.read(wallets, { places: placesOf(reader, filter), signal })
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
-  const found = reads.flatMap((read) => read.wallets).sort((a, b) => a.chainId - b.chainId)
-  const byWallet = Map.groupBy(found, ({ wallet }) => wallet)
-  return { reads, matching: wallets.flatMap((wallet) => byWallet.get(wallet) ?? []) }
+  const order = new Map(wallets.map((wallet, index) => [wallet, index]))
+  const rank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
+  const found = reads.flatMap((read) => read.wallets)
+  return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
 }
 
 /** The chains to ask, each narrowed to one market where that is wanted. */
