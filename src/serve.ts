@@ -19,6 +19,13 @@ export interface ServeOptions {
 /** How long requests are still taken after readiness has gone, so that a load balancer can notice. */
 const DRAIN_MS = 500
 
+const LISTEN_FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has taken it',
+  EACCES: 'this user may not use that port',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'this machine has no such address',
+}
+
 /**
  * Serves until `stop` fires, then in order: not ready, no new connections, accepted requests finished and charged,
  * everything closed; within ten seconds whatever hangs.
@@ -26,10 +33,11 @@ const DRAIN_MS = 500
 export async function serve(config: Config, { listen, out, err, stop }: ServeOptions): Promise<void> {
   const log = createLog({ level: config.logLevel, write: (line) => err(line.trimEnd()) })
   const services = await createServices(config, { log, onProgress: (step) => out(`${step} …`) })
+  // Before anything else can fail: the key exists now, and nobody could ever ask for it again.
+  if (services.first !== undefined) out(announcement(services.first))
   const server = await listening()
   log.info({ msg: 'Listens', host: config.host, port: server.port, chains: config.chains.map(({ id }) => id) })
   out(`walletscope listens on ${server.url}`)
-  if (services.first !== undefined) out(announcement(services.first))
 
   await fired(stop)
   log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
@@ -45,7 +53,9 @@ export async function serve(config: Config, { listen, out, err, stop }: ServeOpt
       return await listen(services.app, config)
     } catch (cause) {
       await services.close()
-      throw new Error(`Cannot listen on ${config.host} port ${config.port}: it is taken or not ours`, { cause })
+      const { code } = cause as { readonly code?: unknown }
+      const reason = LISTEN_FAILURES[String(code)] ?? 'the system refused'
+      throw new Error(`Cannot listen on HOST ${config.host} PORT ${config.port}: ${reason}`, { cause })
     }
   }
 }

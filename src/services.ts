@@ -96,7 +96,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
       await checkSchema(db)
     } catch (error) {
       if (error instanceof SchemaError) throw error
-      log.warn({ msg: 'Started without the database: not ready until it answers', error })
+      log.warn({ msg: 'Started without the database: not ready until it answers', reason: String(error) })
     }
   }
 

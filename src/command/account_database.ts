@@ -4,8 +4,9 @@ import { findRunningEmbedded } from '../db/embedded/running.ts'
 import { checkSchema, migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import { systemClock } from '../lib/clock.ts'
+import { UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
-import type { CommandIo } from './command.ts'
+import { CommandError, type CommandIo } from './command.ts'
 
 /**
  * Runs `work` on the migrated database of the accounts. One that this command had to start is migrated by it; any
@@ -35,6 +36,9 @@ export async function withDatabase<T>(
     const db = openDatabase({ url: running ?? embedded?.url ?? '', clock: systemClock, log, max: 2 })
     try {
       return await work(db, { own: embedded !== undefined })
+    } catch (error) {
+      if (!(error instanceof UnavailableError && error.cause instanceof Error)) throw error
+      throw new CommandError(`Cannot use the database: it does not answer (${error.cause.message})`, { cause: error })
     } finally {
       await db.close()
     }

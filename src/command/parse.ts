@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import packageJson from '../../package.json' with { type: 'json' }
 import { type Command, type CommandArgs, UsageError } from './command.ts'
 
 /** What a command line asks for. */
@@ -9,6 +10,8 @@ export type Invocation =
 /** Finds the command that `argv` names and checks its arguments. No argument at all means `serve`. Throws `UsageError`. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
   const words = argv.length === 0 ? ['serve'] : argv
+  if (words.length === 1 && words[0] === '--version')
+    return { kind: 'help', text: `walletscope ${packageJson.version}` }
   const command = commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
   if (command === undefined) {
     const group = commands.filter(({ name }) => name.split(' ')[0] === words[0])
@@ -39,15 +42,29 @@ function parseRest(
 ): { positionals: readonly string[]; values: Readonly<Record<string, unknown>> } {
   const valued = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' as const }]))
   try {
-    return parseArgs({
-      args: [...rest],
+    const { positionals, values } = parseArgs({
+      args: rest.map(shielded),
       allowPositionals: true,
       options: { ...valued, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
+    const unshielded = Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? bare(value) : value,
+    ])
+    return { positionals: positionals.map(bare), values: Object.fromEntries(unshielded) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
     throw new UsageError(`Cannot run "${command.name}": ${reason}; expected ${usage(command)}`)
   }
+}
+
+/** A negative number would be taken for an option: it travels behind a character that no argument can hold. */
+function shielded(word: string): string {
+  return /^-\d/.test(word) ? `\0${word}` : word
+}
+
+function bare(word: string): string {
+  return word.startsWith('\0') ? word.slice(1) : word
 }
 
 function usage(command: Command): string {
@@ -62,7 +79,7 @@ function overview(commands: readonly Command[]): string {
   return [
     'walletscope: what does this wallet hold, earn, owe and risk?',
     '',
-    'Usage: walletscope <command> [--help] [--json]',
+    'Usage: walletscope <command> [--help] [--json], or walletscope --version',
     '',
     ...lines,
     '',

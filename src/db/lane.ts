@@ -78,7 +78,7 @@ export function createLane(options: LaneOptions): Lane {
       const outcome = await attempt(text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
       if ('kind' in outcome && outcome.kind === 'away') {
         lost(outcome.reason)
-        throw unavailable('The database could not answer in time', outcome.reason)
+        throw unavailable('The database does not answer', outcome.reason)
       }
       reached()
       if (!('kind' in outcome)) return outcome
@@ -105,7 +105,7 @@ export function createLane(options: LaneOptions): Lane {
   return {
     async run(text, params, deadlineMs) {
       if (statements >= STATEMENTS_MAX) throw unavailable('Too many requests wait for the database', 'queue full')
-      if (!breaker.admits()) throw unavailable('The database could not answer in time', 'breaker open')
+      if (!breaker.admits()) throw unavailable('The database does not answer', 'breaker open')
       statements++
       try {
         return await runAdmitted(text, params, deadlineMs)

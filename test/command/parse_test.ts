@@ -35,6 +35,19 @@ describe('parseCommandLine()', () => {
     },
   )
 
+  test('reads a negative number as a value, not as an option', () => {
+    expect(parseCommandLine(['org', 'create', '-5', '--rate-limit', '-1'], COMMANDS)).toMatchObject({
+      args: { positionals: ['-5'], options: { 'rate-limit': '-1' } },
+    })
+  })
+
+  test('says its version', () => {
+    expect(parseCommandLine(['--version'], COMMANDS)).toMatchObject({
+      kind: 'help',
+      text: expect.stringMatching(/^walletscope \d+\.\d+\.\d+$/),
+    })
+  })
+
   test.each([
     [['fly']],
     [['org']],

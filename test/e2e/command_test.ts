@@ -84,7 +84,7 @@ describe.each([
     expect(listed.stdout).not.toContain(made.key)
 
     const taken = await run('credits', 'grant', id, '-1001', '--reason', 'too much')
-    expect(taken.status).not.toBe(0)
+    expect(taken.status).toBe(1)
     expect(taken.stderr).toMatch(/^walletscope: .+\n$/)
     expect(await runJson(program, ['credits', 'show', id])).toMatchObject({ balance: '1000', granted: '1000' })
 

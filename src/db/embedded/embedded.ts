@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { clearLeftovers, createCluster, embeddedUrl } from './cluster.ts'
 import { type Home, openHome } from './home.ts'
-import { ownDirectory } from './owner.ts'
+import { type Ownership, ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
 import { type Server, type ServerSettings, startServer } from './server.ts'
 
@@ -48,8 +48,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   }
   const startedMs = clock.monotonicMs()
   const dataDir = resolve(options.dataDir)
-  await mkdir(dataDir, { recursive: true })
-  const ownership = await ownDirectory(dataDir)
+  const ownership = await taken(dataDir).catch((error) => {
+    throw explained(error, dataDir)
+  })
   let home: Home | undefined
   try {
     home = await openHome(dataDir)
@@ -74,8 +75,35 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   } catch (error) {
     await home?.close()
     ownership.release()
-    throw error
+    throw explained(error, dataDir)
   }
+}
+
+async function taken(dataDir: string): Promise<Ownership> {
+  await mkdir(dataDir, { recursive: true })
+  return ownDirectory(dataDir)
+}
+
+/** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */
+function explained(error: unknown, dataDir: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (!/^(?:E[A-Z]{2,}|SQLITE_\w+)$/.test(code)) return error
+  return new Error(`Cannot use data directory "${dataDir}": ${MEANINGS[code] ?? 'the system refused'} (${code})`, {
+    cause: error,
+  })
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it is on a file system that cannot be written',
+  ENOSPC: 'the disk is full',
+  EEXIST: 'it is no directory',
+  ENOTDIR: 'it is no directory',
+  ENOENT: 'it cannot be made there',
+  SQLITE_CANTOPEN: 'this user may not write there',
+  SQLITE_READONLY: 'this user may not write there',
+  SQLITE_FULL: 'the disk is full',
 }
 
 /** Keeps a server running until `stop()`. */

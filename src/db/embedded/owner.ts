@@ -17,8 +17,9 @@ export async function ownDirectory(dataDir: string): Promise<Ownership> {
   const lock = new Database(join(dataDir, 'owner.lock'))
   try {
     lock.run('begin exclusive')
-  } catch {
+  } catch (error) {
     lock.close()
+    if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
     throw new Error(`Cannot use data directory "${dataDir}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }

@@ -1,0 +1,82 @@
+import { afterEach, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { runJson } from './accounts.ts'
+import { ask } from './http.ts'
+import { type Program, runCommand, sourceProgram, spawnService } from './program.ts'
+
+const KEY = /ws_sk_[0-9A-Za-z]{24}/
+/** No chain is ever reached here. */
+const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9/rpc-secret' }
+
+let programs: Program[] = []
+
+afterEach(() => {
+  for (const program of programs) program.remove()
+  programs = []
+})
+
+function program(env: Readonly<Record<string, string>> = {}): Program {
+  const made = sourceProgram({ ...CHAIN, ...env })
+  programs.push(made)
+  return made
+}
+
+test('a first start on a port that is taken says so in one line, and does not keep the only key to itself', async () => {
+  const squatter = createServer()
+  const port = await new Promise<number>((resolve) => {
+    squatter.listen(0, '127.0.0.1', () => resolve((squatter.address() as { port: number }).port))
+  })
+  const operated = program({ PORT: String(port) })
+  const failed = await runCommand(operated, ['serve'])
+  squatter.close()
+  expect(failed.status).toBe(1)
+  expect(failed.stderr.trim().split('\n').at(-1)).toBe(
+    `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${port}: another program has taken it`,
+  )
+  const key = KEY.exec(failed.stdout)?.[0]
+
+  const service = await spawnService(operated)
+  const headers = { Authorization: `Bearer ${key}` }
+  expect((await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })).status).toBe(200)
+  await service.stop()
+}, 60_000)
+
+test('credits are taken back by a number below zero, never below what is left', async () => {
+  const operated = program()
+  const { id } = await runJson(operated, ['org', 'create', 'Acme'])
+  await runJson(operated, ['credits', 'grant', id, '10', '--reason', 'welcome'])
+  expect(await runJson(operated, ['credits', 'grant', id, '-4', '--reason', 'mistake'])).toMatchObject({ balance: '6' })
+  const refused = await runCommand(operated, ['credits', 'grant', id, '-7', '--reason', 'too much'])
+  expect({ ...refused, stdout: '' }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: 'walletscope: Cannot take back 7 credits: the organization has 6 left\n',
+  })
+}, 60_000)
+
+test('a data directory that cannot be used is named, with the reason', async () => {
+  const operated = program()
+  const file = join(operated.directory, 'file')
+  writeFileSync(file, '')
+  const refused = await runCommand(operated, ['serve'], { DATA_DIR: file, PORT: '0' })
+  expect([refused.status, refused.stderr]).toEqual([
+    1,
+    `walletscope: Cannot use data directory "${file}": it is no directory (EEXIST)\n`,
+  ])
+}, 60_000)
+
+test('a database that is away is named by commands with the reason, and serving starts and waits for it', async () => {
+  const operated = program({ DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x' })
+  const refused = await runCommand(operated, ['org', 'list'])
+  expect(refused.stderr).toBe('walletscope: Cannot use the database: it does not answer (ECONNREFUSED)\n')
+  const service = await spawnService(operated)
+  const answers = await Promise.all(
+    ['/healthz', '/readyz'].map((target) => ask(service.port, { method: 'GET', target, headers: {} })),
+  )
+  expect(answers.map(({ status }) => status)).toEqual([200, 503])
+  expect(JSON.parse(answers[1]?.body ?? '').database).toBe(false)
+  expect(`${service.stdout()}${service.stderr()}`).not.toMatch(/s3cr3t|rpc-secret/)
+  expect((await service.stop()).status).toBe(0)
+}, 60_000)
