@@ -1,7 +1,7 @@
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, toHex } from 'viem'
 import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
-import { DATA_PROVIDER_ABI, POOL_ABI } from './abi.ts'
+import { DATA_PROVIDER_ABI, ORACLE_ABI, POOL_ABI } from './abi.ts'
 import { ASSETS, type AssetName, MARKETS, type MarketName } from './addresses.ts'
 import {
   type Borrowing,
@@ -101,8 +101,12 @@ export function createAaveV3(
       at(await readAccounts(market, [wallet], block), 0),
     getUserAccountDataMany: readAccounts,
     /** The wallet's reserves with anything in them. */
-    getUserReserves: (market: MarketName, wallet: Address, block?: AtBlock) =>
-      readUserReserves(rpc, { market: markets[market], wallet, block }),
+    getUserReserves: async (market: MarketName, wallet: Address, block?: AtBlock): Promise<UserReserve[]> =>
+      at(await readUserReserves(rpc, { market: markets[market], wallets: [wallet], block }), 0),
+    getUserReservesMany: (market: MarketName, wallets: readonly Address[], block?: AtBlock) =>
+      readUserReserves(rpc, { market: markets[market], wallets, block }),
+    /** USD with 8 decimals for every reserve; throws where one has no price. */
+    getPrices: (market: MarketName, block?: AtBlock) => readPrices(rpc, markets[market], block),
     getReserveData: async (market: MarketName, asset: AssetName, block?: AtBlock) => {
       const call = { abi: DATA_PROVIDER_ABI, functionName: 'getReserveData', args: [ASSETS[asset].address] } as const
       const to = MARKETS[market].dataProvider
@@ -137,21 +141,36 @@ async function readAccountsData(
 
 async function readUserReserves(
   rpc: Rpc,
-  query: { readonly market: Market; readonly wallet: Address; readonly block: AtBlock },
-): Promise<UserReserve[]> {
+  query: { readonly market: Market; readonly wallets: readonly Address[]; readonly block: AtBlock },
+): Promise<UserReserve[][]> {
   const { reserves, dataProvider } = query.market
   const call = { abi: DATA_PROVIDER_ABI, functionName: 'getUserReserveData' } as const
-  const requests = reserves.map(({ asset }) => ({
-    ...{ to: dataProvider, data: encodeFunctionData({ ...call, args: [asset, query.wallet] }) },
-  }))
+  const requests = query.wallets.flatMap((wallet) =>
+    reserves.map(({ asset }) => ({ to: dataProvider, data: encodeFunctionData({ ...call, args: [asset, wallet] }) })),
+  )
   const answers = await ethCall(rpc, requests, query.block)
-  return reserves
-    .map(({ name }, index): UserReserve => {
-      const answer = decodeFunctionResult({ ...call, data: at(answers, index) })
-      const [supplied, stableDebt, variableDebt] = answer
-      return { asset: name, supplied, stableDebt, variableDebt, isCollateral: answer[8] }
-    })
-    .filter(({ supplied, stableDebt, variableDebt }) => supplied + stableDebt + variableDebt > 0n)
+  return query.wallets.map((_, row) =>
+    reserves
+      .map(({ name }, column): UserReserve => {
+        const answer = decodeFunctionResult({ ...call, data: at(answers, row * reserves.length + column) })
+        const [supplied, stableDebt, variableDebt] = answer
+        return { asset: name, supplied, stableDebt, variableDebt, isCollateral: answer[8] }
+      })
+      .filter(({ supplied, stableDebt, variableDebt }) => supplied + stableDebt + variableDebt > 0n),
+  )
+}
+
+async function readPrices(
+  rpc: Rpc,
+  { oracle, reserves }: Market,
+  block: AtBlock,
+): Promise<ReadonlyMap<AssetName, bigint>> {
+  const call = { abi: ORACLE_ABI, functionName: 'getAssetPrice' } as const
+  const requests = reserves.map(({ asset }) => ({
+    ...{ to: oracle, data: encodeFunctionData({ ...call, args: [asset] }) },
+  }))
+  const answers = await ethCall(rpc, requests, block)
+  return new Map(reserves.map(({ name }, index) => [name, decodeFunctionResult({ ...call, data: at(answers, index) })]))
 }
 
 function ethCall(

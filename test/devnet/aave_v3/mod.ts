@@ -1,4 +1,3 @@
-import { type Devnet, startDevnet } from '../mod.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send } from '../transaction.ts'
 import { type AaveV3, createAaveV3 } from './aave_v3.ts'
@@ -8,7 +7,7 @@ import { buildMarkets, type Market } from './market.ts'
 import { type RandomAaveWallets, randomWallets } from './random.ts'
 import { createReleaseV3_0 } from './release_v3_0.ts'
 import { createReleaseV3_6 } from './release_v3_6.ts'
-import { buildAaveScenario, SCENARIO_SEC } from './scenario.ts'
+import { buildAaveScenario } from './scenario.ts'
 import { placeTokens } from './tokens.ts'
 
 const V3_6 = ['main', 'lido', 'etherfi'] as const satisfies readonly MarketName[]
@@ -51,12 +50,4 @@ async function catchUp(rpc: Rpc, aave: AaveV3): Promise<void> {
   const { timestamp } = await rpc.call<{ readonly timestamp: string }>('eth_getBlockByNumber', 'latest', false)
   const behindSec = Math.floor(Date.now() / 1000) - Number(timestamp)
   if (behindSec > 0) await aave.warp(behindSec)
-}
-
-let shared: Promise<{ readonly devnet: Devnet; readonly aave: AaveDevnet }> | undefined
-
-/** One devnet with Aave per process, apart from the one that liquidity tests share: here prices fall and time passes. */
-export function sharedAave(): Promise<{ readonly devnet: Devnet; readonly aave: AaveDevnet }> {
-  shared ??= startDevnet({ ageSec: SCENARIO_SEC }).then(async (devnet) => ({ devnet, aave: await devnet.aave() }))
-  return shared
 }

@@ -4,7 +4,7 @@ import { createRandom, type Random } from '../random.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Send, Transaction } from '../transaction.ts'
 import type { AaveV3 } from './aave_v3.ts'
-import { ORACLE_ABI, TOKEN_ABI } from './abi.ts'
+import { TOKEN_ABI } from './abi.ts'
 import { ASSETS, type AssetName, type MarketName } from './addresses.ts'
 import {
   ALL,
@@ -171,25 +171,20 @@ function borrowable({ market, emode, isolated }: Account): AssetName[] {
 }
 
 async function readFunds({ rpc, aave }: Tools, market: MarketName): Promise<Map<AssetName, Funds>> {
-  const { reserves, oracle } = aave.markets[market]
-  const price = { abi: ORACLE_ABI, functionName: 'getAssetPrice' } as const
-  const balance = { abi: TOKEN_ABI, functionName: 'balanceOf' } as const
-  const read = (requests: readonly { readonly to: Address; readonly data: Hex }[]) =>
-    rpc.batch<Hex>(requests.map((request) => ({ method: 'eth_call', params: [request, 'latest'] })))
-  const prices = await read(
-    reserves.map(({ asset }) => ({ to: oracle, data: encodeFunctionData({ ...price, args: [asset] }) })),
-  )
-  const balances = await read(
-    reserves.map(({ asset, aToken }) => ({ to: asset, data: encodeFunctionData({ ...balance, args: [aToken] }) })),
+  const { reserves } = aave.markets[market]
+  const prices = await aave.getPrices(market)
+  const call = { abi: TOKEN_ABI, functionName: 'balanceOf' } as const
+  const balances = await rpc.batch<Hex>(
+    reserves.map(({ asset, aToken }) => ({
+      method: 'eth_call',
+      params: [{ to: asset, data: encodeFunctionData({ ...call, args: [aToken] }) }, 'latest'],
+    })),
   )
   return new Map(
-    reserves.map(({ name }, index) => [
-      name,
-      {
-        priceE8: decodeFunctionResult({ ...price, data: at(prices, index) }),
-        left: decodeFunctionResult({ ...balance, data: at(balances, index) }),
-      },
-    ]),
+    reserves.map(({ name }, index) => {
+      const left = decodeFunctionResult({ ...call, data: at(balances, index) })
+      return [name, { priceE8: prices.get(name) ?? 0n, left }]
+    }),
   )
 }
 

@@ -1,0 +1,16 @@
+import { type Devnet, startDevnet } from '../mod.ts'
+import type { AaveDevnet } from './mod.ts'
+import { SCENARIO_SEC } from './scenario.ts'
+
+export interface SharedAave {
+  readonly devnet: Devnet
+  readonly aave: AaveDevnet
+}
+
+let shared: Promise<SharedAave> | undefined
+
+/** One devnet with Aave per process, apart from the one that liquidity tests share: here prices fall and time passes. */
+export function sharedAave(): Promise<SharedAave> {
+  shared ??= startDevnet({ ageSec: SCENARIO_SEC }).then(async (devnet) => ({ devnet, aave: await devnet.aave() }))
+  return shared
+}
