@@ -8,7 +8,15 @@ import type { Send, Transaction } from '../transaction.ts'
 import { type Action, ADAPTIVE_CURVE, CALLS, MORPHO, type MorphoMarket } from './calls.ts'
 import { type MorphoContract, morphoContracts } from './compile.ts'
 import { type MorphoRandom, startRandom } from './random.ts'
-import { type AccruedByContract, canLiquidate, readAccrued, staticRepayAll, staticWithdrawAll } from './reads.ts'
+import {
+  type AccruedByContract,
+  canLiquidate,
+  readAccrued,
+  readStored,
+  type StoredByContract,
+  staticRepayAll,
+  staticWithdrawAll,
+} from './reads.ts'
 import { buildMorphoScenario, type MorphoScenario } from './scenario.ts'
 import { type OracleMood, setOracleCall, warp } from './tools.ts'
 
@@ -37,6 +45,7 @@ export interface MorphoDevnet extends MorphoScenario {
   startRandom(seed: number): Promise<MorphoRandom>
   /** `accrueInterest`, `market` and `position` in one call. */
   readAccrued(market: MorphoMarket, wallet: Address): Promise<AccruedByContract>
+  readStored(market: MorphoMarket, wallet: Address): Promise<StoredByContract>
   /** What repaying all of a wallet's debt would take, simulated; 0 without debt. */
   staticRepayAll(market: MorphoMarket, wallet: Address): Promise<bigint>
   /** What withdrawing all that a wallet supplied would pay, simulated; undefined where the market cannot pay it out. */
@@ -81,6 +90,7 @@ export async function buildMorpho(context: { readonly rpc: Rpc; readonly send: S
     setAavePrice: (token, price) => sendOne(setFeedCall(aaveSource(token), { answer: price })),
     startRandom: (seed) => startRandom(builder, { seed, scenario }),
     readAccrued: (market, wallet) => readAccrued(rpc, { market, wallet }),
+    readStored: (market, wallet) => readStored(rpc, { market, wallet }),
     staticRepayAll: (market, wallet) => staticRepayAll(rpc, { market, wallet }),
     staticWithdrawAll: (market, wallet) => staticWithdrawAll(rpc, { market, wallet }),
     canLiquidate: (market, wallet) => canLiquidate(rpc, { market, wallet }),

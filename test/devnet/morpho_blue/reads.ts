@@ -1,7 +1,7 @@
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { BANK, MULTICALL3 } from '../addresses.ts'
 import type { Rpc } from '../rpc.ts'
-import { MORPHO, MORPHO_ABI, type MorphoMarket } from './calls.ts'
+import { ADAPTIVE_CURVE, MORPHO, MORPHO_ABI, type MorphoMarket } from './calls.ts'
 
 /** A market and a wallet in it, as the contract itself leaves them after accruing inside the read. */
 export interface AccruedByContract {
@@ -28,6 +28,8 @@ const ABI = parseAbi([
   'function aggregate3(Call[] calls) payable returns (Result[] results)',
 ])
 
+const IRM_ABI = parseAbi(['function rateAtTarget(bytes32 id) view returns (int256)'])
+
 /** Accrues and reads what that left, in one call that leaves nothing behind. */
 export async function readAccrued(rpc: Rpc, { market, wallet }: Held): Promise<AccruedByContract> {
   const { id, params } = market
@@ -40,21 +42,12 @@ export async function readAccrued(rpc: Rpc, { market, wallet }: Held): Promise<A
   const data = encodeFunctionData({ abi: ABI, functionName: 'aggregate3', args: [calls] })
   const answer = await rpc.call<Hex>('eth_call', { to: MULTICALL3, data }, 'latest')
   const [, state, position] = decodeFunctionResult({ abi: ABI, functionName: 'aggregate3', data: answer })
-  const [totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee] =
-    decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'market', data: state?.returnData ?? '0x' })
-  const [supplyShares, borrowShares, collateral] = decodeFunctionResult({
-    ...{ abi: MORPHO_ABI, functionName: 'position' as const },
-    data: position?.returnData ?? '0x',
-  })
-  return {
-    ...{ totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee },
-    ...{ supplyShares, borrowShares, collateral },
-  }
+  return decodeBooks(state?.returnData, position?.returnData)
 }
 
 /** What repaying all of a wallet's debt would take, simulated; 0 without debt. */
 export async function staticRepayAll(rpc: Rpc, held: Held): Promise<bigint> {
-  const { borrowShares } = await readPosition(rpc, held)
+  const { borrowShares } = await readStored(rpc, held)
   if (borrowShares === 0n) return 0n
   const args = [held.market.params, 0n, borrowShares, held.wallet, '0x'] as const
   const answer = await tryCall(rpc, BANK, encodeFunctionData({ abi: MORPHO_ABI, functionName: 'repay', args }))
@@ -64,7 +57,7 @@ export async function staticRepayAll(rpc: Rpc, held: Held): Promise<bigint> {
 
 /** What withdrawing all that a wallet supplied would pay, simulated; undefined where the market cannot pay it out. */
 export async function staticWithdrawAll(rpc: Rpc, held: Held): Promise<bigint | undefined> {
-  const { supplyShares } = await readPosition(rpc, held)
+  const { supplyShares } = await readStored(rpc, held)
   if (supplyShares === 0n) return 0n
   const args = [held.market.params, 0n, supplyShares, held.wallet, held.wallet] as const
   const answer = await tryCall(
@@ -91,9 +84,33 @@ async function tryCall(rpc: Rpc, from: Address, data: Hex): Promise<Hex | undefi
   }
 }
 
-async function readPosition(rpc: Rpc, { market, wallet }: Held) {
-  const data = encodeFunctionData({ abi: MORPHO_ABI, functionName: 'position', args: [market.id, wallet] })
-  const answer = await rpc.call<Hex>('eth_call', { to: MORPHO, data }, 'latest')
-  const stored = decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'position', data: answer })
-  return { supplyShares: stored[0], borrowShares: stored[1] }
+/** The books as they are stored, without the interest since the last accrual, and the model's rate at its target. */
+export interface StoredByContract extends AccruedByContract {
+  /** Per second, 18 decimals; 0 for other models. */
+  readonly rateAtTarget: bigint
+}
+
+export async function readStored(rpc: Rpc, { market, wallet }: Held): Promise<StoredByContract> {
+  const { id } = market
+  const [state, position, rate] = await rpc.batch<Hex>(
+    [
+      { to: MORPHO, data: encodeFunctionData({ abi: MORPHO_ABI, functionName: 'market', args: [id] }) },
+      { to: MORPHO, data: encodeFunctionData({ abi: MORPHO_ABI, functionName: 'position', args: [id, wallet] }) },
+      { to: ADAPTIVE_CURVE, data: encodeFunctionData({ abi: IRM_ABI, functionName: 'rateAtTarget', args: [id] }) },
+    ].map((call) => ({ method: 'eth_call', params: [call, 'latest'] })),
+  )
+  return { ...decodeBooks(state, position), rateAtTarget: BigInt(rate ?? 0) }
+}
+
+function decodeBooks(state: Hex | undefined, position: Hex | undefined): AccruedByContract {
+  const [totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee] =
+    decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'market', data: state ?? '0x' })
+  const [supplyShares, borrowShares, collateral] = decodeFunctionResult({
+    ...{ abi: MORPHO_ABI, functionName: 'position' as const },
+    data: position ?? '0x',
+  })
+  return {
+    ...{ totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee },
+    ...{ supplyShares, borrowShares, collateral },
+  }
 }

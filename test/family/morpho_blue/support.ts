@@ -5,7 +5,7 @@ import { createChainClient } from '../../../src/chain/evm.ts'
 import type { MorphoBlueDeployment } from '../../../src/family/morpho_blue/deployments.ts'
 import type { Position, PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { createPositionReader, type RungName } from '../../../src/family/morpho_blue/read.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
@@ -43,11 +43,15 @@ export function clientOf(chain: Chain): ChainClient {
 export const patient: AbortSignal = new AbortController().signal
 
 /** Reads a wallet in a market of one chain. */
-export function readerOf(client: ChainClient, rungs?: readonly RungName[]) {
+export function readerOf(
+  client: ChainClient,
+  options: { readonly rungs?: readonly RungName[]; readonly clock?: Clock; readonly morpho?: Address } = {},
+) {
+  const { rungs, clock = systemClock, morpho = MORPHO } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
-    deployments: new Map([[client.chain.id, DEPLOYMENT]]),
-    clock: systemClock,
+    deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
+    clock,
     ...(rungs === undefined ? {} : { rungs }),
   })
   return (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
