@@ -17,9 +17,9 @@ test('CHAINS gives every chain at least three different endpoints over TLS, with
 
 test('CHAINS carries checksummed addresses and no duplicate stablecoins', () => {
   for (const { multicall3, prices, spamTokens } of CHAINS) {
-    const { usdFeeds, stablecoins, wrappedNative } = prices
+    const { usdFeeds, stablecoins, wrappedNative, aaveOracle } = prices
     const feeds = Object.entries(usdFeeds).flatMap(([token, { feed }]) => [token, feed])
-    const addresses = [multicall3, wrappedNative, ...stablecoins, ...spamTokens, ...feeds]
+    const addresses = [multicall3, wrappedNative, aaveOracle, ...stablecoins, ...spamTokens, ...feeds]
     for (const address of addresses) expect(address).toBe(getAddress(address ?? ''))
     expect(new Set(stablecoins).size).toBe(stablecoins.length)
   }

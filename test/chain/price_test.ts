@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test'
+import type { ChainPrices } from '../../src/chain/chain.ts'
 import { CHAINS } from '../../src/chain/chains.ts'
 import {
   type FeedAnswer,
   type PriceProblem,
   priceFromFeed,
   STABLECOIN_PRICE,
+  type UsdAnswers,
+  usdPriceOf,
   usdSourceOf,
   usdValue,
 } from '../../src/chain/price.ts'
@@ -63,3 +66,43 @@ test('usdValue() is exact', () => {
   const dollar = usdValue(1_234_567n, { decimals: 6, price: STABLECOIN_PRICE })
   expect(formatExact(dollar.units, dollar.scale)).toBe('1.234567')
 })
+
+const TOKEN = '0x000000000000000000000000000000000000dEaD'
+const FED: ChainPrices = {
+  usdFeeds: { [TOKEN]: { feed: '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6', heartbeatSec: 3_600 } },
+  stablecoins: [TOKEN],
+}
+const UNFED: ChainPrices = { usdFeeds: {}, stablecoins: [] }
+const LISTED: ChainPrices = { usdFeeds: {}, stablecoins: [TOKEN] }
+/** All that there can be. */
+const ANSWERS: UsdAnswers = {
+  round: { answer: FEED.answer, decimals: FEED.decimals, updatedAtSec: FEED.updatedAtSec },
+  aave: { price: 99_000_000n },
+  blockTimestampSec: FEED.blockTimestampSec,
+}
+
+test.each([
+  ['the feed before all', FED, {}, 'feed', FEED.answer, 8],
+  ["Aave's oracle where there is no feed, to 8 decimals", UNFED, {}, 'aave_oracle', 99_000_000n, 8],
+  ["Aave's oracle before the list", LISTED, {}, 'aave_oracle', 99_000_000n, 8],
+  ['a dollar where only the list knows the token', LISTED, { aave: undefined }, 'stablecoin', 1n, 0],
+] as [string, ChainPrices, Partial<UsdAnswers>, string, bigint, number][])(
+  'usdPriceOf() takes %s, and says so',
+  (_, prices, change, source, units, scale) => {
+    const outcome = usdPriceOf(TOKEN, { prices, answers: { ...ANSWERS, ...change } })
+    expect(outcome).toEqual({ kind: 'price', price: { units, scale, source } } as never)
+  },
+)
+
+test.each([
+  ['a feed that does not answer', FED, { round: undefined }, 'its price feed does not answer'],
+  ['a feed that is stale', FED, { blockTimestampSec: FEED.updatedAtSec + 3_901n }, 'its price feed is stale'],
+  ['a source of Aave that fails', LISTED, { aave: { price: undefined } }, "Aave's oracle has no price for it"],
+  ['a price of zero at Aave', LISTED, { aave: { price: 0n } }, "Aave's oracle has no price for it"],
+  ['a token that nobody knows', UNFED, { aave: undefined }, 'no source of its price is configured'],
+] as [string, ChainPrices, Partial<UsdAnswers>, string][])(
+  'usdPriceOf() makes no price of %s, whatever the sources behind it say',
+  (_, prices, change, because) => {
+    expect(usdPriceOf(TOKEN, { prices, answers: { ...ANSWERS, ...change } })).toEqual({ kind: 'missing', because })
+  },
+)

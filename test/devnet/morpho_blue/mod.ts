@@ -41,7 +41,7 @@ export interface MorphoDevnet extends MorphoScenario {
   setLinearIrm(state: { readonly base: bigint; readonly slope: bigint; readonly silent?: boolean }): Promise<void>
   /** What Aave's oracle is told about a token of `AAVE_PRICES`. */
   setAavePrice(token: AavePriced, price: bigint): Promise<void>
-  /** Wallets and markets of their own, to act on at random. The same seed on a fresh devnet gives the same chain. */
+  /** Wallets and markets of their own, to act on at random; the same seed tries the same actions. */
   startRandom(seed: number): Promise<MorphoRandom>
   /** `accrueInterest`, `market` and `position` in one call. */
   readAccrued(market: MorphoMarket, wallet: Address): Promise<AccruedByContract>
