@@ -1,5 +1,6 @@
 import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
+import { SOLANA_CHAIN_ID } from './chain/solana.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
 import { AAVE_V3_DEPLOYMENTS, type AaveV3Deployment } from './family/aave_v3/deployments.ts'
@@ -33,13 +34,13 @@ export interface Deployments {
   readonly morphoBlue: ReadonlyMap<number, MorphoBlueDeployment>
 }
 
-/** Where Kamino is read. The URLs may hold secrets. */
+/** Where Kamino is read. The URLs may hold secrets; none where Solana is not served. */
 export interface SolanaConfig {
   readonly rpcUrls: readonly string[]
   readonly program: KaminoProgram
 }
 
-const SOLANA_PUBLIC_URL = 'https://api.mainnet-beta.solana.com'
+const SOLANA_PUBLIC_URLS: readonly string[] = ['https://api.mainnet-beta.solana.com']
 
 /** Wrong configuration: every mistake at once, none of them showing a value that may be secret. */
 export class ConfigError extends Error {
@@ -109,7 +110,7 @@ function readChains({
     aaveV3: new Map(AAVE_V3_DEPLOYMENTS),
     morphoBlue: new Map(MORPHO_BLUE_DEPLOYMENTS),
   }
-  let solana: SolanaConfig = { rpcUrls: [SOLANA_PUBLIC_URL], program: KAMINO_MAINNET }
+  let solana: SolanaConfig = { rpcUrls: SOLANA_PUBLIC_URLS, program: KAMINO_MAINNET }
 
   const path = given('CHAINS_FILE')
   if (path !== undefined) {
@@ -131,7 +132,7 @@ function readChains({
   for (const name of names.filter((each) => each.startsWith('RPC_URL_'))) {
     const text = given(name)
     if (text === undefined) continue
-    const chain = chains.get(Number(name.slice('RPC_URL_'.length)))
+    const chain = chains.get(chainId(name.slice('RPC_URL_'.length)))
     const rpcUrls = parseUrls(text)
     if (chain === undefined) mistakes.push(`${name}: no such chain; describe it in CHAINS_FILE`)
     else if (rpcUrls === undefined) mistakes.push(`${name}: expected http or https URLs, separated by commas`)
@@ -140,11 +141,22 @@ function readChains({
 
   const wanted = given('CHAINS')
   if (wanted === undefined) return { chains: [...chains.values()], deployments, solana }
-  const served = splitList(wanted).map((id) => chains.get(Number(id)))
-  if (served.includes(undefined)) {
-    mistakes.push(`CHAINS: expected ids of configured chains (${[...chains.keys()].join(', ')}), separated by commas`)
+  const ids = splitList(wanted).map(chainId)
+  const known = [...chains.keys(), SOLANA_CHAIN_ID]
+  if (ids.length === 0 || !ids.every((id) => known.includes(id))) {
+    mistakes.push(`CHAINS: expected ids of configured chains (${known.join(', ')}), separated by commas`)
   }
-  return { chains: [...new Set(served)].filter((chain) => chain !== undefined), deployments, solana }
+  const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
+  // Whoever names an endpoint of Solana wants it served; its public one is only for those who leave the choice to us.
+  if (ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_PUBLIC_URLS) {
+    return { chains: served, deployments, solana }
+  }
+  return { chains: served, deployments, solana: { ...solana, rpcUrls: [] } }
+}
+
+/** The number that plain digits stand for; `0x1`, `1e0` and the like name no chain. */
+function chainId(text: string): number {
+  return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
 }
 
 function readChainsFile(options: {

@@ -3,6 +3,7 @@ import { createGate } from './account/gate.ts'
 import { ensureDefaultOrganization } from './account/organization.ts'
 import { usageRoutes } from './account/routes.ts'
 import { createChainClient, type EvmClient } from './chain/evm.ts'
+import { createRpcMetrics, type RpcRecorder } from './chain/rpc_metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from './chain/solana.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
@@ -37,10 +38,10 @@ export interface ServicesOptions {
   readonly onProgress?: (step: string) => void
 }
 
-/** One client per chain: EVM chains by id, and Solana. */
+/** One client per chain: EVM chains by id, and Solana where it is served. */
 interface Clients {
   readonly evm: ReadonlyMap<number, EvmClient>
-  readonly solana: SolanaClient
+  readonly solana: SolanaClient | undefined
 }
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
@@ -68,8 +69,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const first = embedded === undefined ? undefined : await ensureDefaultOrganization(db)
 
   const metrics = createMetrics()
-  const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal') })
-  const clients = createClients(config, { clock, log })
+  const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics })
+  const clients = createClients(config, { clock, log, recorder: createRpcMetrics(metrics) })
   const routes = createRoutes({ config, clients, db, clock, log })
   const app = createApp({
     routes,
@@ -81,11 +82,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     publicUrl: config.publicUrl,
     corsOrigins: config.corsOrigins,
     probes: {
-      database: () => checkSchema(db).then(() => true),
-      chains: new Map([
-        ...[...clients.evm].map(([id, client]): [number, Probe] => [id, (signal) => client.ready(signal)]),
-        [SOLANA_CHAIN_ID, (signal) => clients.solana.ready(signal)],
-      ]),
+      database: schemaProbe(db, log),
+      chains: chainProbes(clients),
     },
     openapi: openapiText(routes, config),
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
@@ -118,7 +116,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
 
 /** The OpenAPI document of everything that this configuration serves. */
 export function describeServices(config: Config, log: Log): string {
-  const clients = createClients(config, { clock: systemClock, log })
+  const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
   const db: Database = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
   const text = openapiText(createRoutes({ config, clients, db, clock: systemClock, log }), config)
   for (const client of clients.evm.values()) client.close()
@@ -149,11 +147,41 @@ function openapiText(routes: readonly Route[], { publicUrl }: Config): string {
   return openapiDocument({ routes, ...(publicUrl === undefined ? {} : { publicUrl }) })
 }
 
-function createClients(config: Config, shared: { readonly clock: Clock; readonly log: Log }): Clients {
-  return {
-    evm: new Map(config.chains.map((chain) => [chain.id, createChainClient({ chain, ...shared })])),
-    solana: createSolanaClient({ rpcUrls: config.solana.rpcUrls, ...shared }),
+function createClients(
+  { chains, solana: { rpcUrls } }: Config,
+  {
+    recorder,
+    ...shared
+  }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
+): Clients {
+  const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
+  const solana =
+    rpcUrls.length === 0 ? undefined : createSolanaClient({ rpcUrls, record: recorder(SOLANA_CHAIN_ID), ...shared })
+  return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
+}
+
+/** True where the schema is this program's; where it is another's, the log says so each time that it changes its mind. */
+function schemaProbe(db: Database, log: Log): Probe {
+  let said = ''
+  return async () => {
+    try {
+      await checkSchema(db)
+      said = ''
+      return true
+    } catch (error) {
+      if (error instanceof SchemaError && error.message !== said) {
+        said = error.message
+        log.error({ msg: 'Found the database unfit to serve', reason: said })
+      }
+      return false
+    }
   }
+}
+
+function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
+  const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
+  if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
+  return probes
 }
 
 function startOwnDatabase(config: Config, { log, onProgress }: ServicesOptions): Promise<EmbeddedDatabase> {

@@ -67,6 +67,23 @@ describe('readConfig()', () => {
     expect(config.deployments.aaveV3.get(1)).toHaveLength(3)
   })
 
+  test('CHAINS leaves Solana out unless it names 101, or an endpoint is given', () => {
+    const endpoints = (env: Record<string, string>) => readConfig(env, noFile).solana.rpcUrls.length
+    expect(endpoints({})).toBe(1)
+    expect(endpoints({ CHAINS: '1' })).toBe(0)
+    expect(endpoints({ CHAINS: '1,101' })).toBe(1)
+    expect(endpoints({ CHAINS: '1', SOLANA_RPC_URL: 'http://a.test' })).toBe(1)
+    expect(readConfig({ CHAINS: '101' }, noFile).chains).toEqual([])
+  })
+
+  test.each([',', '0x1', '1e0', '01', '1.0', '-1'])('refuses %p as CHAINS', (chains) => {
+    expect(mistakesOf({ CHAINS: chains })).toEqual([expect.stringMatching(/^CHAINS: expected ids .*, 101\)/)])
+  })
+
+  test('refuses an endpoint for an id that is not in plain digits', () => {
+    expect(mistakesOf({ RPC_URL_0x1: 'http://a.test' })).toHaveLength(1)
+  })
+
   test('SOLANA_RPC_URL wins over the file, and the file over the public endpoint', () => {
     const file = JSON.stringify({ solana: { rpcUrls: ['http://127.0.0.1:8899'], slotMs: 450 } })
     expect(readConfig({}, noFile).solana.rpcUrls).toHaveLength(1)

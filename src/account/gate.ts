@@ -4,7 +4,9 @@ import { createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { createMetrics, type Metrics } from '../lib/metrics.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
+import { createGateMetrics } from './gate_metrics.ts'
 import { openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
@@ -27,6 +29,7 @@ export interface GateOptions {
   readonly journalDir: string
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
+  readonly metrics?: Metrics
 }
 
 /** Most requests of one statement, and most that may wait for the next. */
@@ -39,15 +42,16 @@ const DEADLINE_MS = 1_500
  * what earlier processes had to void.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
-  const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS } = options
+  const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS, metrics = createMetrics() } = options
   const journal = await openJournal({ directory: journalDir, log })
   const voider = createVoider({ db, journal, log })
+  const observed = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
-    flush: (requests) => admitBatch(db, requests, { deadlineMs }),
+    flush: observed('admit', (requests) => admitBatch(db, requests, { deadlineMs })),
   })
-  const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: settleOrVoid })
+  const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
     try {

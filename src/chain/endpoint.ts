@@ -7,6 +7,7 @@ import type { Endpoint, EthCall } from './client.ts'
 import { untilAborted } from './deadline.ts'
 import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
+import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
 import { createSlots } from './slots.ts'
 import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
@@ -38,6 +39,7 @@ export interface EndpointOptions {
   readonly log: Log
   readonly fetch: Fetch
   readonly random: () => number
+  readonly record?: RpcRecorder
 }
 
 /** An endpoint answered from a block further back than others have shown; says nothing about its health. */
@@ -45,8 +47,9 @@ export class BehindError extends UpstreamError {}
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
-  const { chain, timeoutMs, heads, clock, log, fetch, random } = options
-  const transport = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
+  const { chain, timeoutMs, heads, clock, log, fetch, random, record = () => {} } = options
+  const plain = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
+  const transport = recorded(plain, { record, clock })
   const slots = createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX })
   const health = createHealth({ clock, random })
   const learned: Endpoint['learned'] = new Map()

@@ -8,6 +8,7 @@ import { BehindError, createEndpoint, type ManagedEndpoint } from './endpoint.ts
 import { createHeads } from './heads.ts'
 import { createSpread } from './health.ts'
 import { BusyError } from './rpc_error.ts'
+import type { RpcRecorder } from './rpc_metrics.ts'
 import { parseQuantity } from './rpc_value.ts'
 import { CrowdedError } from './slots.ts'
 import type { Fetch } from './transport.ts'
@@ -43,11 +44,13 @@ export function createChainClient(options: {
   readonly fetch?: Fetch
   /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
   readonly random?: () => number
+  /** Told of each finished request to an endpoint. */
+  readonly record?: RpcRecorder
 }): EvmClient {
-  const { chain, clock, log, fetch = globalThis.fetch } = options
+  const { chain, clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now() * 0.618)
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random }
+  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const background = new AbortController()
   /** The single try that an endpoint in state `open` is given, and background probes. */

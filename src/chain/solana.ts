@@ -5,6 +5,7 @@ import { RpcRefusedError } from './client.ts'
 import { type Deadline, pause, startDeadline } from './deadline.ts'
 import { createHealth, createSpread, type Health } from './health.ts'
 import { BusyError } from './rpc_error.ts'
+import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { CrowdedError, createSlots, type Slots } from './slots.ts'
 import { parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
 import { SOLANA_MEANINGS } from './solana_error.ts'
@@ -75,12 +76,17 @@ export function createSolanaClient(options: {
   readonly fetch?: Fetch
   /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
   readonly random?: () => number
+  /** Told of each finished request to an endpoint. */
+  readonly record?: RpcRecorder
 }): SolanaClient {
-  const { clock, log, fetch = globalThis.fetch } = options
+  const { clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now() * 0.618)
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
-    transport: createTransport({ url, timeoutMs: CALL_MS, clock, fetch, meanings: SOLANA_MEANINGS }),
+    transport: recorded(createTransport({ url, timeoutMs: CALL_MS, clock, fetch, meanings: SOLANA_MEANINGS }), {
+      record,
+      clock,
+    }),
     slots: createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX }),
     health: createHealth({ clock, random }),
   }))

@@ -14,7 +14,7 @@ export interface FamiliesOptions extends FamilyServices {
   readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly aaveV3: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly morphoBlue: ReadonlyMap<number, MorphoBlueDeployment>
-  readonly kamino: { readonly solana: SolanaClient; readonly program: KaminoProgram }
+  readonly kamino: { readonly solana: SolanaClient | undefined; readonly program: KaminoProgram }
 }
 
 /** All protocols that are served: one line each. */

@@ -1,0 +1,59 @@
+import type { Clock } from '../lib/clock.ts'
+import { LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
+
+/** The gate's two steps. */
+export type GateStep = 'admit' | 'settle'
+
+/** Makes a step's flush count its batches. */
+export type ObserveFlush = <Item, Result>(
+  step: GateStep,
+  flush: (items: readonly Item[]) => Promise<Result>,
+) => (items: readonly Item[]) => Promise<Result>
+
+const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
+
+/** Registers the gate's metrics: the size, time and failures of its batches, and the voids that wait. */
+export function createGateMetrics(
+  metrics: Metrics,
+  { clock, voidsWaiting }: { readonly clock: Clock; readonly voidsWaiting: () => number },
+): ObserveFlush {
+  const sizes = metrics.histogram({
+    name: 'walletscope_gate_batch_requests',
+    help: 'Requests of one batch, by step: admit before the work, settle after it.',
+    labels: ['step'],
+    buckets: BATCH_BUCKETS,
+  })
+  const durations = metrics.histogram({
+    name: 'walletscope_gate_batch_duration_seconds',
+    help: 'Time that the database took for one batch, by step.',
+    labels: ['step'],
+    buckets: LATENCY_BUCKETS_SEC,
+  })
+  const failures = metrics.counter({
+    name: 'walletscope_gate_batch_failures_total',
+    help: 'Batches that the database did not decide, by step.',
+    labels: ['step'],
+  })
+  metrics.gauge({
+    name: 'walletscope_gate_voids_waiting',
+    help: 'Settlements with an unknown outcome whose void waits for the database.',
+    read: voidsWaiting,
+  })
+  return (step, flush) => {
+    const size = sizes(step)
+    const duration = durations(step)
+    const failed = failures(step)
+    return async (items) => {
+      const startedMs = clock.monotonicMs()
+      size.observe(items.length)
+      try {
+        return await flush(items)
+      } catch (error) {
+        failed.add(1)
+        throw error
+      } finally {
+        duration.observe((clock.monotonicMs() - startedMs) / 1000)
+      }
+    }
+  }
+}
