@@ -1,3 +1,4 @@
+import { temporaryDirectory } from '../support/database.ts'
 import { type Child, offer, startChild } from './child.ts'
 import { cpuUs, family } from './cpu.ts'
 import type { LoadJob, LoadResult } from './load.ts'
@@ -72,6 +73,7 @@ export async function benchMetered(options: {
     const { port: barePort } = await bareServer.read<{ port: number }>()
     const oursServer = start('ours.ts', {
       BENCH_DATABASE_URL: options.databaseUrl,
+      BENCH_JOURNAL: temporaryDirectory(),
       BENCH_ORGANIZATIONS: String(1 + ORGANIZATIONS_MANY),
     })
     const ours = await oursServer.read<OursReady>()

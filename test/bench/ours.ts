@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as v from 'valibot'
 import { createGate } from '../../src/account/gate.ts'
 import { mintKey } from '../../src/account/key.ts'
@@ -41,7 +38,7 @@ await main()
 async function main(): Promise<void> {
   const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) })
   const db = openDatabase({ url: process.env['BENCH_DATABASE_URL'] ?? '', clock: systemClock, log })
-  const journalDir = mkdtempSync(join(tmpdir(), 'walletscope-bench-'))
+  const journalDir = process.env['BENCH_JOURNAL'] ?? ''
   const gate = await createGate({ db, clock: systemClock, log, journalDir })
   const app = createApp({
     ...{ routes: [benchRoute], aliases: new Map(), gate, clock: systemClock, log, metrics: createMetrics() },
@@ -58,7 +55,6 @@ async function main(): Promise<void> {
   await server.stop()
   await gate.close(1_000)
   await db.close()
-  rmSync(journalDir, { recursive: true, force: true })
   process.exit(0)
 }
 
