@@ -2,11 +2,18 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { untilEmpty } from '../e2e/processes.ts'
+import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { startSolanaDouble } from '../support/solana.ts'
+import type { AaveDevnet } from './aave_v3/mod.ts'
+import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from './mod.ts'
+import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
 
 const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
+/** Time that passes while Morpho's wallets are made, and some to spare. */
+const MORPHO_SEC = 3 * 86_400
 const DISCARD_LIMIT_MS = 5_000
 
 interface Ending {
@@ -56,7 +63,8 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`
   const progress = (message: string) => say(`${seconds().padStart(7)}  ${message}`)
 
-  const devnet = await startDevnet({ onProgress: progress })
+  // The chain begins so long ago that its past, with weeks of interest, ends in the present.
+  const devnet = await startDevnet({ onProgress: progress, ageSec: SCENARIO_SEC + MORPHO_SEC })
   started.push(devnet.stop)
   void devnet.exited.then((status) => end(died('The local Ethereum', status)))
   if (signal.aborted) return
@@ -67,11 +75,36 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   await chmod(directory, 0o755)
   const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
   progress('Starting the service on its embedded PostgreSQL')
-  const service = await startService({ command, signal, env: environment({ devnet, directory, port }) })
+  const solana = startSolanaDouble({ accounts: scene(), slot: SLOT })
+  started.push(solana.stop)
+  const env = environment({ devnet, solanaUrl: solana.url, directory, port })
+  const service = await startService({ command, signal, env })
   started.push(service.stop)
   void service.exited.then((status) => end(died('The service', status)))
   progress('Ready')
   say(instructions(service, devnet))
+  // Nobody waits for this on the way out: the compilers that it may run end with us.
+  void lend({ devnet, service, progress, signal }).catch((error: Error) => end({ status: 1, message: error.message }))
+}
+
+/** Adds the lending protocols, whose contracts are compiled from source once on a machine, while the rest answers. */
+async function lend(demo: {
+  readonly devnet: Devnet
+  readonly service: Service
+  readonly progress: (message: string) => void
+  readonly signal: AbortSignal
+}): Promise<void> {
+  const { devnet, service, progress, signal } = demo
+  try {
+    progress('Placing Morpho Blue; its first compilation takes some seconds')
+    const morpho = await devnet.morpho()
+    const aave = await devnet.aave()
+    progress('Lending is ready')
+    say(lendingInstructions(service, { morpho, aave }))
+  } catch (error) {
+    // A chain that is being stopped answers no more.
+    if (!signal.aborted) throw error
+  }
 }
 
 /** Deletes a directory once nobody works in it: the database server of a killed service needs a moment to notice. */
@@ -85,7 +118,12 @@ function died(part: string, status: number): Ending {
 }
 
 /** Only what the demo decides: a DATABASE_URL or CHAINS_FILE that happens to be set is not for it. */
-function environment(demo: { readonly devnet: Devnet; readonly directory: string; readonly port: number }) {
+function environment(demo: {
+  readonly devnet: Devnet
+  readonly solanaUrl: string
+  readonly directory: string
+  readonly port: number
+}) {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
@@ -97,6 +135,7 @@ function environment(demo: { readonly devnet: Devnet; readonly directory: string
     DATA_DIR: join(demo.directory, 'data'),
     CHAINS: String(demo.devnet.chainId),
     [`RPC_URL_${demo.devnet.chainId}`]: demo.devnet.rpcUrl,
+    SOLANA_RPC_URL: demo.solanaUrl,
     LOG_LEVEL: 'warn',
   }
 }
@@ -135,6 +174,21 @@ Other wallets to ask for:
   ${wallets.empty}  none
 
 Ctrl-C stops everything and deletes the demo's data.`
+}
+
+function lendingInstructions(
+  { url, apiKey }: Service,
+  { morpho, aave }: { readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
+): string {
+  const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/lending/${target}'`
+  return `
+A wallet in three Aave V3 markets:
+  ${curl(`aave-v3?wallet=${aave.wallets.everywhere}`)}
+A borrower on Morpho Blue:
+  ${curl(`morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
+An obligation on Kamino, its accounts made up and served by a stand-in for Solana:
+  ${curl(`kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
+`
 }
 
 function say(text: string): void {
