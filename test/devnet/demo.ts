@@ -14,6 +14,8 @@ const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
 /** Time that passes while Morpho's wallets are made, and some to spare. */
 const MORPHO_SEC = 3 * 86_400
+/** Requests per second. */
+const RATE_LIMIT = '100'
 const DISCARD_LIMIT_MS = 5_000
 
 interface Ending {
@@ -28,7 +30,7 @@ interface Demo {
   readonly end: (ending: Ending) => void
 }
 
-/** Runs the service against a local Ethereum until a signal comes or a part of it dies; returns the exit status. */
+/** Runs `command`, whose last word is `serve`, against a local Ethereum until a signal comes or a part of it dies; returns the exit status. */
 export async function runDemo(command: readonly string[]): Promise<number> {
   const ending = Promise.withResolvers<Ending>()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -81,10 +83,22 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   const service = await startService({ command, signal, env })
   started.push(service.stop)
   void service.exited.then((status) => end(died('The service', status)))
+  await raiseRateLimit(command, { organizationId: service.organizationId, env })
   progress('Ready')
   say(instructions(service, devnet))
   // Nobody waits for this on the way out: the compilers that it may run end with us.
   void lend({ devnet, service, progress, signal }).catch((error: Error) => end({ status: 1, message: error.message }))
+}
+
+/** Lets all lines be pasted at once: the limit of a new organization is for production. Works beside the service. */
+async function raiseRateLimit(
+  command: readonly string[],
+  { organizationId, env }: { readonly organizationId: string; readonly env: Readonly<Record<string, string>> },
+): Promise<void> {
+  const program = command.slice(0, -1)
+  const child = Bun.spawn([...program, 'org', 'limit', organizationId, RATE_LIMIT], { env, stdout: 'ignore' })
+  const status = await child.exited
+  if (status !== 0) throw new Error(`Cannot raise the rate limit of the demo: status ${status}`)
 }
 
 /** Adds the lending protocols, whose contracts are compiled from source once on a machine, while the rest answers. */

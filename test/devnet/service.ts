@@ -17,6 +17,8 @@ export interface ServiceOptions {
 export interface Service {
   readonly url: string
   readonly apiKey: string
+  /** Whom the key belongs to. */
+  readonly organizationId: string
   /** Resolves to the exit status when the service is gone, for whatever reason. */
   readonly exited: Promise<number>
   stop(): Promise<void>
@@ -37,9 +39,9 @@ export async function startService({ command, env, signal }: ServiceOptions): Pr
   })
   failure.promise.catch(() => undefined)
   try {
-    const { url, apiKey } = await Promise.race([readAnnouncement(child.stdout), failure.promise])
-    await Promise.race([becomesReady(url, signal), failure.promise])
-    return { url, apiKey, exited: child.exited, stop }
+    const announced = await Promise.race([readAnnouncement(child.stdout), failure.promise])
+    await Promise.race([becomesReady(announced.url, signal), failure.promise])
+    return { ...announced, exited: child.exited, stop }
   } catch (error) {
     await stop()
     throw error
@@ -50,14 +52,20 @@ export async function startService({ command, env, signal }: ServiceOptions): Pr
 }
 
 /** The first start says where it listens and, once, its key. */
-function readAnnouncement(stdout: ReadableStream<Uint8Array>): Promise<{ url: string; apiKey: string }> {
+function readAnnouncement(
+  stdout: ReadableStream<Uint8Array>,
+): Promise<Pick<Service, 'url' | 'apiKey' | 'organizationId'>> {
   return new Promise((resolve) => {
     let url: string | undefined
     let apiKey: string | undefined
+    let organizationId: string | undefined
     void eachLine(stdout, (line) => {
       url ??= /listens on (http:\/\/\S+)/.exec(line)?.[1]
       apiKey ??= /\bws_sk_[0-9A-Za-z]{24}\b/.exec(line)?.[0]
-      if (url !== undefined && apiKey !== undefined) resolve({ url, apiKey })
+      organizationId ??= /\borg_[0-9A-Za-z]+\b/.exec(line)?.[0]
+      if (url !== undefined && apiKey !== undefined && organizationId !== undefined) {
+        resolve({ url, apiKey, organizationId })
+      }
     })
   })
 }
