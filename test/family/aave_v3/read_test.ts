@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math.ts'
+import type { Position } from '../../../src/family/aave_v3/position.ts'
+import type { RungName } from '../../../src/family/aave_v3/read.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { AAVE_TOKENS, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
+import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
+import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { walletOf } from '../../devnet/addresses.ts'
+import type { Devnet } from '../../devnet/mod.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { chainOf, clientOf, DEPLOYMENTS, positionIn, readWallets } from './support.ts'
+
+const RANDOM_COUNT = 300
+const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
+const NAMES = Object.keys(MARKETS) as MarketName[]
+const WAD = 10n ** 18n
+const NO_DEBT = 2n ** 256n - 1n
+
+let devnet: Devnet
+let aave: AaveDevnet
+/** Those with a name, those at random, and one that never did anything. */
+let wallets: readonly Address[]
+
+beforeAll(async () => {
+  const shared = await sharedAave()
+  devnet = shared.devnet
+  aave = shared.aave
+  const random = await aave.randomWallets(20_261_114, RANDOM_COUNT)
+  wallets = [...Object.values(aave.wallets), ...random.wallets]
+}, 180_000)
+
+function namesOf(positions: readonly Position[]): string[] {
+  return positions.map(({ market }) => market)
+}
+
+describe('read()', () => {
+  test('gives the account figures of every wallet as the pool tells them at that block', async () => {
+    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    const counts = { compared: 0, inDebt: 0, inEMode: 0 }
+    for (const market of NAMES) {
+      const truths = await aave.getUserAccountDataMany(market, wallets, read.block.number)
+      for (const [index, wallet] of wallets.entries()) {
+        const truth = truths[index]
+        const position = read.wallets
+          .find((each) => each.wallet === wallet)
+          ?.positions.find((each) => each.market === market)
+        if (position === undefined) {
+          expect(truth).toMatchObject({ totalCollateralBase: 0n, totalDebtBase: 0n, healthFactor: NO_DEBT })
+          continue
+        }
+        const { data } = position
+        expect(data as unknown).toEqual({
+          totalCollateral: truth?.totalCollateralBase,
+          totalDebt: truth?.totalDebtBase,
+          availableBorrows: truth?.availableBorrowsBase,
+          liquidationThresholdBps: truth?.currentLiquidationThreshold,
+          ltvBps: truth?.ltv,
+          healthFactorWad: truth?.healthFactor,
+        })
+        counts.compared++
+        if (data.totalDebt > 0n) counts.inDebt++
+        if (position.category !== undefined) counts.inEMode++
+      }
+    }
+    expect(counts.compared).toBeGreaterThan(RANDOM_COUNT)
+    expect(counts.inDebt).toBeGreaterThan(RANDOM_COUNT / 3)
+    expect(counts.inEMode).toBeGreaterThan(RANDOM_COUNT / 10)
+  }, 60_000)
+
+  test('gives amounts and switches of every reserve as the data provider tells them, and leaves none out', async () => {
+    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    let compared = 0
+    for (const market of NAMES) {
+      for (const wallet of wallets) {
+        const truth = await aave.getUserReserves(market, wallet, read.block.number)
+        const position = read.wallets
+          .find((each) => each.wallet === wallet)
+          ?.positions.find((each) => each.market === market)
+        const ours = (position?.assets ?? [])
+          .filter(({ supplied, variableDebt, stableDebt }) => supplied + variableDebt + stableDebt > 0n)
+          .map(({ reserve, supplied, variableDebt, stableDebt, isCollateral }) => ({
+            ...{ asset: reserve.asset, supplied, variableDebt, stableDebt, isCollateral },
+          }))
+        const theirs = truth.map(({ asset, ...amounts }) => ({
+          asset: aave.reserveOf(market, asset).asset,
+          ...amounts,
+        }))
+        expect({ wallet, market, assets: sorted(ours) }).toEqual({ wallet, market, assets: sorted(theirs) })
+        compared += ours.length
+      }
+    }
+    expect(compared).toBeGreaterThan(2 * RANDOM_COUNT)
+  }, 120_000)
+
+  test('sums assets to the totals of the pool: exactly what backs debt, to a unit per asset what is owed', async () => {
+    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    for (const position of read.wallets.flatMap(({ positions }) => positions)) {
+      const { data, features } = position
+      const collateral = suppliesOf(position).filter(({ asset }) => asset.isCollateral)
+      expect(collateral.reduce((sum, { value }) => sum + value, 0n)).toBe(data.totalCollateral)
+      const borrows = borrowsOf(position)
+      const debt = borrows.reduce((sum, { value }) => sum + value, 0n)
+      // Before 3.5 the pool rounded debt down, and variable and stable debt together.
+      expect(debt - data.totalDebt).toBeLessThanOrEqual(features.zeroLtvEModes ? 0n : BigInt(2 * borrows.length))
+      expect(debt).toBeGreaterThanOrEqual(data.totalDebt)
+    }
+  })
+
+  test('reckons the liquidation limit of 3.6 as the pool does, so that it holds without debt too', async () => {
+    const read = await readWallets(clientOf(chainOf(devnet)), wallets)
+    let compared = 0
+    for (const position of read.wallets.flatMap(({ positions }) => positions)) {
+      const { data, features } = position
+      if (data.totalDebt === 0n || !features.zeroLtvEModes) continue
+      const { liquidationLimit } = totalsOf({ ...position, data: { ...data, totalDebt: 0n } })
+      // Rounded half up by wadDiv, then cut to a whole.
+      const scaled = (liquidationLimit * 10_000n) / WAD
+      const healthFactor = (scaled * WAD + data.totalDebt / 2n) / data.totalDebt / 10_000n
+      expect({ market: position.market, healthFactor }).toEqual({
+        market: position.market,
+        healthFactor: data.healthFactorWad,
+      })
+      compared++
+    }
+    expect(compared).toBeGreaterThan(RANDOM_COUNT / 3)
+  })
+
+  test('is the same on every rung of the ladder', async () => {
+    const client = clientOf(chainOf(devnet))
+    const [override, deployless, staged] = await Promise.all(
+      RUNGS.map((rung) => readWallets(client, wallets, { rungs: [rung] })),
+    )
+    expect(deployless as unknown).toEqual(override)
+    expect(staged as unknown).toEqual(override)
+    const bare = clientOf(chainOf(devnet, { multicall3: walletOf('no multicall') }))
+    expect((await readWallets(bare, wallets.slice(0, 40), { rungs: ['staged'] })).wallets as unknown).toEqual(
+      override?.wallets.filter(({ wallet }) => wallets.slice(0, 40).includes(wallet)),
+    )
+  }, 120_000)
+
+  test('finds each wallet in its markets, in the order of configuration, and nobody else', async () => {
+    const { everywhere, lidoOnly, etherfiOnly, oldBorrower, empty, left, badDebt, receiver } = aave.wallets
+    const asked = [etherfiOnly, empty, everywhere, left, lidoOnly, badDebt, oldBorrower, receiver]
+    const read = await readWallets(clientOf(chainOf(devnet)), asked)
+    expect(read.wallets.map(({ wallet, positions }) => [wallet, namesOf(positions)])).toEqual([
+      [etherfiOnly, ['etherfi']],
+      [everywhere, ['main', 'lido', 'etherfi']],
+      [lidoOnly, ['lido']],
+      [oldBorrower, ['v3_0']],
+      [receiver, ['main']],
+    ])
+    const turned = await readWallets(clientOf(chainOf(devnet)), [everywhere], { deployments: DEPLOYMENTS.toReversed() })
+    expect(turned.wallets.map(({ positions }) => namesOf(positions))).toEqual([['etherfi', 'lido', 'main']])
+  })
+
+  test('counts stable debt at its own rate', async () => {
+    const { oldBorrower } = aave.wallets
+    const read = await readWallets(clientOf(chainOf(devnet)), [oldBorrower])
+    const borrows = borrowsOf(positionIn(read, { wallet: oldBorrower, market: 'v3_0' }))
+    expect(borrows.map(({ asset }) => [asset.reserve.symbol, asset.stableDebt > 0n])).toEqual([
+      ['USDC', false],
+      ['DAI', true],
+    ])
+    const [, stable] = borrows
+    expect(stable?.asset.stableRateRay).toBeGreaterThan(0n)
+    expect(stable?.apyRay).not.toBe(stable?.asset.reserve.borrowApyRay as bigint)
+  })
+
+  test('names a token whose symbol is bytes32', async () => {
+    const { bytes32 } = aave.wallets
+    const read = await readWallets(clientOf(chainOf(devnet)), [bytes32])
+    const supplies = suppliesOf(positionIn(read, { wallet: bytes32, market: 'main' }))
+    expect(supplies.map(({ asset }) => asset.reserve.symbol)).toContain('MKR')
+  })
+})
+
+describe('a reserve without a price', () => {
+  const breaks: readonly (readonly [string, () => Promise<void>, () => Promise<void>])[] = [
+    ['a feed that reverts', () => aave.breakFeed('breakable'), () => aave.mendFeed('breakable')],
+    [
+      'a price of zero',
+      () => aave.setPrice('breakable', 0n),
+      () => aave.setPrice('breakable', BigInt(Math.round(AAVE_TOKENS.breakable.usd * 1e8))),
+    ],
+  ]
+  for (const [name, broken, mended] of breaks) {
+    test(`${name} makes its market unanswerable for its holders alone, on every rung`, async () => {
+      const { breakable, borrower, everywhere, lender } = aave.wallets
+      const client = clientOf(chainOf(devnet))
+      const before = await readWallets(client, [borrower, everywhere])
+      await broken()
+      try {
+        for (const rung of RUNGS) {
+          const read = await readWallets(client, [borrower, breakable, everywhere, lender], { rungs: [rung] })
+          expect(read.unanswerable).toEqual(
+            [breakable, lender].map((wallet) => ({
+              ...{ chainId: 1, wallet, market: 'main' },
+              because: `reserve BRKN (${AAVE_TOKENS.breakable.address}) has no price`,
+            })),
+          )
+          expect(read.wallets.map(({ wallet }) => wallet)).toEqual([borrower, breakable, everywhere, lender])
+          const names = read.wallets.map(({ positions }) => namesOf(positions))
+          expect(names).toEqual([['main'], ['lido'], ['main', 'lido', 'etherfi'], ['lido', 'etherfi', 'v3_0']])
+          const assets = (wallet: Address) =>
+            positionIn(read, { wallet, market: 'main' }).assets.map(({ reserve }) => reserve.symbol)
+          expect(assets(borrower)).toEqual(
+            positionIn(before, { wallet: borrower, market: 'main' }).assets.map(({ reserve }) => reserve.symbol),
+          )
+        }
+      } finally {
+        await mended()
+      }
+      expect((await readWallets(client, [breakable])).unanswerable).toEqual([])
+    })
+  }
+})
+
+describe('requests', () => {
+  let rpc: FaultyRpc
+
+  beforeAll(async () => {
+    rpc = await startFaultyRpc(devnet.rpcUrl)
+  })
+
+  afterAll(() => rpc.stop())
+
+  async function countedRead(count: number, rungs?: readonly RungName[]): Promise<{ calls: number; depth: number }> {
+    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    // The chain's id is asked for once in the life of an endpoint.
+    await readWallets(client, [aave.wallets.empty])
+    rpc.reset()
+    const asked = Array.from({ length: count }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
+    await readWallets(client, asked, rungs === undefined ? {} : { rungs })
+    return { calls: rpc.seen.length, depth: rpc.depth() }
+  }
+
+  test('are one for a wallet in all markets of a chain', async () => {
+    expect(await countedRead(1)).toEqual({ calls: 1, depth: 1 })
+  })
+
+  test('grow with wallets in hundreds: one for 10 and 100 wallets, few for 500, two deep at most', async () => {
+    expect(await countedRead(10)).toEqual({ calls: 1, depth: 1 })
+    expect(await countedRead(100)).toEqual({ calls: 1, depth: 1 })
+    const { calls, depth } = await countedRead(500)
+    expect(calls).toBeLessThanOrEqual(5)
+    expect(depth).toBe(2)
+  })
+
+  test('are few without overrides too, and tens in stages', async () => {
+    expect((await countedRead(100, ['deployless'])).calls).toBe(1)
+    const staged = await countedRead(10, ['staged'])
+    expect(staged.depth).toBeLessThanOrEqual(9)
+    expect(staged.calls).toBeLessThanOrEqual(20)
+  })
+
+  test('all concern one block, even while blocks come', async () => {
+    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    rpc.rule(({ method, params }) => {
+      const block = params[1]
+      if (method === 'eth_call' && block === 'latest') void devnet.rpc.call('evm_mine')
+      return undefined
+    })
+    rpc.reset()
+    const asked = Array.from({ length: 500 }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
+    const read = await readWallets(client, asked)
+    rpc.rule(() => undefined)
+    const blocks = rpc.seen.filter(({ method }) => method === 'eth_call').map(({ params }) => params[1])
+    // A node that answers the first page in the middle of a block is found out by the second, and all is read again.
+    const kept = blocks.slice(blocks.lastIndexOf('latest') + 1)
+    expect(kept.length).toBeGreaterThan(0)
+    expect(new Set(kept)).toEqual(new Set([`0x${read.block.number.toString(16)}`]))
+    expect(await devnet.client.getBlockNumber()).toBeGreaterThan(read.block.number)
+    const [first, last] = [read.wallets[0], read.wallets.at(-1)]
+    for (const held of [first, last]) {
+      const [position] = held?.positions ?? []
+      const { market, data } = position ?? {}
+      const truth = await aave.getUserAccountData(market as MarketName, held?.wallet as Address, read.block.number)
+      expect(data?.totalDebt).toBe(truth.totalDebtBase)
+    }
+  })
+
+  test('go down the ladder where an endpoint ignores or refuses overrides', async () => {
+    const truth = await readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 30))
+    for (const how of ['ignore', 'refuse'] as const) {
+      rpc.rule(() => ({ kind: 'no_overrides', how }))
+      const read = await readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 30))
+      expect(read.wallets as unknown).toEqual(truth.wallets)
+    }
+    rpc.rule(() => undefined)
+  })
+
+  test('fail with the chain and its parameter where it cannot be read, or a market is not there', async () => {
+    rpc.rule(() => ({ kind: 'error', error: { code: -32603, message: 'boom' } }))
+    const failing = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 1))
+    await expect(failing).rejects.toThrow(UnavailableError)
+    await expect(failing).rejects.toThrow(/chain 1 .*"chain_id"/)
+    rpc.rule(() => undefined)
+    const absent = [{ market: 'main', poolAddressesProvider: walletOf('no market'), startBlock: 0 }]
+    for (const rung of RUNGS) {
+      const nowhere = readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 1), {
+        deployments: absent,
+        rungs: [rung],
+      })
+      await expect(nowhere).rejects.toThrow(UnavailableError)
+    }
+  })
+})
+
+function sorted<T extends { readonly asset: string }>(assets: readonly T[]): T[] {
+  return [...assets].sort((a, b) => (a.asset < b.asset ? -1 : 1))
+}
