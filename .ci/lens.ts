@@ -3,9 +3,11 @@
  * `--check` it fails where the committed bytecode is not what the source compiles to.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { Glob } from 'bun'
 import solc from 'solc'
+
+const ROOT = join(import.meta.dir, '..')
 
 /** Largest code that may stand at an address, EIP-170. */
 const RUNTIME_BYTES_MAX = 24_576
@@ -22,10 +24,11 @@ interface SolcOutput {
 
 /** The text of `lens_artifact.ts` for the source as it is now. */
 export function compileLens(family: string): string {
-  const source = readFileSync(pathOf(family, 'lens.sol'), 'utf8')
+  const path = `src/family/${family}/lens.sol`
+  const paths = [path, ...new Glob('src/chain/*.sol').scanSync(ROOT)].sort()
   const input = {
     language: 'Solidity',
-    sources: { 'lens.sol': { content: source } },
+    sources: Object.fromEntries(paths.map((each) => [each, { content: readFileSync(join(ROOT, each), 'utf8') }])),
     settings: {
       // No opcode younger than every chain served, no metadata that would tie the bytes to a comment.
       evmVersion: 'paris',
@@ -38,10 +41,10 @@ export function compileLens(family: string): string {
   }
   const output = JSON.parse(solc.compile(JSON.stringify(input))) as SolcOutput
   if (output.errors?.length) throw new Error(output.errors.map((error) => error.formattedMessage).join('\n'))
-  const code = output.contracts?.['lens.sol']?.['Lens']?.evm.deployedBytecode.object
-  if (!code) throw new Error(`Cannot compile ${family}/lens.sol: expected a contract named Lens`)
+  const code = output.contracts?.[path]?.['Lens']?.evm.deployedBytecode.object
+  if (!code) throw new Error(`Cannot compile ${path}: expected a contract named Lens`)
   const bytes = code.length / 2
-  if (bytes > RUNTIME_BYTES_MAX) throw new Error(`Cannot use ${family}/lens.sol: ${bytes} bytes of code`)
+  if (bytes > RUNTIME_BYTES_MAX) throw new Error(`Cannot use ${path}: ${bytes} bytes of code`)
   return `// Made by \`bun run lens\` from lens.sol with solc ${solc.version()}. Do not edit.
 
 /** Runtime code of the lens: ${bytes} bytes. */
@@ -52,19 +55,14 @@ export const LENS_RUNTIME =
 
 /** Folders that have a lens. */
 function families(): string[] {
-  const root = fileURLToPath(new URL('../src/family/', import.meta.url))
-  return [...new Glob('*/lens.sol').scanSync(root)].map((path) => path.split('/')[0] ?? '').sort()
-}
-
-function pathOf(family: string, file: string): string {
-  return fileURLToPath(new URL(`../src/family/${family}/${file}`, import.meta.url))
+  return [...new Glob('src/family/*/lens.sol').scanSync(ROOT)].map((path) => path.split('/')[2] ?? '').sort()
 }
 
 if (import.meta.main) {
   const check = process.argv.includes('--check')
   for (const family of families()) {
     const compiled = compileLens(family)
-    const path = pathOf(family, 'lens_artifact.ts')
+    const path = join(ROOT, 'src', 'family', family, 'lens_artifact.ts')
     if (!check) writeFileSync(path, compiled)
     else if (readFileSync(path, 'utf8') !== compiled) {
       console.error(`src/family/${family}/lens_artifact.ts is not what lens.sol compiles to: run \`bun run lens\``)

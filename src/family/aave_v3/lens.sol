@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
+import {LensPage} from '../../chain/lens_page.sol';
+
 interface IProvider {
     function getPool() external view returns (address);
     function getPriceOracle() external view returns (address);
@@ -33,11 +35,6 @@ interface IToken {
     function symbol() external view;
 }
 
-interface IArbSys {
-    function arbBlockNumber() external view returns (uint256);
-    function arbBlockHash(uint256) external view returns (bytes32);
-}
-
 /// Reads what wallets supply and owe in markets of Aave V3, versions 3.0 to 3.7, in one `eth_call`. It is never
 /// deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
 ///
@@ -57,45 +54,25 @@ interface IArbSys {
 ///              and for stable debt u128 rate
 ///   4 broken   u32 wallet, u8 market, u8 what failed: 1 configuration, 2 supplied balance, 3 debt, 4 eMode
 ///
-/// A text is u16 length and the first bytes of the raw return data, length 65535 where the call failed or answered
-/// more than 16 KiB. Reserves and categories are written when the first wallet holds them, before that wallet's
-/// account; a wallet without anything in a market has no account there. Balances are those that the tokens tell, so
-/// that they are rounded as this version of the contracts rounds.
+/// Texts are as in `lens_page.sol`. Reserves and categories are written when the first wallet holds them, before that
+/// wallet's account; a wallet without anything in a market has no account there. Balances are those that the tokens
+/// tell, so that they are rounded as this version of the contracts rounds.
 ///
 /// A page ends early, and says so by `taken`, before gas could run out inside a call or the answer grow too long.
-contract Lens {
+contract Lens is LensPage {
     uint256 private constant RESERVES_MAX = 128;
-    uint256 private constant CONTRACT_GAS = 400_000;
     uint256 private constant LIST_GAS = 1_000_000;
     uint256 private constant PRICE_GAS = 1_500_000;
-    uint256 private constant TEXT_GAS = 100_000;
-    uint256 private constant BLOCK_GAS = 100_000;
     /// `getUserAccountData`: so much, and so much for each reserve that the wallet uses.
     uint256 private constant ACCOUNT_GAS = 300_000;
     uint256 private constant ACCOUNT_RESERVE_GAS = 300_000;
     /// What is left over to end the page.
     uint256 private constant END_GAS = 150_000;
-    uint256 private constant TEXT_BYTES_MAX = 320;
-    uint256 private constant TEXT_ANSWER_BYTES_MAX = 16_384;
-    uint256 private constant TEXT_MISSING = 65_535;
     /// A reserve in memory: address, 1 if written, then the 15 words that `getReserveData` answers in every version.
     uint256 private constant RESERVE_WORDS = 17;
     uint256 private constant RESERVE_DATA_WORDS = 15;
     /// A holding in memory: place of the reserve, flags, supplied, variable debt, stable debt, stable rate.
     uint256 private constant HOLDING_WORDS = 6;
-
-    struct Page {
-        uint256 start;
-        uint256 cursor;
-        /// Where the stream ends if the wallet that is being read does not fit; 0 until the header is written.
-        uint256 checkpoint;
-        uint256 taken;
-        uint256 takenAt;
-        /// Arguments of the next call, room for a selector and a word.
-        uint256 question;
-        uint256 answer;
-        uint256 holdings;
-    }
 
     struct Market {
         bool answered;
@@ -108,13 +85,21 @@ contract Lens {
         uint256 reserves;
         /// Bit by category: 1 once it is written.
         uint256 written;
+        /// Room for what one wallet holds; all markets use the same, one after the other.
+        uint256 holdings;
     }
 
     /// What each wallet has in each market.
     function read(address[] calldata providers, address[] calldata wallets, uint256 bytesMax) external view {
-        Page memory page = open();
+        Page memory page;
+        page.question = reserve(64);
+        page.answer = reserve(512);
+        uint256 holdings = reserve(RESERVES_MAX * HOLDING_WORDS * 32);
         Market[] memory markets = new Market[](providers.length);
-        for (uint256 i = 0; i < providers.length; i++) openMarket(page, markets[i], providers[i]);
+        for (uint256 i = 0; i < providers.length; i++) {
+            markets[i].holdings = holdings;
+            openMarket(page, markets[i], providers[i]);
+        }
         header(page, markets);
         for (uint256 w = 0; w < wallets.length; w++) {
             for (uint256 m = 0; m < markets.length; m++) {
@@ -178,10 +163,10 @@ contract Lens {
         if (category > 255) return broken(page, w, m, 4);
         if (category != 0 && (market.written >> category) & 1 == 0) writeCategory(page, market, m, category);
         for (uint256 i = 0; i < held; i++) {
-            uint256 place = word(page.holdings + i * HOLDING_WORDS * 32);
+            uint256 place = word(market.holdings + i * HOLDING_WORDS * 32);
             if (word(place + 32) == 0) writeReserve(page, market, m, place);
         }
-        argument(page, uint160(wallet));
+        argument(page, 0, uint160(wallet));
         uint256 gasMax = ACCOUNT_GAS + used * ACCOUNT_RESERVE_GAS;
         (bool ok, uint256 size) = askFor(page, market.pool, IPool.getUserAccountData.selector, 36, gasMax, 192);
         ok = ok && size >= 192;
@@ -192,10 +177,10 @@ contract Lens {
         put(page, ok ? 1 : 0, 1);
         if (ok) for (uint256 i = 0; i < 6; i++) put(page, word(page.answer + i * 32), 32);
         put(page, held, 1);
-        for (uint256 i = 0; i < held; i++) writeHolding(page, page.holdings + i * HOLDING_WORDS * 32);
+        for (uint256 i = 0; i < held; i++) writeHolding(page, market.holdings + i * HOLDING_WORDS * 32);
     }
 
-    /// Collects into `page.holdings` what the wallet supplies, owes or has switched on: 0 where it neither supplies nor owes.
+    /// Collects into `market.holdings` what the wallet supplies, owes or has switched on: 0 where it neither supplies nor owes.
     function readHoldings(
         Page memory page,
         Market memory market,
@@ -211,7 +196,7 @@ contract Lens {
             if (!ask1(page, token, IToken.scaledBalanceOf.selector, uint160(wallet), 32)) return (0, 0, 2);
             bool supplies = word(page.answer) != 0;
             if (!supplies && pair == 0) continue;
-            uint256 holding = page.holdings + held * HOLDING_WORDS * 32;
+            uint256 holding = market.holdings + held * HOLDING_WORDS * 32;
             if (!readSupplied(page, holding, token, wallet, supplies)) return (0, 0, 2);
             if (!readDebt(page, holding, place, wallet, pair & 1 == 1)) return (0, 0, 3);
             uint256 flags = word(holding + 32);
@@ -312,7 +297,7 @@ contract Lens {
     }
 
     function priceOf(Page memory page, Market memory market, address asset) private view returns (bool ok, uint256 price) {
-        argument(page, uint160(asset));
+        argument(page, 0, uint160(asset));
         uint256 size;
         (ok, size) = askFor(page, market.oracle, IOracle.getAssetPrice.selector, 36, PRICE_GAS, 32);
         ok = ok && size >= 32;
@@ -355,16 +340,6 @@ contract Lens {
         put(page, price, 32);
     }
 
-    function text(Page memory page, address token, bytes4 selector) private view {
-        (bool ok, uint256 size) = askFor(page, token, selector, 4, TEXT_GAS, TEXT_BYTES_MAX);
-        if (!ok || size > TEXT_ANSWER_BYTES_MAX) return put(page, TEXT_MISSING, 2);
-        if (size > TEXT_BYTES_MAX) size = TEXT_BYTES_MAX;
-        put(page, size, 2);
-        uint256 end = page.cursor + size;
-        for (uint256 i = 0; i < size; i += 32) put(page, word(page.answer + i), 32);
-        page.cursor = end;
-    }
-
     function broken(Page memory page, uint256 w, uint256 m, uint256 what) private pure {
         put(page, 4, 1);
         put(page, w, 4);
@@ -373,16 +348,7 @@ contract Lens {
     }
 
     function header(Page memory page, Market[] memory markets) private view {
-        (uint256 number, bytes32 parentHash) = block_(page);
-        page.start = reserve(0);
-        page.cursor = page.start;
-        put(page, 1, 1);
-        put(page, block.chainid, 8);
-        put(page, number, 8);
-        put(page, block.timestamp, 8);
-        put(page, uint256(parentHash), 32);
-        page.takenAt = page.cursor;
-        put(page, 0, 4);
+        begin(page);
         put(page, markets.length, 1);
         for (uint256 i = 0; i < markets.length; i++) {
             put(page, markets[i].answered ? 1 : 0, 1);
@@ -392,101 +358,8 @@ contract Lens {
         page.checkpoint = page.cursor;
     }
 
-    /// On Arbitrum the NUMBER opcode answers the height of Ethereum; its own height is at the system contract.
-    function block_(Page memory page) private view returns (uint256 number, bytes32 parentHash) {
-        (bool ok, uint256 size) = askFor(page, address(100), IArbSys.arbBlockNumber.selector, 4, BLOCK_GAS, 32);
-        if (!ok || size != 32) return (block.number, blockhash(block.number - 1));
-        number = word(page.answer);
-        ok = ask1(page, address(100), IArbSys.arbBlockHash.selector, number - 1, 32);
-        parentHash = ok ? bytes32(word(page.answer)) : bytes32(0);
-    }
-
-    /// Reserves working memory. The stream grows behind all that is reserved: nothing may allocate once it has begun.
-    function open() private pure returns (Page memory page) {
-        page.question = reserve(64);
-        page.answer = reserve(512);
-        page.holdings = reserve(RESERVES_MAX * HOLDING_WORDS * 32);
-    }
-
-    function reserve(uint256 size) private pure returns (uint256 place) {
-        assembly ("memory-safe") {
-            place := mload(0x40)
-            mstore(0x40, add(place, size))
-        }
-    }
-
-    /// Answers all wallets that were read to their end, and never returns.
-    function finish(Page memory page) private pure {
-        uint256 start = page.start;
-        uint256 end = page.checkpoint;
-        uint256 takenAt = page.takenAt;
-        uint256 taken = page.taken;
-        assembly ("memory-safe") {
-            if iszero(end) { revert(0, 0) }
-            let rest := and(mload(takenAt), shr(32, not(0)))
-            mstore(takenAt, or(shl(224, taken), rest))
-            return(start, sub(end, start))
-        }
-    }
-
-    function ask(Page memory page, address target, bytes4 selector, uint256 sizeMin) private view returns (bool) {
-        (bool ok, uint256 size) = askFor(page, target, selector, 4, CONTRACT_GAS, sizeMin);
-        return ok && size >= sizeMin;
-    }
-
-    function ask1(
-        Page memory page,
-        address target,
-        bytes4 selector,
-        uint256 a,
-        uint256 sizeMin
-    ) private view returns (bool) {
-        argument(page, a);
-        (bool ok, uint256 size) = askFor(page, target, selector, 36, CONTRACT_GAS, sizeMin);
-        return ok && size >= sizeMin;
-    }
-
-    function argument(Page memory page, uint256 value) private pure {
-        set(page.question + 4, value);
-    }
-
-    /// A call with a gas cap; at most `copyMax` bytes of the answer reach `page.answer`, `size` is its true length.
     /// Where there is less gas than the cap, what fails could have failed for want of gas: the page ends instead.
-    function askFor(
-        Page memory page,
-        address target,
-        bytes4 selector,
-        uint256 questionSize,
-        uint256 gasMax,
-        uint256 copyMax
-    ) private view returns (bool ok, uint256 size) {
+    function beforeCall(Page memory page, uint256 gasMax) internal view override {
         if (gasleft() < gasMax + gasMax / 32 + END_GAS) finish(page);
-        uint256 question = page.question;
-        uint256 answer = page.answer;
-        assembly ("memory-safe") {
-            mstore(question, or(selector, and(mload(question), shr(32, not(0)))))
-            ok := staticcall(gasMax, target, question, questionSize, answer, copyMax)
-            size := returndatasize()
-        }
-    }
-
-    function word(uint256 place) private pure returns (uint256 value) {
-        assembly ("memory-safe") {
-            value := mload(place)
-        }
-    }
-
-    function set(uint256 place, uint256 value) private pure {
-        assembly ("memory-safe") {
-            mstore(place, value)
-        }
-    }
-
-    function put(Page memory page, uint256 value, uint256 size) private pure {
-        assembly ("memory-safe") {
-            let cursor := mload(add(page, 32))
-            mstore(cursor, shl(sub(256, mul(8, size)), value))
-            mstore(add(page, 32), add(cursor, size))
-        }
     }
 }

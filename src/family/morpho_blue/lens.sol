@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
+import {BlockHeight} from '../../chain/block_height.sol';
+
 struct MarketParams {
     address loanToken;
     address collateralToken;
@@ -53,18 +55,13 @@ interface IAaveOracle {
     function getAssetPrice(address) external view returns (uint256);
 }
 
-interface IArbSys {
-    function arbBlockNumber() external view returns (uint256);
-    function arbBlockHash(uint256) external view returns (bytes32);
-}
-
 /// Reads one wallet's position in one market of Morpho Blue, and all that its figures depend on, in one `eth_call`. It
 /// is never deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
 ///
 /// The market is read as it is stored, and again after the contract itself has accrued its interest, which the end of
 /// the call undoes. Whatever is not Morpho's has a gas cap, and of its answer only the first words are copied, so that
 /// an oracle or a token can say nothing worse than nothing. The answer is the struct `Reading`: a row of words.
-contract Lens {
+contract Lens is BlockHeight {
     uint256 private constant MORPHO_GAS = 300_000;
     uint256 private constant ACCRUE_GAS = 1_500_000;
     uint256 private constant IRM_GAS = 1_000_000;
@@ -126,7 +123,7 @@ contract Lens {
     ) external returns (Reading memory reading) {
         reading.chainId = block.chainid;
         reading.timestamp = block.timestamp;
-        (reading.blockNumber, reading.parentHash) = block_();
+        (reading.blockNumber, reading.parentHash) = height();
         if (!readStored(reading, morpho, id, wallet) || reading.market.lastUpdate == 0) return reading;
         MarketParams memory params = reading.params;
         if (params.irm != address(0)) {
@@ -209,13 +206,5 @@ contract Lens {
             ok := staticcall(gasMax, target, add(question, 32), mload(question), add(answer, 32), size)
             ok := and(ok, iszero(lt(returndatasize(), size)))
         }
-    }
-
-    /// On Arbitrum the NUMBER opcode answers the height of Ethereum; its own height is at the system contract.
-    function block_() private view returns (uint256, bytes32) {
-        Optional memory height = number(address(100), TOKEN_GAS, abi.encodeCall(IArbSys.arbBlockNumber, ()));
-        if (!height.known) return (block.number, blockhash(block.number - 1));
-        bytes memory question = abi.encodeCall(IArbSys.arbBlockHash, (height.value - 1));
-        return (height.value, bytes32(number(address(100), TOKEN_GAS, question).value));
     }
 }
