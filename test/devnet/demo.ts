@@ -17,6 +17,8 @@ const MORPHO_SEC = 3 * 86_400
 /** Requests per second. */
 const RATE_LIMIT = '100'
 const DISCARD_LIMIT_MS = 5_000
+/** Within this the death of the chain's node is noticed. */
+const DEATH_LIMIT_MS = 1_000
 
 interface Ending {
   readonly status: 0 | 1
@@ -116,7 +118,8 @@ async function lend(demo: {
     progress('Lending is ready')
     say(lendingInstructions(service, { morpho, aave }))
   } catch (error) {
-    // A chain that is being stopped answers no more.
+    // A chain that is being stopped, or has died, answers no more; whoever watches it says so better.
+    await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
     if (!signal.aborted) throw error
   }
 }
