@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, isAddressEqual, zeroAddress } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient, Endpoint } from '../../chain/client.ts'
 import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
@@ -87,7 +87,7 @@ export function createPositionReader(options: {
         async (endpoint, attemptSignal) => {
           const ladder = rungs.map((name) => question.rung({ name, place, endpoint }))
           const raw = await readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
-          checkManagers(raw.managers, deployments)
+          if (!question.maySilence) checkManagers(raw.managers, deployments)
           return interpret(raw, { chain, deployments, spam: question.spam })
         },
         { signal: shared, budgetMs: BUDGET_MS },
@@ -113,19 +113,24 @@ interface Question {
   /** Names what is asked, for sharing answers. */
   readonly key: string
   readonly spam: 'apart' | 'included'
+  /** Managers may refuse to answer, and that says nothing about them. */
+  readonly maySilence: boolean
   rung(way: { readonly name: RungName; readonly place: Place; readonly endpoint: Endpoint }): Rung<RawRead>
 }
 
 function walletQuestion(wallet: Address): Question {
+  // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
+  const maySilence = isAddressEqual(wallet, zeroAddress)
   return {
     key: `wallet:${wallet.toLowerCase()}`,
     spam: 'apart',
+    maySilence,
     rung: ({ name, place, endpoint }) => ({
       name,
       run: (signal) =>
         name === 'staged'
-          ? readWalletStaged(stagedSource(place, endpoint), wallet, signal)
-          : readWalletByLens(lensSource({ name, place, endpoint }, signal), wallet),
+          ? readWalletStaged(stagedSource({ place, endpoint, maySilence }), wallet, signal)
+          : readWalletByLens(lensSource({ name, place, endpoint, maySilence }, signal), wallet),
     }),
   }
 }
@@ -134,40 +139,45 @@ function oneQuestion(tokenId: bigint): Question {
   return {
     key: `one:${tokenId}`,
     spam: 'included',
+    maySilence: false,
     rung: ({ name, place, endpoint }) => ({
       name,
       run: (signal) =>
         name === 'staged'
-          ? readOneStaged(stagedSource(place, endpoint), tokenId, signal)
-          : readOneByLens(lensSource({ name, place, endpoint }, signal), tokenId),
+          ? readOneStaged(stagedSource({ place, endpoint, maySilence: false }), tokenId, signal)
+          : readOneByLens(lensSource({ name, place, endpoint, maySilence: false }, signal), tokenId),
     }),
   }
 }
 
-interface LensWay {
-  readonly name: 'override' | 'deployless'
+interface StagedWay {
   readonly place: Place
   readonly endpoint: Endpoint
+  readonly maySilence: boolean
 }
 
-function lensSource({ name, place, endpoint }: LensWay, signal: AbortSignal): LensSource {
+interface LensWay extends StagedWay {
+  readonly name: 'override' | 'deployless'
+}
+
+function lensSource({ name, place, endpoint, maySilence }: LensWay, signal: AbortSignal): LensSource {
   const call = name === 'override' ? callByOverride : callDeployless
   return {
     subject: subjectOf(place),
     pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
     call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
     observeHead: (blockNumber) => endpoint.observeHead(blockNumber),
-    checkBalances: (managers) => checkBalances(managers, place),
+    checkBalances: (managers) => checkBalances(managers, { place, maySilence }),
   }
 }
 
-function stagedSource(place: Place, endpoint: Endpoint): StagedSource {
+function stagedSource({ place, endpoint, maySilence }: StagedWay): StagedSource {
   return {
     endpoint,
     chainId: place.client.chain.id,
     multicall3: place.client.chain.multicall3,
     subject: subjectOf(place),
-    checkBalances: (managers) => checkBalances(managers, place),
+    checkBalances: (managers) => checkBalances(managers, { place, maySilence }),
   }
 }
 
@@ -182,8 +192,12 @@ function checkManagers(managers: RawRead['managers'], deployments: readonly Unis
   if (silent !== undefined) throw new UpstreamError(`Position manager ${silent.manager} does not answer`)
 }
 
-function checkBalances(managers: RawRead['managers'], { client, deployments }: Place): void {
-  checkManagers(managers, deployments)
+function checkBalances(
+  managers: RawRead['managers'],
+  { place, maySilence }: { readonly place: Place; readonly maySilence: boolean },
+): void {
+  const { client, deployments } = place
+  if (!maySilence) checkManagers(managers, deployments)
   for (const [index, { balance = 0 }] of managers.entries()) {
     if (balance <= LIST_MAX) continue
     throw new ListTooLongError(

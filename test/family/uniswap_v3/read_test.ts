@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { type Address, toHex } from 'viem'
+import { type Address, toHex, zeroAddress } from 'viem'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { ListTooLongError, type RungName } from '../../../src/family/uniswap_v3/read.ts'
@@ -49,6 +49,15 @@ describe('readWallet()', () => {
         requests: ['eth_call'],
       })
     }
+  })
+
+  test('finds nothing at the zero address, for which managers refuse to count, and holds it against nobody', async () => {
+    for (const rung of RUNGS) {
+      const { positions, spams, unreadable, block } = await readWallet(zeroAddress, [rung])
+      expect({ positions, spams, unreadable }).toEqual({ positions: [], spams: [], unreadable: [] })
+      expect(block.number).toBeGreaterThan(0n)
+    }
+    expect((await readWallet(zeroAddress)).requests).toEqual(['eth_call'])
   })
 
   test('gives amounts and fees of random positions equal to the wei to what the contracts would pay', async () => {
