@@ -75,7 +75,7 @@ export function createLendingReader(options: {
         async (endpoint, attemptSignal) => {
           const ladder = rungs.map((name) => rungOf({ name, place, endpoint }, wallets))
           const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
-          checkMarkets(raw, deployments)
+          checkRead(raw, place)
           return interpret(raw, { deployments, wallets })
         },
         { signal: shared, budgetMs: BUDGET_MS },
@@ -129,8 +129,9 @@ function rungOf({ name, place, endpoint }: Way, wallets: readonly Address[]): Ru
   }
 }
 
-/** A market that does not answer would make positions vanish, so the chain does not answer then. */
-function checkMarkets({ markets }: RawRead, deployments: readonly AaveV3Deployment[]): void {
+/** A market that does not answer would make positions vanish, and another chain's answer is none. */
+function checkRead({ block, markets }: RawRead, { client, deployments }: Place): void {
+  if (block.chainId !== client.chain.id) throw new UpstreamError(`Chain ${block.chainId} answered`)
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent !== undefined) throw new UpstreamError(`Market ${silent.market} does not answer in US dollars`)
 }

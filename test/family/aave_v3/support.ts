@@ -74,3 +74,67 @@ export function positionIn(
 
 /** A signal that never fires. */
 export const patient: AbortSignal = new AbortController().signal
+
+/** Clients of several chains that are all the same devnet, and what is asked of them. */
+export interface CountedChains {
+  readonly clients: ReadonlyMap<number, ChainClient>
+  /** Requests since the last `reset`, but those for the chain's id, which each endpoint is asked once in its life. */
+  count(): number
+  /** The longest row of requests to one chain of which each had to wait for the one before. */
+  depth(): number
+  /** Most requests that were under way at the same time. */
+  breadth(): number
+  /** Endpoints of these chains fail while they are in here. */
+  readonly down: Set<number>
+  reset(): void
+}
+
+/** One devnet as so many chains: each client counts what it asks, and is told its own chain's id in the answers. */
+export function countedChains(devnet: Devnet, ids: readonly number[]): CountedChains {
+  const down = new Set<number>()
+  let [asked, running, breadth] = [0, 0, 0]
+  const depths = new Map<number, { begun: number; done: number }>()
+  const clients = ids.map((id) => {
+    const fetchAs = async (url: string, init: RequestInit): Promise<Response> => {
+      const { method } = JSON.parse(String(init.body)) as { readonly method: string }
+      if (down.has(id)) return new Response('down', { status: 503 })
+      if (method === 'eth_chainId') return asChain(id, await fetch(url, init))
+      const depth = depths.get(id) ?? { begun: 0, done: 0 }
+      depths.set(id, depth)
+      const mine = depth.done + 1
+      depth.begun = Math.max(depth.begun, mine)
+      asked++
+      breadth = Math.max(breadth, ++running)
+      try {
+        return await asChain(id, await fetch(url, init))
+      } finally {
+        running--
+        // Whatever is sent from now on may have waited for this.
+        depth.done = Math.max(depth.done, mine)
+      }
+    }
+    const chain = chainOf(devnet, { id, name: `Chain ${id}` })
+    return createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchAs })
+  })
+  return {
+    clients: new Map(clients.map((client) => [client.chain.id, client])),
+    count: () => asked,
+    depth: () => Math.max(0, ...[...depths.values()].map(({ begun }) => begun)),
+    breadth: () => breadth,
+    down,
+    reset() {
+      if (running > 0) throw new Error('Cannot reset the count while requests are under way')
+      asked = breadth = 0
+      depths.clear()
+    },
+  }
+}
+
+/** The node's answer with another chain's id in it: as the answer itself, or at the head of what the lens writes, returned or reverted. */
+async function asChain(id: number, response: Response): Promise<Response> {
+  const hex = id.toString(16)
+  const text = (await response.text())
+    .replace('"result":"0x1"', `"result":"0x${hex}"`)
+    .replace(/("0x(?:[0-9a-f]{62}01)?01)0{15}1/, `$1${hex.padStart(16, '0')}`)
+  return new Response(text, { status: response.status, headers: { 'content-type': 'application/json' } })
+}
