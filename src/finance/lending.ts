@@ -28,6 +28,13 @@ export interface YieldLeg {
   readonly apyRay: bigint
 }
 
+/** A position in money and yields. */
+export interface LendingPosition {
+  readonly totals: LendingTotals
+  readonly supplies: readonly YieldLeg[]
+  readonly borrows: readonly YieldLeg[]
+}
+
 /** A ratio that knows no bound where there is debt and nothing under it: `MAX` on the wire. */
 export type BoundlessRatio = Rational | 'max'
 

@@ -49,9 +49,7 @@ describe('openapiDocument()', () => {
     const common = ['200', '400', '401', '402', '403', '404', '429', '500', '503']
     expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
     expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
-    expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual(
-      [...common, '502'].sort(),
-    )
+    expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual([...common, '502'].sort())
     expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '413'].sort())
   })
 

@@ -1,4 +1,4 @@
-import type { LendingTotals, YieldLeg } from '../../finance/lending.ts'
+import type { LendingPosition } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
 import { pow10 } from '../../lib/fixed_point.ts'
 import { leastCommonMultiple, type Rational, rational } from '../../lib/rational.ts'
@@ -39,20 +39,13 @@ export interface Snapshot {
   readonly assets: ReadonlyMap<string, Asset>
 }
 
-/** An obligation in money and yields. */
-export interface Position {
-  readonly totals: LendingTotals
-  readonly supplies: readonly YieldLeg[]
-  readonly borrows: readonly YieldLeg[]
-}
-
 /**
  * Values an obligation at its slot: interest as the program accrues it, then exact money. An elevation group puts its
  * limits in place of every reserve's and its borrow factors at 1; elsewhere a borrow factor is at least 1. The
  * borrowing limit is capped by the market. Yields are those after accrual, over slots of `slotMs` milliseconds.
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
  */
-export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): Position {
+export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
   const { obligation, market, slot, assets } = snapshot
   const group = elevationGroupOf(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)

@@ -1,12 +1,13 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
+import type { LendingPosition } from '../../finance/lending.ts'
 import { ApiError } from '../../http/error.ts'
 import { documented, targetHealthFactor } from '../../http/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { isBase58Address } from '../../lib/base58.ts'
 import { formatExact } from '../../lib/decimal.ts'
 import { parseRational, type Rational } from '../../lib/rational.ts'
-import { type Position, positionOf } from './math.ts'
+import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
 import type { KaminoProgram } from './program.ts'
 import type { KaminoReader, ObligationReading } from './read.ts'
@@ -34,7 +35,7 @@ type Input = v.InferOutput<typeof input>
 
 interface Result {
   readonly slot: bigint
-  readonly position: Position
+  readonly position: LendingPosition
 }
 
 /** The routes of Kamino, specification 4.9 and 4.10. Without a reader they answer that Solana is not configured. */

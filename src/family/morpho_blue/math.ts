@@ -1,4 +1,4 @@
-import type { BoundlessRatio, LendingTotals, YieldLeg } from '../../finance/lending.ts'
+import type { BoundlessRatio, LendingPosition } from '../../finance/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/rate.ts'
 import { mulDivDown, mulDivUp, pow10 } from '../../lib/fixed_point.ts'
 import { type Rational, rational } from '../../lib/rational.ts'
@@ -107,18 +107,11 @@ export interface Valuation {
   readonly borrowApyRay: bigint
 }
 
-/** A position in money and yields. */
-export interface Valued {
-  readonly totals: LendingTotals
-  readonly supplies: readonly YieldLeg[]
-  readonly borrows: readonly YieldLeg[]
-}
-
 /**
  * Exact money: the loan token at its price, the collateral at the oracle's price of it in the loan token. Collateral
  * earns nothing; it counts as supplied all the same. Liquidation and borrowing have the same limit in Morpho.
  */
-export function valuationOf(position: Valuation): Valued {
+export function valuationOf(position: Valuation): LendingPosition {
   const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position
   const scale = ORACLE_SCALE * WAD
   const lent = position.supplied * loanUsd.numerator * scale

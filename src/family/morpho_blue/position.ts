@@ -10,18 +10,19 @@ import {
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
+import type { LendingPosition } from '../../finance/lending.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { pow10 } from '../../lib/fixed_point.ts'
 import { rational } from '../../lib/rational.ts'
 import type { Question } from './abi.ts'
-import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, type Valued, valuationOf } from './math.ts'
+import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from './math.ts'
 import type { MarketParams, MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count. */
 const DECIMALS_MAX = 77n
 
 /** A wallet's position in a market, accrued to the block of the reading. */
-export interface Position extends Valued {
+export interface Position extends LendingPosition {
   readonly params: MarketParams
   /** Accrued. */
   readonly market: MarketState

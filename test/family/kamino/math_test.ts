@@ -5,7 +5,6 @@ import {
   cachedPrice,
   elevationGroupOf,
   isSoundReserve,
-  type Position,
   positionOf,
   type Snapshot,
   scopePrice,
@@ -15,6 +14,7 @@ import {
   borrowUtilization,
   currentLtv,
   healthFactor,
+  type LendingPosition,
   liquidationThreshold,
   positionLeverage,
 } from '../../../src/finance/lending.ts'
@@ -36,7 +36,7 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
   return { slot: BigInt(slot), obligation, market: decodeMarket(data(MARKET)), assets: new Map(assets) }
 }
 
-function positionIn(changes: SceneChanges = {}, slot = SLOT): Position {
+function positionIn(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
   return positionOf(snapshotOf(changes, slot), KAMINO_MAINNET)
 }
 
@@ -44,7 +44,7 @@ function text(value: ReturnType<typeof healthFactor>, digits: number): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits })
 }
 
-function usd(amount: bigint, { totals }: Position, digits = 6): string {
+function usd(amount: bigint, { totals }: LendingPosition, digits = 6): string {
   return formatRational(rational(amount, totals.perUsd), { digits })
 }
 

@@ -1,0 +1,43 @@
+import * as v from 'valibot'
+import type { BoundlessRatio } from '../finance/lending.ts'
+import { formatRational, type Rational } from '../lib/rational.ts'
+
+const USD_DIGITS = 6
+const RATIO_DIGITS = 8
+const PERCENTAGE_DIGITS = 4
+const HEALTH_FACTOR_DIGITS = 4
+
+/** US dollars in an answer. */
+export const usdFigure = v.pipe(v.string(), v.regex(/^-?\d+\.\d{6}$/))
+/** A rate or a ratio in an answer, 1 for 100 %. */
+export const ratioFigure = v.pipe(v.string(), v.regex(/^-?\d+\.\d{8}$/))
+/** The same where it may have no bound. */
+export const ratioOrMaxFigure = v.pipe(v.string(), v.regex(/^(\d+\.\d{8}|MAX)$/))
+/** A ratio in an answer, 100 for 100 %. */
+export const percentageFigure = v.pipe(v.string(), v.regex(/^\d+\.\d{4}$/))
+/** A health factor in an answer. */
+export const healthFactorFigure = v.pipe(
+  v.string(),
+  v.regex(/^(\d+\.\d{4}|MAX)$/),
+  v.description('Truncated to 4 digits; MAX without debt'),
+)
+
+/** Six digits, half away from zero. */
+export function usdText(value: Rational): string {
+  return formatRational(value, { digits: USD_DIGITS })
+}
+
+/** Eight digits, half away from zero. */
+export function ratioText(value: BoundlessRatio): string {
+  return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
+}
+
+/** A hundredfold with four digits, half away from zero. */
+export function percentageText({ numerator, denominator }: Rational): string {
+  return formatRational({ numerator: numerator * 100n, denominator }, { digits: PERCENTAGE_DIGITS })
+}
+
+/** Four digits, the rest cut off: safety is never overstated. */
+export function healthFactorText(value: BoundlessRatio): string {
+  return value === 'max' ? 'MAX' : formatRational(value, { digits: HEALTH_FACTOR_DIGITS, rounding: 'toward_zero' })
+}

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import {
+  dailyInterest,
+  type LendingPosition,
+  netApy,
+  positionLeverage,
+  projection,
+  weightedApy,
+} from '../finance/lending.ts'
+import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from './figure.ts'
+
+/** Yield figures of the specification, 2.7, behind what names the position. */
+export const yieldFigures = {
+  daily_supply_interest_usd: usdFigure,
+  daily_borrow_interest_usd: usdFigure,
+  net_daily_interest_usd: usdFigure,
+  net_apy: ratioFigure,
+  position_leverage: ratioOrMaxFigure,
+  weighted_supply_apy: v.pipe(
+    ratioFigure,
+    v.description('Over all that is supplied, also collateral that earns nothing'),
+  ),
+  weighted_borrow_apy: ratioFigure,
+  projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
+}
+
+/** Makes them. */
+export function presentYieldFigures({ totals, ...legs }: LendingPosition) {
+  const interest = dailyInterest(totals, legs)
+  const ahead = projection(interest)
+  return {
+    daily_supply_interest_usd: usdText(interest.dailySupplyUsd),
+    daily_borrow_interest_usd: usdText(interest.dailyBorrowUsd),
+    net_daily_interest_usd: usdText(interest.dailyNetUsd),
+    net_apy: ratioText(netApy(totals, legs)),
+    position_leverage: ratioText(positionLeverage(totals)),
+    weighted_supply_apy: ratioText(weightedApy(legs.supplies)),
+    weighted_borrow_apy: ratioText(weightedApy(legs.borrows)),
+    projected_earnings: {
+      daily: usdText(ahead.dailyUsd),
+      weekly: usdText(ahead.weeklyUsd),
+      monthly: usdText(ahead.monthlyUsd),
+      yearly: usdText(ahead.yearlyUsd),
+    },
+  }
+}
