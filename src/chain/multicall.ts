@@ -16,6 +16,9 @@ export interface CallResult {
   readonly data: Hex
 }
 
+/** Makes many calls at one block, so that none of them spoils the others; answers come in their order. */
+export type Ask = (calls: readonly Call[]) => Promise<CallResult[]>
+
 /** Most calls in one `eth_call`: at 50,000 gas each, half of what nodes allow by default. */
 const CALLS_MAX = 500
 /** Most call data in one `eth_call`, bytes. */

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { Ask, Call, CallResult } from '../../chain/multicall.ts'
 
 /** What a call of a round came to; to be asked after the round has run. */
 export type Answer = () => CallResult
@@ -11,7 +11,7 @@ export interface Round {
 }
 
 /** Makes a round over a way of making many calls. */
-export function createRound(ask: (calls: readonly Call[]) => Promise<CallResult[]>): Round {
+export function createRound(ask: Ask): Round {
   const calls: Call[] = []
   let answers: readonly CallResult[] | undefined
   return {

@@ -10,7 +10,7 @@ import {
   zeroAddress,
 } from 'viem'
 import { type Endpoint, RevertError, RpcRefusedError } from '../../chain/client.ts'
-import { type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { type Ask, type Call, type CallResult, multicall } from '../../chain/multicall.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
 import { CONTRACTS_ABI, marketState, noMorpho, type PriceSources, type Question, roundOf } from './abi.ts'
 import type { AccruedByContract, MarketParams, RawMarket, RawRead } from './state.ts'
@@ -29,7 +29,7 @@ type Answer<N extends Name> = ContractFunctionReturnType<Abi, 'view' | 'nonpayab
 
 /** Asks at the block of the reading, together or each call alone. */
 interface Asker {
-  together(calls: readonly Call[]): Promise<CallResult[]>
+  readonly together: Ask
   /** For contracts that anybody may have made: one that burns all gas takes nobody down with it. */
   alone(call: Call): Promise<CallResult>
 }

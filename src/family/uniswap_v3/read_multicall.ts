@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
-import { type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { type Ask, multicall } from '../../chain/multicall.ts'
 import { type ReadBlock, readLatestBlock } from '../../chain/read_block.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LensSubject } from './abi.ts'
-import { type Ask, type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
+import { type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
 import type { BrokenPosition, RawRead } from './state.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
@@ -85,7 +85,7 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
 async function pin(source: StagedSource, signal: AbortSignal): Promise<{ block: ReadBlock; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
   const block = await readLatestBlock(endpoint, chainId, signal)
-  const ask = (calls: readonly Call[]): Promise<CallResult[]> =>
+  const ask: Ask = (calls) =>
     calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: block.number, multicall3 }, signal)
   return { block, ask }
 }

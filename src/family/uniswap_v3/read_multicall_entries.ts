@@ -26,9 +26,6 @@ export interface Entry {
   readonly position: Hex | undefined
 }
 
-/** Makes many calls at the block of the reading. */
-export type Ask = (calls: readonly Call[]) => Promise<CallResult[]>
-
 interface EntriesRequest {
   readonly source: StagedSource
   readonly ask: Ask

@@ -1,11 +1,10 @@
 import type { Address, Hex } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
-import { type CallResult, multicallEach } from '../../chain/multicall.ts'
+import { type Ask, type CallResult, multicallEach } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
 import { hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
-import type { Ask } from './read_multicall_entries.ts'
 import type { RawFeed, RawToken } from './state.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 

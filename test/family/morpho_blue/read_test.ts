@@ -5,11 +5,12 @@ import { healthFactor } from '../../../src/family/morpho_blue/math.ts'
 import type { RungName } from '../../../src/family/morpho_blue/read.ts'
 import { RAY } from '../../../src/finance/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
+import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { chainOf, clientOf, positionOf, readerOf } from './support.ts'
+import { clientOf, positionOf, readerOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const ROUNDS = 20

@@ -9,11 +9,12 @@ import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { MorphoMarketName } from '../../devnet/morpho_blue/scenario.ts'
 import { oraclePrice } from '../../devnet/morpho_blue/tools.ts'
-import { chainOf, clientOf, DEPLOYMENT, patient } from './support.ts'
+import { clientOf, DEPLOYMENT, patient } from './support.ts'
 
 const { usdc, weth, dai, wbtc } = TOKENS
 

@@ -7,32 +7,10 @@ import type { Position, PositionRead } from '../../../src/family/morpho_blue/pos
 import { createPositionReader, type RungName } from '../../../src/family/morpho_blue/read.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { TOKENS } from '../../devnet/addresses.ts'
-import type { Devnet } from '../../devnet/mod.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 
 /** Morpho where Ethereum has it. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
-
-/** The devnet as configuration describes a chain, with a feed for every token; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
-  return {
-    id: devnet.chainId,
-    name: 'Devnet',
-    rpcUrls: [devnet.rpcUrl],
-    blockTimeMs: 0,
-    finality: { depth: 0 },
-    multicall3: devnet.addresses.multicall3,
-    prices: {
-      usdFeeds: Object.fromEntries(
-        Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
-      ),
-      stablecoins: [],
-    },
-    spamTokens: [],
-    ...overrides,
-  }
-}
 
 /** A client of the chain. */
 export function clientOf(chain: Chain): ChainClient {

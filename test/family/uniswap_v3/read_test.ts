@@ -5,10 +5,11 @@ import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { ListTooLongError, type RungName } from '../../../src/family/uniswap_v3/read.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { chainOf, countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const SIXTY = walletOf('list of 60')

@@ -9,9 +9,10 @@ import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { chainOf, countedClient, DEPLOYMENT, patient } from './support.ts'
+import { countedClient, DEPLOYMENT, patient } from './support.ts'
 
 type AnyRoute = RouteDefinition<unknown, unknown, unknown>
 

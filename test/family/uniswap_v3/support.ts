@@ -5,29 +5,7 @@ import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deploym
 import { createPositionReader, type Place, type RungName } from '../../../src/family/uniswap_v3/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
-import type { Devnet } from '../../devnet/mod.ts'
-
-/** The devnet as configuration describes a chain; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
-  return {
-    id: devnet.chainId,
-    name: 'Devnet',
-    rpcUrls: [devnet.rpcUrl],
-    blockTimeMs: 0,
-    finality: { depth: 0 },
-    multicall3: devnet.addresses.multicall3,
-    prices: {
-      usdFeeds: Object.fromEntries(
-        Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
-      ),
-      stablecoins: [],
-      wrappedNative: TOKENS.weth.address,
-    },
-    spamTokens: [],
-    ...overrides,
-  }
-}
+import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 
 /** The real manager of the devnet. */
 export const DEPLOYMENT: UniswapV3Deployment = {
