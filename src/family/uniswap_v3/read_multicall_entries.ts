@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
-import type { Call, CallResult } from '../../chain/multicall.ts'
+import type { Ask, CallResult } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
