@@ -99,11 +99,15 @@ function accountFrom(raw: RawAccount, { market, reserves, categories }: Facts): 
     const shared = isInCategory(reserve, account) ? (category?.price ?? 0n) : 0n
     const price = shared > 0n ? shared : own
     const isHeld = holding.supplied + holding.variableDebt + holding.stableDebt > 0n
-    if (price === 0n && isHeld) return `reserve ${reserve.symbol} (${reserve.asset}) has no price`
+    if (price === 0n && isHeld) return `reserve ${nameOf(reserve)} has no price`
     assets.push({ ...holding, reserve, price })
   }
   if (raw.data === undefined) return 'the pool cannot value the account'
   return { ...account, data: raw.data, assets }
+}
+
+function nameOf({ symbol, asset }: NamedReserve): string {
+  return symbol === '' ? asset : `${symbol} (${asset})`
 }
 
 function reserveFrom(raw: RawReserve): NamedReserve {
