@@ -41,6 +41,7 @@ const EMPTY: LendingTotals = {
 }
 const NO_DEBT = { ...TYPICAL, debt: 0n, riskDebt: 0n }
 const INSOLVENT = { ...TYPICAL, debt: 11_000n * PER_USD, riskDebt: 11_000n * PER_USD }
+const ALL_OWED = { ...TYPICAL, debt: TYPICAL.supplied, riskDebt: TYPICAL.supplied }
 const NOTHING_UNDER_IT = { ...EMPTY, debt: 5n, riskDebt: 5n }
 
 function text(value: BoundlessRatio, digits = 6): string {
@@ -57,6 +58,7 @@ describe('figures of a position', () => {
     ['without debt', NO_DEBT, ['MAX', '0.000000', '0.800000', '0.000000', '1.000000']],
     ['insolvent', INSOLVENT, ['0.727273', '1.100000', '0.800000', '1.466667', 'MAX']],
     ['empty', EMPTY, ['MAX', '0.000000', '0.000000', '0.000000', '1.000000']],
+    ['owing all of it', ALL_OWED, ['0.800000', '1.000000', '0.800000', '1.333333', 'MAX']],
     ['debt with nothing under it', NOTHING_UNDER_IT, ['0.000000', '0.000000', '0.000000', 'MAX', 'MAX']],
   ])('%s: health factor, loan-to-value, threshold, utilization, leverage', (_, totals, expected) => {
     expect(

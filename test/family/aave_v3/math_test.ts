@@ -231,11 +231,11 @@ describe('totalsOf()', () => {
 
   const mixed = [
     asset({ supplied: tokens(100) }),
-    asset({ supplied: tokens(200), reserve: { id: 1, liquidationThresholdBps: 7_001n } }),
+    asset({ supplied: tokens(200), reserve: { id: 1, liquidationThresholdBps: 7_002n } }),
   ]
   const average = { totalCollateral: dollars(300), liquidationThresholdBps: 7_334n }
   test.each([
-    ['since 3.6 sums thresholds exactly', V3_6, dollars(220.02) * WAD],
+    ['since 3.6 sums thresholds exactly', V3_6, dollars(220.04) * WAD],
     ['before 3.6 takes the truncated average', V3_3, (dollars(300) * 7_334n * WAD) / BPS],
     ['in 3.0 too', V3_0, (dollars(300) * 7_334n * WAD) / BPS],
   ] as const)('without debt, %s', (_, features, limit) => {
@@ -339,6 +339,22 @@ describe('safeWithdraw()', () => {
       asset({ variableDebt: 1n, reserve: { id: 1 } }),
     ])
     expect(usd(safeWithdraw(unweighted, target('1.5')))).toBe('0.000000')
+  })
+
+  test('is nothing where the pool counts collateral that cannot be seen', () => {
+    const data = { totalCollateral: dollars(9), totalDebt: dollars(1), healthFactorWad: 7n * WAD }
+    expect(usd(safeWithdraw(account({ data }), target('1.5')))).toBe('0.000000')
+  })
+
+  test('is nothing at the target, not even of what weighs nothing', () => {
+    const held = (debt: number) =>
+      consistent([
+        asset({ supplied: tokens(1_000) }),
+        asset({ supplied: tokens(500), reserve: { ...weak, liquidationThresholdBps: 0n } }),
+        asset({ variableDebt: tokens(debt), reserve: { id: 2 } }),
+      ])
+    expect(usd(safeWithdraw(held(400), target('2')))).toBe('0.000000')
+    expect(usd(safeWithdraw(held(399), target('2')))).toBe('502.500000')
   })
 
   test('takes collateral without LTV first, and touches no other before that is gone', () => {
