@@ -71,7 +71,7 @@ declare module '*/queries/gate_admit.sql' {
 
 declare module '*/queries/gate_settle.sql' {
   const text: SqlText<
-    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], statuses: readonly number[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
+    [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
     { row_no: number; organization_id: string; balance: string }
   >
   export default text

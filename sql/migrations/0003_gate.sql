@@ -51,211 +51,250 @@ returns table (
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
-declare
-  v_groups integer[];
-  v_organizations text[];
-  v_keys text[];
-  v_refusals text[];
-  v_limits integer[];
-  v_balances bigint[];
-  v_expected bigint;
-  v_locked bigint;
-  v_now timestamptz;
-  v_step timestamptz;
 begin
   -- Only unlogged rows are written here, so no commit waits for the disk, even where reading tidied a logged page.
   perform set_config('synchronous_commit', 'off', true);
 
-  select array_agg(g.no), array_agg(o.id), array_agg(k.id), array_agg(
+  return query
+  with called as materialized (
+    select g.no::integer, g.requests, o.id as organization_id, k.id as api_key_id,
       case
         when o.deleted_at is not null then 'ORGANIZATION_NOT_FOUND'
         when o.suspended_at is not null then 'ACCOUNT_SUSPENDED'
         when d.endpoint is not null then 'ENDPOINT_DISABLED'
-        else ''
-      end),
-    array_agg(o.rate_limit), array_agg(b.balance), count(distinct o.id)
-  into v_groups, v_organizations, v_keys, v_refusals, v_limits, v_balances, v_expected
-  from unnest(p_hashes, p_endpoints) with ordinality g (hash, endpoint, no)
-  cross join lateral (
-    select x.organization_id, x.id from api_key x
-    where x.hash = decode(g.hash, 'hex')
-      and x.revoked_at is null and (x.expires_at is null or x.expires_at > clock_timestamp())
-    offset 0
-  ) k
-  cross join lateral (select x.* from organization x where x.id = k.organization_id offset 0) o
-  cross join lateral (
-    select x.balance from credit_balance x where x.organization_id = k.organization_id offset 0
-  ) b
-  left join endpoint_disabled d on d.endpoint = g.endpoint;
-
-  if v_expected = 0 then
-    return;
-  end if;
-
-  -- One order for every process, so that no two wait for each other.
-  perform from rate_window w where w.organization_id = any (v_organizations) order by w.organization_id for update;
-  get diagnostics v_locked = row_count;
-  if v_locked < v_expected then
-    group_no := 0;
-    return next;
-    return;
-  end if;
-
-  v_now := clock_timestamp();
-  -- Above 100 a second, admissions share the end of their 10 ms: a window never has many more than 100 entries.
-  v_step := date_bin('10 ms', v_now, 'epoch') + interval '10 ms';
-
-  return query
-  with wanted as (
-    select g.organization_id, g.rate_limit,
-      coalesce(sum(p_requests[g.no]) filter (where g.refusal = ''), 0) as candidates
-    from unnest(v_groups, v_organizations, v_refusals, v_limits) g (no, organization_id, refusal, rate_limit)
-    group by g.organization_id, g.rate_limit
+      end as refusal,
+      o.rate_limit, b.balance
+    from unnest(p_hashes, p_endpoints, p_requests) with ordinality g (hash, endpoint, requests, no)
+    cross join lateral (
+      select x.organization_id, x.id from api_key x
+      where x.hash = decode(g.hash, 'hex')
+        and x.revoked_at is null and (x.expires_at is null or x.expires_at > clock_timestamp())
+      offset 0
+    ) k
+    cross join lateral (select x.* from organization x where x.id = k.organization_id offset 0) o
+    cross join lateral (
+      select x.balance from credit_balance x where x.organization_id = k.organization_id offset 0
+    ) b
+    left join endpoint_disabled d on d.endpoint = g.endpoint
+  ),
+  wanted as materialized (
+    select c.organization_id, max(c.rate_limit) as rate_limit,
+      coalesce(sum(c.requests) filter (where c.refusal is null), 0) as candidates
+    from called c
+    group by c.organization_id
+    order by c.organization_id
+  ),
+  -- One order for every process, so that no two wait for each other. What a lock was waited for is read as it is then,
+  -- not as the statement's snapshot has it.
+  locked as materialized (
+    select n.organization_id, n.rate_limit, n.candidates, w.at, w.upto, w.since
+    from wanted n
+    cross join lateral (
+      select x.at, x.upto, x.since from rate_window x where x.organization_id = n.organization_id for update
+    ) w
+  ),
+  -- Now is when the last lock is held. Above 100 a second, admissions share the end of their 10 ms: a window never has
+  -- many more than 100 entries.
+  moment as materialized (
+    select m.now, m.windows, date_bin('10 ms', m.now, 'epoch') + interval '10 ms' as step
+    from (select clock_timestamp() as now, count(*) as windows from locked offset 0) m
   ),
   -- What is left of each window. A clock that was set back leaves entries in the future: they count from now on.
   kept as (
-    select w.ctid as place, n.organization_id, n.rate_limit, n.candidates, c.total,
+    select m.now, n.organization_id, n.rate_limit, n.candidates, c.total,
+      case when n.rate_limit > 100 then m.step else m.now end as entry_at,
       case
-        when c.ahead then array[v_now]
-        when c.gone = 0 then w.at
-        else w.at[c.gone + 1:]
+        when c.ahead then array[m.now]
+        when c.gone = 0 then n.at
+        else n.at[c.gone + 1:]
       end as at,
       case
         when c.ahead then array[c.total]
-        when c.gone = 0 then w.upto
-        else w.upto[c.gone + 1:]
+        when c.gone = 0 then n.upto
+        else n.upto[c.gone + 1:]
       end as upto,
-      case when c.gone = 0 then w.since else w.upto[c.gone] end as since
-    from wanted n
+      case when c.gone = 0 then n.since else n.upto[c.gone] end as since
+    from locked n
+    cross join moment m
     cross join lateral (
-      select x.ctid, x.* from rate_window x where x.organization_id = n.organization_id offset 0
-    ) w
-    cross join lateral (
-      select width_bucket(v_now - interval '1 second', w.at) as gone,
-        coalesce(w.upto[cardinality(w.upto)], w.since) as total,
-        coalesce(w.at[cardinality(w.at)] > v_now + interval '1 second', false) as ahead
+      select width_bucket(m.now - interval '1 second', n.at) as gone,
+        coalesce(n.upto[cardinality(n.upto)], n.since) as total,
+        coalesce(n.at[cardinality(n.at)] > m.now + interval '1 second', false) as ahead
       offset 0
     ) c
+    where m.windows = (select count(*) from wanted)
   ),
   decided as (
     select k.*, least(k.candidates, greatest(k.rate_limit - (k.total - k.since), 0)) as admitted,
-      case when k.rate_limit > 100 then v_step else v_now end as entry_at
+      k.at[cardinality(k.at)] >= k.entry_at as joins_last
     from kept k
     offset 0
   ),
+  -- Found by its name, not by its place: a row that changed while its lock was waited for is followed to what it is now.
   written as (
     update rate_window w
-    set at = case
-        when d.admitted = 0 then d.at
-        when d.at[cardinality(d.at)] >= d.entry_at then d.at
-        else d.at || d.entry_at
-      end,
+    set at = case when d.admitted = 0 or d.joins_last then d.at else d.at || d.entry_at end,
       upto = case
         when d.admitted = 0 then d.upto
-        when d.at[cardinality(d.at)] >= d.entry_at then d.upto[:cardinality(d.upto) - 1] || d.total + d.admitted
+        when d.joins_last then d.upto[:cardinality(d.upto) - 1] || d.total + d.admitted
         else d.upto || d.total + d.admitted
       end,
       since = d.since
     from decided d
-    where w.ctid = d.place
-    returning w.organization_id, d.total - d.since as used, d.admitted, w.at[1] as oldest_at
+    where w.organization_id = d.organization_id
+    returning w.organization_id, d.total - d.since as used, d.admitted, d.now,
+      coalesce(w.at[1] + interval '1 second', d.now) as free_at
   )
-  select g.no, g.organization_id, g.api_key_id, nullif(g.refusal, ''), g.rate_limit, g.balance,
-    w.used, w.admitted,
-    ceil(extract(epoch from coalesce(w.oldest_at + interval '1 second', v_now)))::bigint,
-    floor(extract(epoch from v_now) * 1000)::bigint
-  from unnest(v_groups, v_organizations, v_keys, v_refusals, v_limits, v_balances)
-    g (no, organization_id, api_key_id, refusal, rate_limit, balance)
-  join written w on w.organization_id = g.organization_id;
+  select c.no, c.organization_id, c.api_key_id, c.refusal, c.rate_limit, c.balance, w.used, w.admitted,
+    ceil(extract(epoch from w.free_at))::bigint,
+    floor(extract(epoch from w.now) * 1000)::bigint
+  from called c
+  join written w on w.organization_id = c.organization_id
+  union all
+  select 0, '', '', null, 0, 0, 0, 0, 0, 0
+  from moment m
+  where m.windows < (select count(*) from wanted);
 end
 $$;
 
--- Charges and logs all requests of one batch, given in order of arrival. Rows that the balance cannot pay become 402
--- and cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per request that
--- could not be paid. A request that is already in the log ends the whole statement with unique_violation.
+-- Charges and logs all requests of one batch, given in order of arrival and all of one hour. Who pays, and how much for
+-- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
+-- able to pay. Then what requests share, each combination of
+-- organization, key, path and status once, with its requests and their credits; then the requests, each with the number
+-- of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the balance cannot
+-- pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per
+-- request that could not be paid. A request that is already in the log ends the whole statement with unique_violation.
 create function gate_settle(
-  p_organizations text[], p_requested_at_ms bigint[], p_settlements text[], p_requests text[], p_keys text[],
-  p_methods text[], p_paths text[], p_statuses integer[], p_latencies_ms integer[], p_credits integer[], p_admitted integer[]
+  p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
+  p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
+  p_groups integer[], p_requested_at_ms bigint[], p_settlements text[], p_request_ids text[], p_methods text[],
+  p_latencies_ms integer[], p_credits integer[], p_admitted integer[]
 ) returns table (row_no integer, organization_id text, balance bigint)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-  v_paid text[];
-  v_is_short boolean;
+  v_slot integer := p_hour % 24 + 1;
+  v_count bigint;
   v_short record;
   v_left bigint;
   v_row record;
+  v_group integer;
 begin
-  perform from credit_balance b where b.organization_id = any (p_organizations)
-  order by b.organization_id for no key update;
+  -- Balances are locked in one order, so that no two batches wait for each other. Where all can pay, debiting does that.
+  if p_lock = 1 then
+    perform from credit_balance b where b.organization_id = any (p_organizations)
+    order by b.organization_id collate "C" for no key update;
+  end if;
 
-  with due as (
-    select d.organization_id, sum(d.credits) as credits
-    from unnest(p_organizations, p_credits) d (organization_id, credits)
-    group by d.organization_id
-    having sum(d.credits) > 0
-  ),
-  debited as (
-    update credit_balance b set balance = b.balance - d.credits
-    from due d
-    where b.organization_id = d.organization_id and b.balance >= d.credits
-    returning b.organization_id
-  )
-  select array_agg(p.organization_id), (select count(*) from due) > count(*)
-  into v_paid, v_is_short
-  from debited p;
+  return query
+  update credit_balance b set balance = b.balance - d.credits
+  from unnest(p_payers, p_dues) d (organization_id, credits)
+  where b.organization_id = d.organization_id and b.balance >= d.credits
+  returning 0, b.organization_id, b.balance;
+  get diagnostics v_count = row_count;
 
-  -- Not all of it can be paid: first come, first served, each in full or not at all.
-  if v_is_short then
+  -- Not all of it can be paid: first come, first served, each in full or not at all. Whom this transaction has not
+  -- debited yet is short.
+  if v_count < cardinality(p_payers) then
+    perform from credit_balance b where b.organization_id = any (p_payers)
+    order by b.organization_id collate "C" for no key update;
     for v_short in
       select d.organization_id, coalesce(b.balance, 0) as balance
-      from (
-        select distinct u.organization_id from unnest(p_organizations, p_credits) u (organization_id, credits)
-        where u.credits > 0 and u.organization_id <> all (coalesce(v_paid, '{}'))
-      ) d
+      from unnest(p_payers) d (organization_id)
       left join credit_balance b on b.organization_id = d.organization_id
+      where b.xmin is distinct from pg_current_xact_id()::xid
     loop
       v_left := v_short.balance;
       for v_row in
-        select r.no, r.credits
-        from unnest(p_organizations, p_credits) with ordinality r (organization_id, credits, no)
-        where r.organization_id = v_short.organization_id and r.credits > 0
+        select r.no, r.group_no, r.credits
+        from unnest(p_groups, p_credits) with ordinality r (group_no, credits, no)
+        where p_organizations[r.group_no] = v_short.organization_id and r.credits > 0
         order by r.no
       loop
         if v_row.credits <= v_left then
           v_left := v_left - v_row.credits;
-        else
-          p_statuses[v_row.no] := 402;
-          p_credits[v_row.no] := 0;
-          row_no := v_row.no;
-          organization_id := v_short.organization_id;
-          balance := v_left;
-          return next;
+          continue;
         end if;
+        v_group := (
+          select g.no from unnest(p_organizations, p_keys, p_paths, p_statuses) with ordinality g (organization_id, key, path, status, no)
+          where g.organization_id = v_short.organization_id and g.key = p_keys[v_row.group_no]
+            and g.path = p_paths[v_row.group_no] and g.status = 402);
+        if v_group is null then
+          v_group := cardinality(p_organizations) + 1;
+          p_organizations := p_organizations || v_short.organization_id;
+          p_keys := p_keys || p_keys[v_row.group_no];
+          p_paths := p_paths || p_paths[v_row.group_no];
+          p_statuses := p_statuses || 402;
+          p_requests := p_requests || 0;
+          p_sums := p_sums || 0::bigint;
+        end if;
+        p_requests[v_row.group_no] := p_requests[v_row.group_no] - 1;
+        p_sums[v_row.group_no] := p_sums[v_row.group_no] - v_row.credits;
+        p_requests[v_group] := p_requests[v_group] + 1;
+        p_groups[v_row.no] := v_group;
+        p_credits[v_row.no] := 0;
+        row_no := v_row.no;
+        organization_id := v_short.organization_id;
+        balance := v_left;
+        return next;
       end loop;
       update credit_balance b set balance = v_left
       where b.organization_id = v_short.organization_id and b.balance <> v_left;
+      row_no := 0;
+      organization_id := v_short.organization_id;
+      balance := v_left;
+      return next;
     end loop;
   end if;
 
   insert into request_log (
     organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
     admitted)
-  select r.organization_id, timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-    r.request_id, r.api_key_id, r.method, r.path, r.status, r.latency_ms, r.credits, r.admitted <> 0
+  select p_organizations[r.group_no], timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
+    case when r.request_id = '' then 'req_' || r.settlement_id else r.request_id end,
+    p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
   from unnest(
-    p_organizations, p_requested_at_ms, p_settlements, p_requests, p_keys, p_methods, p_paths, p_statuses,
-    p_latencies_ms, p_credits, p_admitted)
-    r (organization_id, at_ms, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits, admitted);
+    p_groups, p_requested_at_ms, p_settlements, p_request_ids, p_methods, p_latencies_ms, p_credits, p_admitted)
+    r (group_no, at_ms, settlement_id, request_id, method, latency_ms, credits, admitted);
 
-  perform request_rollup_add(
-    p_organizations, p_requested_at_ms, p_keys, p_paths, p_statuses, p_credits, 1);
+  -- Nearly every row is there already, and to update it costs half of what an upsert does. The day is made a column, so
+  -- that no plan looks for all that this day has.
+  update request_rollup c
+  set requests = c.requests + g.requests, credits = c.credits + g.credits,
+    by_hour[v_slot] = c.by_hour[v_slot] + g.requests
+  from (
+    select u.*, (p_hour / 24)::integer as day
+    from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
+      u (organization_id, api_key_id, path, status, requests, credits)
+    offset 0
+  ) g
+  where c.organization_id = g.organization_id and c.day = g.day and c.api_key_id = g.api_key_id and c.path = g.path
+    and c.status = g.status;
+  get diagnostics v_count = row_count;
+  if v_count < cardinality(p_organizations) then
+    insert into request_rollup as c (
+      organization_id, day, api_key_id, path, status, requests, credits, by_hour)
+    select g.organization_id, p_hour / 24, g.api_key_id, g.path, g.status, g.requests, g.credits,
+      array_fill(0, array[v_slot - 1]) || g.requests || array_fill(0, array[24 - v_slot])
+    from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
+      g (organization_id, api_key_id, path, status, requests, credits)
+    where g.requests > 0
+      and not exists (
+        select from request_rollup x
+        where x.organization_id = g.organization_id and x.day = p_hour / 24 and x.api_key_id = g.api_key_id
+          and x.path = g.path and x.status = g.status and x.xmin = pg_current_xact_id()::xid)
+    on conflict (organization_id, day, api_key_id, path, status) do update
+    set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits,
+      by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
+  end if;
 
-  return query
-  select 0, b.organization_id, b.balance
-  from credit_balance b
-  where b.organization_id = any (p_organizations);
+  if p_lock = 1 then
+    return query
+    select 0, b.organization_id, b.balance
+    from credit_balance b
+    where b.organization_id = any (p_organizations) and b.organization_id <> all (p_payers);
+  end if;
 end
 $$;
 
@@ -276,7 +315,7 @@ declare
   v_credits integer[];
 begin
   perform from credit_balance b where b.organization_id = any (p_organizations)
-  order by b.organization_id for no key update;
+  order by b.organization_id collate "C" for no key update;
 
   -- Rows that were written, as they were.
   with found as (

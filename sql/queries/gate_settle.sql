@@ -1,17 +1,24 @@
 -- Charges and logs one batch of finished requests, durably, all or none; see the migration.
--- $1 organizations text[]
--- $2 requested_at_ms bigint[]
--- $3 settlements text[]
--- $4 requests text[]
--- $5 keys text[]
--- $6 methods text[]
+-- $1 hour bigint, whole hours since the epoch, the same for all
+-- $2 lock integer, 1 where a balance may not change or not suffice
+-- $3 payers text[], ascending
+-- $4 dues bigint[]
+-- $5 organizations text[], with $6 to $10 once for each combination of $5 to $8
+-- $6 keys text[]
 -- $7 paths text[]
 -- $8 statuses integer[]
--- $9 latencies_ms integer[]
--- $10 credits integer[]
--- $11 admitted integer[], 0 or 1
+-- $9 requests integer[]
+-- $10 sums bigint[], their credits
+-- $11 groups integer[], from 1; with $12 to $18 once for each request
+-- $12 requested_at_ms bigint[]
+-- $13 settlements text[]
+-- $14 request_ids text[]
+-- $15 methods text[]
+-- $16 latencies_ms integer[]
+-- $17 credits integer[]
+-- $18 admitted integer[], 0 or 1
 -- row_no not null
 -- organization_id not null
 -- balance not null
 select row_no, organization_id, balance
-from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)

@@ -11,6 +11,11 @@ const gateVoid = query(gateVoidSql)
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
 const REQUEST_ID_LENGTH_MAX = 64
+/** What a request id begins with that we made; its settlement's id follows. */
+const OWN_PREFIX = 'req_'
+const HOUR_MS = 3_600_000
+/** Balances below this many times what is due are locked before anything is debited: others may spend meanwhile. */
+const SPENT_MEANWHILE_MAX = 16
 /** Data exception and integrity violation: the rows are at fault, and asking again would not help. */
 const ROW_FAULT_CLASSES = ['22', '23']
 
@@ -56,7 +61,7 @@ export async function settleBatch(
  */
 export async function voidBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
   try {
-    const c = columnsOf(settlements)
+    const c = voidColumnsOf(settlements)
     await gateVoid(db, [
       c.organizations,
       c.requestedAtMs,
@@ -83,24 +88,9 @@ async function settleAll(
   settlements: readonly Settlement[],
   options: { readonly deadlineMs?: number },
 ): Promise<readonly Settled[]> {
-  const c = columnsOf(settlements)
-  const rows = await gateSettle(
-    db,
-    [
-      c.organizations,
-      c.requestedAtMs,
-      c.settlements,
-      c.requests,
-      c.keys,
-      c.methods,
-      c.paths,
-      settlements.map((each) => each.status),
-      c.latenciesMs,
-      settlements.map((each) => each.credits),
-      c.admitted,
-    ],
-    options,
-  )
+  const hour = hourOf(settlements[0])
+  if (settlements.some((each) => hourOf(each) !== hour)) return settleByHour(db, settlements, options)
+  const rows = await gateSettle(db, columnsOf(settlements, hour), options)
   const balances = new Map<string, bigint>()
   const unpaid = new Set<number>()
   for (const row of rows) {
@@ -114,8 +104,92 @@ async function settleAll(
   }))
 }
 
-/** What both statements are given, one array per column. */
-function columnsOf(settlements: readonly Settlement[]) {
+/** The log is counted by hours, so each has a statement of its own; the oldest goes first, for it was admitted first. */
+async function settleByHour(
+  db: Database,
+  settlements: readonly Settlement[],
+  options: { readonly deadlineMs?: number },
+): Promise<readonly Settled[]> {
+  const settled = new Map<Settlement, Settled>()
+  for (const hour of [...new Set(settlements.map(hourOf))].sort((a, b) => a - b)) {
+    const part = settlements.filter((each) => hourOf(each) === hour)
+    for (const [index, each] of (await settleAll(db, part, options)).entries()) {
+      const settlement = part[index]
+      if (settlement !== undefined) settled.set(settlement, each)
+    }
+  }
+  return settlements.flatMap((each) => settled.get(each) ?? [])
+}
+
+/** What requests of one organization, key, path and status have in common. */
+interface Group {
+  readonly number: number
+  readonly first: Settlement
+  requests: number
+  credits: number
+}
+
+/** What an organization owes for a batch, and the least that it was seen to have. */
+interface Payer {
+  readonly organizationId: string
+  due: number
+  least: bigint
+}
+
+/** Parameters of the statement: who pays, what requests share, and the requests. */
+function columnsOf(settlements: readonly Settlement[], hour: number): Parameters<typeof gateSettle>[1] {
+  const byName = new Map<string, Group>()
+  const groups: Group[] = []
+  const byOrganization = new Map<string, Payer>()
+  const numbers = settlements.map((each) => {
+    const { caller, path, status, credits } = each
+    const { organizationId } = caller
+    const name = `${status} ${organizationId} ${caller.apiKeyId} ${path}`
+    let group = byName.get(name)
+    if (group === undefined) {
+      group = { number: groups.length + 1, first: each, requests: 0, credits: 0 }
+      groups.push(group)
+      byName.set(name, group)
+    }
+    group.requests++
+    group.credits += credits
+    const payer = byOrganization.get(organizationId)
+    if (payer === undefined) byOrganization.set(organizationId, { organizationId, due: credits, least: caller.credits })
+    else {
+      payer.due += credits
+      if (caller.credits < payer.least) payer.least = caller.credits
+    }
+    return group.number
+  })
+  const all = [...byOrganization.values()]
+  const payers = all.filter((each) => each.due > 0)
+  // By code units, which for these names is the order of their bytes.
+  if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
+  const mayLack = payers.some((each) => each.least < BigInt(each.due * SPENT_MEANWHILE_MAX))
+  return [
+    hour,
+    mayLack || payers.length < all.length ? 1 : 0,
+    payers.map((each) => each.organizationId),
+    payers.map((each) => each.due),
+    groups.map((each) => each.first.caller.organizationId),
+    groups.map((each) => each.first.caller.apiKeyId),
+    groups.map((each) => each.first.path),
+    groups.map((each) => each.first.status),
+    groups.map((each) => each.requests),
+    groups.map((each) => each.credits),
+    numbers,
+    settlements.map((each) => each.requestedAtMs),
+    settlements.map((each) => each.settlementId),
+    settlements.map((each) => (each.requestId === OWN_PREFIX + each.settlementId ? '' : each.requestId)),
+    settlements.map((each) => each.method),
+    settlements.map((each) => each.latencyMs),
+    settlements.map((each) => each.credits),
+    settlements.map((each) => (each.admitted ? 1 : 0)),
+  ]
+}
+
+/** What a void is given, one array per column. */
+function voidColumnsOf(settlements: readonly Settlement[]) {
   return {
     organizations: settlements.map((each) => each.caller.organizationId),
     requestedAtMs: settlements.map((each) => each.requestedAtMs),
@@ -127,6 +201,10 @@ function columnsOf(settlements: readonly Settlement[]) {
     latenciesMs: settlements.map((each) => each.latencyMs),
     admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
   }
+}
+
+function hourOf(settlement?: Settlement): number {
+  return Math.floor((settlement?.requestedAtMs ?? 0) / HOUR_MS)
 }
 
 function isRowFault(error: unknown): error is SqlError {
