@@ -49,7 +49,8 @@ returns table (
   group_no integer, organization_id text, api_key_id text, refusal text, rate_limit integer, balance bigint,
   used bigint, admitted bigint, reset_sec bigint, requested_at_ms bigint
 ) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_memoize = off set jit = off as $$
 #variable_conflict use_column
 begin
   -- Only unlogged rows are written here, so no commit waits for the disk, even where reading tidied a logged page.
@@ -94,26 +95,18 @@ begin
     ) w
   ),
   -- Now is when the last lock is held. Above 100 a second, admissions share the end of their 10 ms: a window never has
-  -- many more than 100 entries.
+  -- many more than 100 entries that count.
   moment as materialized (
-    select m.now, m.windows, date_bin('10 ms', m.now, 'epoch') + interval '10 ms' as step
+    select m.now, m.windows, date_bin('10 ms', m.now, 'epoch') + interval '10 ms' as step,
+      floor(extract(epoch from m.now) * 1000)::bigint as now_ms
     from (select clock_timestamp() as now, count(*) as windows from locked offset 0) m
   ),
-  -- What is left of each window. A clock that was set back leaves entries in the future: they count from now on.
-  kept as (
-    select m.now, n.organization_id, n.rate_limit, n.candidates, c.total,
+  -- How many entries count no more. They are dropped when there are a few of them, or when a clock that was set back
+  -- leaves entries in the future, which then count from now on.
+  measured as (
+    select m.now, n.*, c.gone, c.total, c.ahead, c.ahead or c.gone > 15 as drops,
       case when n.rate_limit > 100 then m.step else m.now end as entry_at,
-      case
-        when c.ahead then array[m.now]
-        when c.gone = 0 then n.at
-        else n.at[c.gone + 1:]
-      end as at,
-      case
-        when c.ahead then array[c.total]
-        when c.gone = 0 then n.upto
-        else n.upto[c.gone + 1:]
-      end as upto,
-      case when c.gone = 0 then n.since else n.upto[c.gone] end as since
+      c.total - case when c.gone = 0 then n.since else n.upto[c.gone] end as used
     from locked n
     cross join moment m
     cross join lateral (
@@ -125,29 +118,36 @@ begin
     where m.windows = (select count(*) from wanted)
   ),
   decided as (
-    select k.*, least(k.candidates, greatest(k.rate_limit - (k.total - k.since), 0)) as admitted,
-      k.at[cardinality(k.at)] >= k.entry_at as joins_last
-    from kept k
+    select k.organization_id, k.now, k.entry_at, k.used, k.total, k.drops,
+      least(k.candidates, greatest(k.rate_limit - k.used, 0)) as admitted,
+      case when k.drops then 1 else k.gone + 1 end as oldest,
+      case when k.ahead then array[k.now] when k.drops then k.at[k.gone + 1:] else k.at end as at,
+      case when k.ahead then array[k.total] when k.drops then k.upto[k.gone + 1:] else k.upto end as upto
+    from measured k
     offset 0
   ),
   -- Found by its name, not by its place: a row that changed while its lock was waited for is followed to what it is now.
   written as (
     update rate_window w
-    set at = case when d.admitted = 0 or d.joins_last then d.at else d.at || d.entry_at end,
+    set at = case
+        when d.admitted = 0 or d.at[cardinality(d.at)] >= d.entry_at then d.at
+        else d.at || array[d.entry_at]
+      end,
       upto = case
         when d.admitted = 0 then d.upto
-        when d.joins_last then d.upto[:cardinality(d.upto) - 1] || d.total + d.admitted
-        else d.upto || d.total + d.admitted
+        when d.at[cardinality(d.at)] >= d.entry_at
+          then d.upto[:cardinality(d.upto) - 1] || array[d.total + d.admitted]
+        else d.upto || array[d.total + d.admitted]
       end,
-      since = d.since
+      since = case when d.drops then d.total - d.used else w.since end
     from decided d
     where w.organization_id = d.organization_id
-    returning w.organization_id, d.total - d.since as used, d.admitted, d.now,
-      coalesce(w.at[1] + interval '1 second', d.now) as free_at
+    returning w.organization_id, d.used, d.admitted,
+      -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
+      ceil(date_part('epoch', coalesce(w.at[d.oldest] + interval '1 second', d.now)))::bigint as reset_sec
   )
-  select c.no, c.organization_id, c.api_key_id, c.refusal, c.rate_limit, c.balance, w.used, w.admitted,
-    ceil(extract(epoch from w.free_at))::bigint,
-    floor(extract(epoch from w.now) * 1000)::bigint
+  select c.no, c.organization_id, c.api_key_id, c.refusal, c.rate_limit, c.balance, w.used, w.admitted, w.reset_sec,
+    (select m.now_ms from moment m)
   from called c
   join written w on w.organization_id = c.organization_id
   union all

@@ -194,7 +194,7 @@ describe('rate limit', () => {
       [organizationId],
     )
     expect(row?.entries).toBeGreaterThan(30)
-    expect(row?.entries).toBeLessThanOrEqual(102)
+    expect(row?.entries).toBeLessThanOrEqual(117)
     expect(row?.bytes).toBeLessThan(2_000)
   })
 
