@@ -121,7 +121,8 @@ function chainNumberIn(chainIds: readonly number[]) {
 /** One of the markets that exist on some configured chain, or another name of it; yields the market's own name. */
 function marketIdIn({ places }: LendingReader) {
   const names = new Set([...places.values()].flatMap(({ deployments }) => deployments.map(({ market }) => market)))
-  const aliases = [...MARKET_ALIASES].filter(([alias, name]) => names.has(name) && !names.has(alias))
+  const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
+  // A market's own name comes last, and so wins over another one's alias.
   const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
   const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
   return v.pipe(

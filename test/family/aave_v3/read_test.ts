@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math.ts'
 import type { Position } from '../../../src/family/aave_v3/position.ts'
-import type { RungName } from '../../../src/family/aave_v3/read.ts'
+import { createLendingReader, type RungName } from '../../../src/family/aave_v3/read.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { AAVE_TOKENS, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
@@ -10,7 +11,7 @@ import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { chainOf, clientOf, DEPLOYMENTS, positionIn, readWallets } from './support.ts'
+import { chainOf, clientOf, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
@@ -168,6 +169,41 @@ describe('read()', () => {
     expect(stable?.apyRay).not.toBe(stable?.asset.reserve.borrowApyRay as bigint)
   })
 
+  test('sees what each wallet with a name is named for', async () => {
+    const named = aave.wallets
+    const read = await readWallets(clientOf(chainOf(devnet)), Object.values(named))
+    const asset = (wallet: keyof typeof named, symbol: string) => {
+      const { assets } = positionIn(read, { wallet: named[wallet], market: 'main' })
+      const found = assets.find(({ reserve }) => reserve.symbol === symbol)
+      if (found === undefined) throw new Error(`Cannot find ${symbol} of ${wallet}`)
+      return found
+    }
+    const category = (wallet: keyof typeof named) =>
+      positionIn(read, { wallet: named[wallet], market: 'main' }).category
+    expect([category('emode')?.id, category('mixedEmode')?.id, category('modal')?.id]).toEqual([1, 1, 7])
+    expect([category('emodeLtvZero')?.id, category('borrower')]).toEqual([4, undefined])
+    expect(asset('isolated', 'ISOL')).toMatchObject({ isCollateral: true, reserve: { debtCeiling: 250_000_00n } })
+    expect(asset('isolated', 'ISOL').reserve.isolationDebt).toBeGreaterThanOrEqual(3_500_00n)
+    expect(asset('isolated', 'WETH').isCollateral).toBe(false)
+    expect(asset('switchedOff', 'WBTC')).toMatchObject({
+      isCollateral: false,
+      reserve: { liquidationThresholdBps: 7_800n },
+    })
+    expect(asset('switchedOff', 'WBTC').supplied).toBeGreaterThan(0n)
+    expect(asset('ltvZero', 'LTVZ')).toMatchObject({
+      ...{ isCollateral: true, reserve: { ltvBps: 0n, liquidationThresholdBps: 6_000n } },
+    })
+    expect(asset('paused', 'PAUS')).toMatchObject({ isCollateral: true, reserve: { isOpen: false } })
+    expect(asset('frozen', 'FROZ')).toMatchObject({ isCollateral: true, reserve: { isOpen: true } })
+    expect(asset('frozen', 'FROZ').variableDebt).toBeGreaterThan(0n)
+    expect(asset('receiver', 'WETH').isCollateral).toBe(false)
+    expect(asset('receiver', 'WETH').supplied).toBeGreaterThan(0n)
+    expect(asset('receiverBorrower', 'weETH').isCollateral).toBe(true)
+    const { data } = positionIn(read, { wallet: named.insolvent, market: 'main' })
+    expect(data.totalDebt).toBeGreaterThan(data.totalCollateral)
+    expect(asset('dust', 'wstETH').supplied).toBe(1n)
+  })
+
   test('names a token whose symbol is bytes32', async () => {
     const { bytes32 } = aave.wallets
     const read = await readWallets(clientOf(chainOf(devnet)), [bytes32])
@@ -279,6 +315,41 @@ describe('requests', () => {
       const truth = await aave.getUserAccountData(market as MarketName, held?.wallet as Address, read.block.number)
       expect(data?.totalDebt).toBe(truth.totalDebtBase)
     }
+  })
+
+  test('are saved until the next block, for the same wallets in the same markets only', async () => {
+    const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url], blockTimeMs: 600_000 }))
+    const reader = createLendingReader({
+      ...{ clients: new Map([[1, client]]), deployments: new Map([[1, DEPLOYMENTS]]), clock: systemClock },
+    })
+    const [place] = [...reader.places.values()]
+    if (place === undefined) throw new Error('Cannot find the devnet')
+    await devnet.rpc.call('evm_mine')
+    const { everywhere, lidoOnly } = aave.wallets
+    const ask = async (asked: readonly Address[], deployments = DEPLOYMENTS) => {
+      const [read] = await reader.read(asked, { places: [{ ...place, deployments }], signal: patient })
+      return read?.wallets.map(({ wallet, positions }) => [wallet, namesOf(positions)])
+    }
+    const lido = DEPLOYMENTS.filter(({ market }) => market === 'lido')
+    const answers = async () => [
+      await ask([everywhere]),
+      await ask([lidoOnly]),
+      await ask([everywhere], lido),
+      await ask([everywhere, lidoOnly], lido),
+    ]
+    const first = await answers()
+    rpc.reset()
+    expect(await answers()).toEqual(first)
+    expect(rpc.seen.length).toBe(0)
+    expect(first).toEqual([
+      [[everywhere, ['main', 'lido', 'etherfi']]],
+      [[lidoOnly, ['lido']]],
+      [[everywhere, ['lido']]],
+      [
+        [everywhere, ['lido']],
+        [lidoOnly, ['lido']],
+      ],
+    ])
   })
 
   test('go down the ladder where an endpoint ignores or refuses overrides', async () => {

@@ -458,6 +458,13 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     expect(one.chains.count() - before).toBe(0)
   })
 
+  test('lists the configured chains where another one is asked for', async () => {
+    const [, , message] = refusal(await seven.batch({ wallets: [aave.wallets.empty], chain_id: 100 }))
+    const ids = '1, 10, 56, 137, 8453, 42161, 43114'
+    expect(message).toBe(`Cannot read parameter "chain_id": expected the id of a configured chain (${ids}), got 100`)
+    expect(refusal(await seven.list(`wallet=${aave.wallets.empty}&chain_id=100`))[2]).toContain(ids)
+  })
+
   test('takes a whole target, the least and the most', async () => {
     for (const target_health_factor of [2, 1.0000000000000002, 100]) {
       const body = ok(await one.batch({ wallets: [aave.wallets.borrower], target_health_factor }), batchOutput)
