@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from './chain/chain.ts'
+import { SOLANA_CHAIN_ID } from './chain/solana.ts'
 import { isBase58Address } from './lib/base58.ts'
 
 /** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
@@ -14,17 +15,24 @@ const checksummed = v.pipe(
 
 const rpcUrl = v.pipe(v.string(), v.check(isHttpUrl, 'expected an http or https URL'))
 
-const rpcUrls = v.pipe(v.array(rpcUrl), v.minLength(1), v.maxLength(32))
+const rpcUrls = v.pipe(
+  v.array(rpcUrl),
+  v.minLength(1, 'expected 1 to 32 URLs'),
+  v.maxLength(32, 'expected 1 to 32 URLs'),
+)
 
 const blockNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
-const feed = v.union([
-  v.pipe(
-    checksummed,
-    v.transform((address) => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
-  ),
-  v.strictObject({ feed: checksummed, heartbeatSec: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) }),
-])
+const feed = v.union(
+  [
+    v.pipe(
+      checksummed,
+      v.transform((address) => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
+    ),
+    v.strictObject({ feed: checksummed, heartbeatSec: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) }),
+  ],
+  'expected the address of a feed, or an object with its "feed" and "heartbeatSec"',
+)
 
 const usdFeeds = v.pipe(
   v.record(v.string(), feed),
@@ -36,8 +44,13 @@ const usdFeeds = v.pipe(
 )
 
 const chainRow = v.strictObject({
-  id: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
-  name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)),
+  id: v.pipe(
+    v.number(),
+    v.safeInteger(),
+    v.minValue(1),
+    v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`),
+  ),
+  name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
   blockTimeMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(600_000))),
   finality: v.optional(
@@ -104,20 +117,25 @@ export function parseChainsFile(text: string): {
   } catch {
     return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected valid JSON'] }
   }
+  // An array without elements would pass for an object without keys.
+  if (Array.isArray(json)) return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected an object with "chains"'] }
   const parsed = v.safeParse(chainsFile, json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
-    return { rows: chains, solana, mistakes: repeatedIds(chains) }
+    return { rows: chains, solana, mistakes: [...repeatedIds(chains), ...chains.flatMap(repeatedDeployments)] }
   }
   return {
     rows: [],
     solana: {},
-    mistakes: parsed.issues.map((issue) => {
-      const place = v.getDotPath(issue) ?? 'the file'
-      const expected = issue.type === 'check' || issue.expected === null ? issue.message : `expected ${issue.expected}`
-      return `CHAINS_FILE: ${place}: ${expected}`
-    }),
+    mistakes: parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${explained(issue)}`),
   }
+}
+
+/** What is wrong, in words: ours where a step of the schema has some, else what valibot expected. */
+function explained({ message, expected, received }: v.BaseIssue<unknown>): string {
+  if (expected === 'never') return 'there is no such setting'
+  if (received === 'undefined') return 'it is required'
+  return message.startsWith('Invalid ') ? `expected ${expected}` : message
 }
 
 /** The chain that a row describes, laid over the built-in one of the same id where there is one. */
@@ -150,7 +168,16 @@ export function isHttpUrl(text: string): boolean {
 }
 
 function repeatedIds(rows: readonly ChainRow[]): string[] {
-  const ids = rows.map((row) => row.id)
-  const repeated = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
-  return [...repeated].map((id) => `CHAINS_FILE: chain ${id} is described twice`)
+  return repeated(rows.map(({ id }) => id)).map((id) => `CHAINS_FILE: chain ${id} is described twice`)
+}
+
+/** A manager or a market that stands twice on a chain would be listed, and charged, twice. */
+function repeatedDeployments({ id, uniswapV3 = [], aaveV3 = [] }: ChainRow): string[] {
+  const managers = repeated(uniswapV3.map(({ manager }) => manager)).map((manager) => `manager ${manager}`)
+  const markets = repeated(aaveV3.map(({ market }) => market)).map((market) => `market "${market}"`)
+  return [...managers, ...markets].map((what) => `CHAINS_FILE: ${what} of chain ${id} is described twice`)
+}
+
+function repeated<T>(values: readonly T[]): T[] {
+  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
 }

@@ -124,10 +124,32 @@ describe('readConfig()', () => {
 
   test.each([
     ['not json', '{', 'expected valid JSON'],
-    ['an unknown key', '{"chains":[],"chain":1}', 'chain'],
+    ['an unknown key', '{"chains":[],"chain":1}', 'CHAINS_FILE: chain: there is no such setting'],
+    ['an array in place of an object', '[]', 'CHAINS_FILE: expected an object with "chains"'],
+    ['no name', '{"chains":[{"id":5,"rpcUrls":["http://a"]}]}', 'chains.0.name: it is required'],
+    [
+      'the id of Solana',
+      '{"chains":[{"id":101,"name":"x","rpcUrls":["http://a"]}]}',
+      "chains.0.id: expected another id, 101 is Solana's",
+    ],
+    [
+      'a feed that is none',
+      '{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"prices":{"usdFeeds":{"0x1":7}}}]}',
+      'usdFeeds.0x1: expected the address of a feed',
+    ],
+    [
+      'a manager twice',
+      `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"uniswapV3":[${Array(2).fill(`{"manager":"${MANAGER}","factory":"${FACTORY}"}`).join()}]}]}`,
+      `manager ${MANAGER} of chain 5 is described twice`,
+    ],
+    [
+      'a market twice',
+      `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"aaveV3":[${Array(2).fill(`{"market":"main","poolAddressesProvider":"${FACTORY}"}`).join()}]}]}`,
+      'market "main" of chain 5 is described twice',
+    ],
     ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
-    ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'rpcUrls'],
+    ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'chains.0.rpcUrls: expected 1 to 32 URLs'],
     [
       'a chain twice',
       '{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"]},{"id":5,"name":"x","rpcUrls":["http://a"]}]}',
