@@ -5,12 +5,17 @@ import { SCENARIO_SEC } from './scenario.ts'
 export interface SharedAave {
   readonly devnet: Devnet
   readonly aave: AaveDevnet
+  /** How it was left when it was built; later other tests move it on. */
+  readonly built: { readonly blockNumber: bigint; readonly timeSec: number }
 }
 
 let shared: Promise<SharedAave> | undefined
 
 /** One devnet with Aave per process, apart from the one that liquidity tests share: here prices fall and time passes. */
 export function sharedAave(): Promise<SharedAave> {
-  shared ??= startDevnet({ ageSec: SCENARIO_SEC }).then(async (devnet) => ({ devnet, aave: await devnet.aave() }))
+  shared ??= startDevnet({ ageSec: SCENARIO_SEC }).then(async (devnet) => {
+    const aave = await devnet.aave()
+    return { devnet, aave, built: { blockNumber: await aave.blockNumber(), timeSec: Date.now() / 1_000 } }
+  })
   return shared
 }
