@@ -1,5 +1,7 @@
 -- The functions of the gate look rows up by key, few at a time, in tables that grow from empty to very large while their
--- plans stay cached: so they are told to use the indexes, whatever the statistics say at the moment.
+-- plans stay cached: so they are told to use the indexes, whatever the statistics say at the moment. Where a row to
+-- change is joined, `= any (array[…])` in place of `=` leaves no other way: for two plain columns there are joins that
+-- read all of an index, which look cheap as long as the table is small.
 
 -- Admissions of the last second, per organization. Unlogged: admitting needs no write to the disk, and after a crash
 -- the window is primed from the request log.
@@ -21,7 +23,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
   from (
     select distinct k.organization_id
     from unnest(p_hashes) h (hash)
-    join api_key k on k.hash = decode(h.hash, 'hex')
+    join api_key k on k.hash = any (array[decode(h.hash, 'hex')])
   ) o
   cross join lateral (
     select array_agg(s.at order by s.at) as at, array_agg(s.upto order by s.at) as upto
@@ -141,7 +143,7 @@ begin
       end,
       since = case when d.drops then d.total - d.used else w.since end
     from decided d
-    where w.organization_id = d.organization_id
+    where w.organization_id = any (array[d.organization_id])
     returning w.organization_id, d.used, d.admitted,
       -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
       ceil(date_part('epoch', coalesce(w.at[d.oldest] + interval '1 second', d.now)))::bigint as reset_sec
@@ -190,7 +192,7 @@ begin
   return query
   update credit_balance b set balance = b.balance - d.credits
   from unnest(p_payers, p_dues) d (organization_id, credits)
-  where b.organization_id = d.organization_id and b.balance >= d.credits
+  where b.organization_id = any (array[d.organization_id]) and b.balance >= d.credits
   returning 0, b.organization_id, b.balance;
   get diagnostics v_count = row_count;
 
@@ -202,7 +204,9 @@ begin
     for v_short in
       select d.organization_id, coalesce(b.balance, 0) as balance
       from unnest(p_payers) d (organization_id)
-      left join credit_balance b on b.organization_id = d.organization_id
+      left join lateral (
+        select x.xmin, x.balance from credit_balance x where x.organization_id = d.organization_id offset 0
+      ) b on true
       where b.xmin is distinct from pg_current_xact_id()::xid
     loop
       v_left := v_short.balance;
@@ -258,8 +262,8 @@ begin
     p_groups, p_requested_at_ms, p_settlements, p_request_ids, p_methods, p_latencies_ms, p_credits, p_admitted)
     r (group_no, at_ms, settlement_id, request_id, method, latency_ms, credits, admitted);
 
-  -- Nearly every row is there already, and to update it costs half of what an upsert does. The day is made a column, so
-  -- that no plan looks for all that this day has.
+  -- Nearly every row is there already, and to update it costs half of what an upsert does. The day is made a column for
+  -- the same reason as above: as a constant it would be looked for by itself.
   update request_rollup c
   set requests = c.requests + g.requests, credits = c.credits + g.credits,
     by_hour[v_slot] = c.by_hour[v_slot] + g.requests
@@ -269,7 +273,7 @@ begin
       u (organization_id, api_key_id, path, status, requests, credits)
     offset 0
   ) g
-  where c.organization_id = g.organization_id and c.day = g.day and c.api_key_id = g.api_key_id and c.path = g.path
+  where c.organization_id = any (array[g.organization_id]) and c.day = g.day and c.api_key_id = g.api_key_id and c.path = g.path
     and c.status = g.status;
   get diagnostics v_count = row_count;
   if v_count < cardinality(p_organizations) then
@@ -280,10 +284,10 @@ begin
     from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
       g (organization_id, api_key_id, path, status, requests, credits)
     where g.requests > 0
-      and not exists (
-        select from request_rollup x
+      and (
+        select count(*) from request_rollup x
         where x.organization_id = g.organization_id and x.day = p_hour / 24 and x.api_key_id = g.api_key_id
-          and x.path = g.path and x.status = g.status and x.xmin = pg_current_xact_id()::xid)
+          and x.path = g.path and x.status = g.status and x.xmin = pg_current_xact_id()::xid) = 0
     on conflict (organization_id, day, api_key_id, path, status) do update
     set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits,
       by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
@@ -321,7 +325,7 @@ begin
   with found as (
     select l.organization_id, l.requested_at, l.settlement_id, r.at_ms, l.api_key_id, l.path, l.status, l.credits
     from unnest(p_organizations, p_requested_at_ms, p_settlements) r (organization_id, at_ms, settlement_id)
-    join request_log l on l.organization_id = r.organization_id
+    join request_log l on l.organization_id = any (array[r.organization_id])
       and l.requested_at = timestamptz 'epoch' + r.at_ms * interval '1 millisecond'
       and l.settlement_id = r.settlement_id
     where l.status <> 503
@@ -329,7 +333,7 @@ begin
   turned as (
     update request_log l set status = 503, credits = 0
     from found f
-    where l.organization_id = f.organization_id and l.requested_at = f.requested_at
+    where l.organization_id = any (array[f.organization_id]) and l.requested_at = f.requested_at
       and l.settlement_id = f.settlement_id
     returning f.organization_id, f.at_ms, f.api_key_id, f.path, f.status, f.credits::integer
   )
@@ -345,7 +349,7 @@ begin
       from unnest(v_organizations, v_credits) t (organization_id, credits)
       group by t.organization_id
     ) o
-    where b.organization_id = o.organization_id and o.credits > 0;
+    where b.organization_id = any (array[o.organization_id]) and o.credits > 0;
     perform request_rollup_add(v_organizations, v_requested_at_ms, v_keys, v_paths, v_statuses, v_credits, -1);
     perform request_rollup_add(
       v_organizations, v_requested_at_ms, v_keys, v_paths, array_fill(503, array[turned]), array_fill(0, array[turned]), 1);

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { admitBatch } from '../../src/account/admit.ts'
+import { hashKey } from '../../src/account/key.ts'
+import { settleBatch } from '../../src/account/settle.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { testDatabase } from '../support/database.ts'
+import { createAccount, readBooks, settlement } from './scene.ts'
+
+const HOUR_MS = 3_600_000
+
+let db: Database
+
+beforeAll(async () => {
+  // One connection, so that plans are made once and counters are those of this session.
+  db = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog, max: 1 })
+})
+
+afterAll(() => db.close())
+
+test('settleBatch() counts each request in its own hour and answers in order of arrival', async () => {
+  const { caller, organizationId } = await createAccount(db, { credits: 10 })
+  const beginMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
+  // The older requests come between the younger ones: they were admitted first and are paid first.
+  const batch = [0, -1, 5, -HOUR_MS, 7, -2].map((ms, index) =>
+    settlement(caller, { requestedAtMs: beginMs + ms, credits: 3, latencyMs: index }),
+  )
+  const outcomes = await settleBatch(db, batch)
+  expect(outcomes.map((each) => 'paid' in each && each.paid)).toEqual([false, true, false, true, false, true])
+  expect(await readBooks(db, organizationId)).toMatchObject({ balance: 1, charged: 9, logged: 6 })
+})
+
+test('settleBatch() counts requests that could not be paid with those that were 402 before', async () => {
+  const { caller, organizationId } = await createAccount(db, { credits: 5 })
+  const outcomes = await settleBatch(db, [
+    settlement(caller, { credits: 4 }),
+    settlement(caller, { status: 402, credits: 0 }),
+    settlement(caller, { credits: 2 }),
+    settlement(caller, { credits: 2, method: 'HEAD' }),
+    settlement(caller, { credits: 1 }),
+  ])
+  expect(outcomes.map((each) => 'paid' in each && each.paid)).toEqual([true, true, false, false, true])
+  expect(await readBooks(db, organizationId)).toMatchObject({ balance: 0, charged: 5, statuses: { 200: 2, 402: 3 } })
+})
+
+test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
+  const { key, caller, organizationId } = await createAccount(db)
+  const requests = [{ hash: hashKey(key), endpoint: null }]
+  await db.run('analyze', [], { deadlineMs: 30_000 })
+  await admitBatch(db, requests)
+  await settleBatch(db, [settlement(caller)])
+
+  const others = `from generate_series(1, 3000) n cross join organization o where o.id = $1`
+  for (const statement of [
+    `insert into organization (id, name, rate_limit) select 'org_many' || n, 'many', o.rate_limit ${others}`,
+    `insert into credit_balance (organization_id, balance, granted) select 'org_many' || n, 1, 1 ${others}`,
+    `insert into rate_window (organization_id, at, upto, since) select 'org_many' || n, '{}', '{}', 0 ${others}`,
+    `insert into request_rollup select 'org_many' || n, r.day, r.api_key_id, r.path, r.status, 1, 1, r.by_hour
+     from generate_series(1, 3000) n cross join request_rollup r where r.organization_id = $1`,
+  ]) {
+    await db.run(statement, [organizationId])
+  }
+
+  const before = await rowsRead()
+  await admitBatch(db, requests)
+  // An organization that pays, one that does not, and a status that is not counted yet.
+  await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
+  expect((await rowsRead()) - before).toBeLessThan(100)
+})
+
+/** Rows that were read from the gate's tables so far, by this session and whatever else works in this database. */
+async function rowsRead(): Promise<number> {
+  await db.run('select pg_stat_force_next_flush()', [])
+  const [row] = await db.run<{ read: string }>(
+    `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables
+     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'request_rollup', 'request_log')`,
+    [],
+  )
+  return Number(row?.read)
+}
