@@ -183,7 +183,10 @@ test('an asset without a price fails its holders in its market, and nobody and n
   expect(await others()).toHaveLength(2)
   await aave.setPrice('breakable', BigInt(Math.round(ASSETS.breakable.usd * 1e8)))
   const after = await aave.getUserAccountData('main', breakable)
-  expect(after.totalCollateralBase).toBe(before.totalCollateralBase)
+  // But for the interest of a few seconds, where somebody has borrowed it.
+  const grown = after.totalCollateralBase - before.totalCollateralBase
+  expect(grown).toBeGreaterThanOrEqual(0n)
+  expect(grown * 1_000_000n).toBeLessThan(before.totalCollateralBase)
 })
 
 test('the helpers move a wallet through a whole life', async () => {
