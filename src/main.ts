@@ -18,9 +18,11 @@ const COMMANDS: readonly Command[] = [
   ...creditCommands,
 ]
 
+/** How long output may still be on its way to a reader who does not take it, once the process is asked to stop. */
+const FLUSH_MS = 500
+
 /** Exit statuses: 0 done, 1 failed, 2 wrong usage. Every failure is one line on standard error. */
-async function main(): Promise<number> {
-  const stop = new AbortController()
+async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
@@ -45,6 +47,17 @@ async function main(): Promise<number> {
   }
 }
 
+/** What was written reaches its reader whole, whatever time that takes: exiting would cut what a pipe does not hold. */
+async function flushed(stop: AbortSignal): Promise<void> {
+  const ended = [process.stdout, process.stderr].map((stream) => new Promise<void>((done) => stream.end(() => done())))
+  const impatient = new Promise<void>((done) => {
+    const leave = () => setTimeout(done, FLUSH_MS)
+    if (stop.aborted) leave()
+    else stop.addEventListener('abort', leave)
+  })
+  await Promise.race([Promise.all(ended), impatient])
+}
+
 function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return `walletscope: ${message.replaceAll('\n', ' ')}`
@@ -58,4 +71,11 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   })
 }
 
-main().then((status) => process.exit(status))
+// Whoever reads our lines may go away, a log's collector or `head`: that is no reason to stop serving.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
+const stop = new AbortController()
+main(stop).then(async (status) => {
+  await flushed(stop.signal)
+  process.exit(status)
+})

@@ -23,6 +23,9 @@ function fail(error: unknown): never {
   process.exit(1)
 }
 
+// Whoever reads our lines may go away, a log's collector or `head`: that is no reason to stop serving.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
 main().then(() => process.exit(0), fail)

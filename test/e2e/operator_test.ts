@@ -80,3 +80,36 @@ test('a database that is away is named by commands with the reason, and serving 
   expect(`${service.stdout()}${service.stderr()}`).not.toMatch(/s3cr3t|rpc-secret/)
   expect((await service.stop()).status).toBe(0)
 }, 60_000)
+
+test('what a command prints reaches a slow reader to the last byte, and a reader who leaves is no failure', async () => {
+  const operated = program()
+  const whole = await runCommand(operated, ['openapi'])
+  // More than a pipe holds, or this would prove nothing.
+  expect(whole.stdout.length).toBeGreaterThan(65_536)
+  const [slow, left] = await Promise.all(
+    ['sleep 1; cat', 'head -c 1'].map((reader) =>
+      runCommand(
+        { ...operated, command: ['sh', '-c', `{ "$0" "$@"; echo $? >&2; } | { ${reader}; }`, ...operated.command] },
+        ['openapi'],
+      ),
+    ),
+  )
+  expect([slow?.stdout === whole.stdout, slow?.stderr]).toEqual([true, '0\n'])
+  expect([left?.stdout, left?.stderr]).toEqual(['{', '0\n'])
+}, 60_000)
+
+test('serves on when whoever reads its output and log goes away', async () => {
+  const operated = program({ LOG_LEVEL: 'debug' })
+  // The reader takes what tells the port, and is gone with the first request.
+  const reader = 'while read -r line; do echo "$line" >&2; case "$line" in *\\"port\\"*) exit;; esac; done'
+  const serve = ['sh', '-c', `"$0" "$@" 2>&1 & echo $! >&2; wait`, ...operated.serve]
+  const service = await spawnService({ ...operated, serve: ['sh', '-c', `"$0" "$@" | { ${reader}; }`, ...serve] })
+  const pid = Number(/^\d+$/m.exec(service.stderr())?.[0])
+  for (let request = 0; request < 5; request++) {
+    const { status } = await ask(service.port, { method: 'GET', target: '/healthz', headers: {} })
+    expect(status).toBe(200)
+    await Bun.sleep(50)
+  }
+  process.kill(pid, 'SIGTERM')
+  await service.exited
+}, 60_000)
