@@ -32,9 +32,12 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
+/** Most turns of the event loop that a flush waits for more items. */
+const TURNS_MAX = 4
+
 /**
- * Groups items without making any of them wait: an item that finds nothing under way leaves with those of its own turn
- * of the event loop. More than one flush is under way only where flushes are slow, as over a network.
+ * Groups items without a timer: an item that finds nothing under way leaves as soon as a turn of the event loop has
+ * brought no further ones, which is at once for one that is alone. More than one flush is under way only where flushes are slow, as over a network.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
@@ -50,10 +53,18 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     const oldestMs = startedMs[0]
     if (oldestMs === undefined) {
       scheduled = true
-      setImmediate(start)
+      gather(0, 0)
     } else if (startedMs.length < flightsMax && timer === undefined) {
       timer = setTimeout(startAnother, Math.max(1, Math.ceil(flightAgeMs - (clock.monotonicMs() - oldestMs))))
     }
+  }
+
+  /** Items come in bursts, as answers free their callers: a flush costs more than the turns that make it larger. */
+  function gather(turns: number, before: number): void {
+    setImmediate(() => {
+      if (turns + 1 >= TURNS_MAX || queue.length === before) start()
+      else gather(turns + 1, queue.length)
+    })
   }
 
   function startAnother(): void {

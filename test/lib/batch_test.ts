@@ -42,6 +42,24 @@ test('items of one turn of the event loop leave together, and each gets its own 
   expect(await results).toEqual([10, 20, 30])
 })
 
+test('a flush waits while each turn of the event loop brings more, and four turns at most', async () => {
+  const { batcher, flights } = scene()
+  const all: Promise<number>[] = []
+  for (let item = 1; item <= 6; item++) {
+    all.push(batcher.submit(item))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(flights.map((flight) => flight.items)).toEqual([[1, 2, 3, 4]])
+  flights[0]?.land()
+  await turn()
+  expect(flights.map((flight) => flight.items)).toEqual([
+    [1, 2, 3, 4],
+    [5, 6],
+  ])
+  flights[1]?.land()
+  expect(await Promise.all(all)).toEqual([10, 20, 30, 40, 50, 60])
+})
+
 test('what arrives during a flush leaves with the next one, in order of arrival', async () => {
   const { batcher, flights } = scene()
   const first = batcher.submit(1)
