@@ -7,6 +7,7 @@ import {
   rerollKey,
   revokeKey,
 } from '../account/api_key.ts'
+import { systemClock } from '../lib/clock.ts'
 import { withAccountDatabase } from './account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseWhole, UsageError } from './command.ts'
 import { print, printRows } from './print.ts'
@@ -94,6 +95,9 @@ function parseTime(text: string): Date {
   const time = new Date(text)
   if (!/^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) || Number.isNaN(time.getTime())) {
     throw new UsageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
+  }
+  if (time.getTime() <= systemClock.now()) {
+    throw new UsageError(`Cannot let a key expire at "${text}": expected a time to come`)
   }
   return time
 }

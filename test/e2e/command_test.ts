@@ -41,6 +41,8 @@ describe.each([
     { words: ['org', 'create'] },
     { words: ['org', 'list', '--loud'] },
     { words: ['key', 'create', 'a', 'b'] },
+    { words: ['key', 'create', 'a', '--expires', 'tomorrow'] },
+    { words: ['key', 'create', 'a', '--expires', '2020-01-01'] },
     { words: ['credits', 'grant', 'x', 'many', '--reason', 'why'] },
     { words: ['credits', 'grant', 'x', '5'] },
   ])(
