@@ -17,9 +17,10 @@ export interface Endpoint {
   ): Promise<T>
   /**
    * Tells the client which block a read at `latest` was answered from, so that answers about a chain do not go back:
-   * throws `UpstreamError` where the endpoint is behind what others have shown, and is then asked after them.
+   * throws `UpstreamError` where it is another chain's, or behind what other endpoints have shown; those are then asked
+   * first.
    */
-  observeHead(blockNumber: bigint): void
+  observeBlock(block: { readonly chainId: number; readonly number: bigint }): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }

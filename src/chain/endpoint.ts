@@ -78,15 +78,16 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function observeHead(blockNumber: bigint): void {
-    if (!heads.observe(index, blockNumber)) throw new BehindError('The endpoint is behind the chain')
+  function observeBlock({ chainId, number }: { readonly chainId: number; readonly number: bigint }): void {
+    if (chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${chainId}`)
+    if (!heads.observe(index, number)) throw new BehindError('The endpoint is behind the chain')
   }
 
   function withTimeout(callMs: number): Endpoint {
     return {
       index,
       learned,
-      observeHead,
+      observeBlock,
       request: (request, signal) => send({ ...request, timeoutMs: callMs }, signal),
       call(request, signal) {
         return send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs: callMs }, signal)

@@ -53,6 +53,7 @@ export function createChainClient(options: {
   const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const background = new AbortController()
+  const readHead = readHeadOf(chain)
   /** The single try that an endpoint in state `open` is given, and background probes. */
   const trials = new Map<ManagedEndpoint, Promise<unknown>>()
   let succeededMs = Number.NEGATIVE_INFINITY
@@ -91,7 +92,7 @@ export function createChainClient(options: {
   function probeOthers(chosen: ManagedEndpoint): void {
     for (const endpoint of endpoints) {
       if (endpoint === chosen || endpoint.removed || trials.has(endpoint) || !endpoint.health.probeDue()) continue
-      const probe = attemptOn(endpoint, readBlockNumber, background.signal)
+      const probe = attemptOn(endpoint, readHead, background.signal)
       trials.set(
         endpoint,
         probe.catch(() => {}).finally(() => trials.delete(endpoint)),
@@ -175,7 +176,7 @@ export function createChainClient(options: {
     async ready(signal) {
       if (clock.monotonicMs() - succeededMs < READY_MS) return true
       try {
-        await read(readBlockNumber, { signal })
+        await read(readHead, { signal })
         return true
       } catch {
         // Not ready is the answer; why is in the log where an endpoint was lost.
@@ -188,10 +189,12 @@ export function createChainClient(options: {
 
 type Attempt<T> = (endpoint: ManagedEndpoint, signal: AbortSignal) => Promise<T>
 
-async function readBlockNumber(endpoint: Endpoint, signal: AbortSignal): Promise<bigint> {
-  const number = await endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
-  endpoint.observeHead(number)
-  return number
+/** Asks an endpoint of the chain how far it is. */
+function readHeadOf({ id: chainId }: Chain) {
+  return async (endpoint: Endpoint, signal: AbortSignal): Promise<void> => {
+    const number = await endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
+    endpoint.observeBlock({ chainId, number })
+  }
 }
 
 function mayRotate(error: unknown): boolean {

@@ -12,15 +12,16 @@ export interface ReadBlock {
 
 /**
  * The latest block, for readings in stages that pin it; the client has checked that the endpoint serves the chain.
- * Reads `eth_getBlockByNumber`. Throws as `Endpoint.request` and `Endpoint.observeHead`.
+ * Reads `eth_getBlockByNumber`. Throws as `Endpoint.request` and `Endpoint.observeBlock`.
  */
 export async function readLatestBlock(endpoint: Endpoint, chainId: number, signal: AbortSignal): Promise<ReadBlock> {
   const header = await endpoint.request(
     { method: 'eth_getBlockByNumber', params: ['latest', false], parse: parseHeader },
     signal,
   )
-  endpoint.observeHead(header.number)
-  return { chainId, ...header }
+  const block = { chainId, ...header }
+  endpoint.observeBlock(block)
+  return block
 }
 
 function parseHeader(result: unknown): Omit<ReadBlock, 'chainId'> {

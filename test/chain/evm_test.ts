@@ -253,7 +253,7 @@ test('read() keeps answers from going back where another endpoint is ahead', asy
     client.read(
       async (endpoint, signal) => {
         const number = await blockNumber(endpoint, signal)
-        endpoint.observeHead(number)
+        endpoint.observeBlock({ chainId: client.chain.id, number })
         return number
       },
       { signal: never },
@@ -270,7 +270,9 @@ test('read() keeps answers from going back where another endpoint is ahead', asy
 test('read() accepts a chain with one endpoint going back: there is nobody to compare with', async () => {
   const client = createClient(1)
   for (const number of [100n, 5n]) {
-    await client.read(async (endpoint) => endpoint.observeHead(number), { signal: never })
+    await client.read(async (endpoint) => endpoint.observeBlock({ chainId: client.chain.id, number }), {
+      signal: never,
+    })
   }
 })
 
@@ -296,4 +298,16 @@ test('read() runs 32 calls at a time against one endpoint and queues the others'
   const answers = await Promise.all(Array.from({ length: 100 }, () => client.read(blockNumber, { signal: never })))
   expect(answers.length).toBe(100)
   expect(rpcs[0]?.depth()).toBeWithin(4, 7)
+})
+
+test('read() believes no answer that was given for another chain, and asks another endpoint', async () => {
+  const client = createClient(2)
+  const answer = await client.read(
+    async (endpoint) => {
+      endpoint.observeBlock({ chainId: endpoint.index === 0 ? client.chain.id + 1 : client.chain.id, number: 7n })
+      return endpoint.index
+    },
+    { signal: never },
+  )
+  expect(answer).toBe(1)
 })

@@ -5,6 +5,7 @@ import { callByOverride, callDeployless, type Rung, readByRung } from '../../cha
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
+import { type Place as FamilyPlace, placesOf } from '../place.ts'
 import type { AaveV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
@@ -30,10 +31,7 @@ const ASSET_BYTES = 512
 export type RungName = 'override' | 'deployless' | 'staged'
 
 /** Where a chain's markets are read. */
-export interface Place {
-  readonly client: ChainClient
-  readonly deployments: readonly AaveV3Deployment[]
-}
+export type Place = FamilyPlace<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
 export interface LendingReader {
@@ -60,11 +58,7 @@ export function createLendingReader(options: {
   readonly rungs?: readonly RungName[]
 }): LendingReader {
   const { clients, clock, rungs = ['override', 'deployless', 'staged'] } = options
-  const places = new Map<number, Place>()
-  for (const [id, client] of clients) {
-    const deployments = options.deployments.get(id) ?? []
-    if (deployments.length > 0) places.set(id, { client, deployments })
-  }
+  const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
 
@@ -75,7 +69,7 @@ export function createLendingReader(options: {
         async (endpoint, attemptSignal) => {
           const ladder = rungs.map((name) => rungOf({ name, place, endpoint }, wallets))
           const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
-          checkRead(raw, place)
+          checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
         },
         { signal: shared, budgetMs: BUDGET_MS },
@@ -122,16 +116,15 @@ function rungOf({ name, place, endpoint }: Way, wallets: readonly Address[]): Ru
           providers,
           pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
           call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
-          observeHead: (blockNumber) => endpoint.observeHead(blockNumber),
+          observeBlock: (block) => endpoint.observeBlock(block),
         },
         wallets,
       ),
   }
 }
 
-/** A market that does not answer would make positions vanish, and another chain's answer is none. */
-function checkRead({ block, markets }: RawRead, { client, deployments }: Place): void {
-  if (block.chainId !== client.chain.id) throw new UpstreamError(`Chain ${block.chainId} answered`)
+/** A market that does not answer would make positions vanish, so the chain does not answer then. */
+function checkMarkets({ markets }: RawRead, { deployments }: Place): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent !== undefined) throw new UpstreamError(`Market ${silent.market} does not answer in US dollars`)
 }

@@ -5,6 +5,7 @@ import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } fr
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
+import { asOf } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
@@ -179,10 +180,4 @@ function withoutAnswer({ chainId, market, wallet, because }: Unanswerable): Unav
       'market with the "market_id" parameter or for another chain with the "chain_id" parameter',
     { retryAfterSec: UNANSWERABLE_RETRY_SEC },
   )
-}
-
-function asOf(reads: readonly ChainRead[]): { chainId: number; blockNumber: bigint }[] {
-  return reads
-    .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
-    .sort((a, b) => a.chainId - b.chainId)
 }

@@ -1,13 +1,12 @@
 import * as v from 'valibot'
+import {
+  healthFactorFigure as healthFactor,
+  percentageFigure as percentage,
+  ratioFigure as ratio,
+  ratioOrMaxFigure as ratioOrMax,
+  usdFigure as usd,
+} from '../figure.ts'
 
-const usd = v.pipe(v.string(), v.regex(/^-?\d+\.\d{6}$/))
-const ratio = v.pipe(v.string(), v.regex(/^-?\d+\.\d{8}$/))
-const ratioOrMax = v.pipe(v.string(), v.regex(/^(\d+\.\d{8}|MAX)$/))
-const healthFactor = v.pipe(
-  v.string(),
-  v.regex(/^(\d+\.\d{4}|MAX)$/),
-  v.description('Truncated to 4 digits; MAX without debt'),
-)
 const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 const place = {
@@ -47,7 +46,7 @@ const calculations = v.strictObject({
         'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',
     ),
   ),
-  currentLtvPercentage: v.pipe(v.string(), v.regex(/^\d+\.\d{4}$/)),
+  currentLtvPercentage: percentage,
   netAPY: ratio,
   positionLeverage: ratioOrMax,
   weightedSupplyAPY: ratio,

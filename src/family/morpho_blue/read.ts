@@ -105,7 +105,7 @@ function rungOf(name: RungName, { client, question, endpoint }: Way): Rung<RawRe
     async run(signal) {
       const data = encodeRead(question, prices)
       const raw = decodeLens(await call(endpoint, { runtime: LENS_RUNTIME, data, block: 'latest' }, signal))
-      endpoint.observeHead(raw.block.number)
+      endpoint.observeBlock(raw.block)
       return raw
     },
   }

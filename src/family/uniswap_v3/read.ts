@@ -5,6 +5,7 @@ import { callByOverride, callDeployless, type Rung, readByRung } from '../../cha
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
+import { type Place as FamilyPlace, placesOf } from '../place.ts'
 import type { LensSubject } from './abi.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -36,10 +37,7 @@ export class ListTooLongError extends Error {
 }
 
 /** Where a chain's positions are read. */
-export interface Place {
-  readonly client: ChainClient
-  readonly deployments: readonly UniswapV3Deployment[]
-}
+export type Place = FamilyPlace<UniswapV3Deployment>
 
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
@@ -68,11 +66,7 @@ export function createPositionReader(options: {
   readonly rungs?: readonly RungName[]
 }): PositionReader {
   const { clients, clock, rungs = ['override', 'deployless', 'staged'] } = options
-  const places = new Map<number, Place>()
-  for (const [id, client] of clients) {
-    const deployments = options.deployments.get(id) ?? []
-    if (deployments.length > 0) places.set(id, { client, deployments })
-  }
+  const places = placesOf(clients, options.deployments)
   const bytesOf = (read: ChainRead): number =>
     POSITION_BYTES * (1 + read.positions.length + read.spams.length + read.unreadable.length)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
@@ -166,7 +160,7 @@ function lensSource({ name, place, endpoint, maySilence }: LensWay, signal: Abor
     subject: subjectOf(place),
     pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
     call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
-    observeHead: (blockNumber) => endpoint.observeHead(blockNumber),
+    observeBlock: (block) => endpoint.observeBlock(block),
     checkBalances: (managers) => checkBalances(managers, { place, maySilence }),
   }
 }

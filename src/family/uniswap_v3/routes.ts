@@ -5,6 +5,7 @@ import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../..
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
+import { asOf } from '../place.ts'
 import type { ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
 import { ListTooLongError, type Place, type PositionReader } from './read.ts'
@@ -186,10 +187,4 @@ function ambiguous(found: readonly { readonly chainId: number; readonly manager:
   )
   const where = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`).join(', ')
   return new ApiError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
-}
-
-function asOf(reads: readonly ChainRead[]): { chainId: number; blockNumber: bigint }[] {
-  return reads
-    .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
-    .sort((a, b) => a.chainId - b.chainId)
 }

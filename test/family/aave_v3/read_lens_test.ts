@@ -50,7 +50,7 @@ async function readPaged(options: {
         const tag = at === 'latest' ? at : `0x${at.toString(16)}`
         return change(number, await devnet.rpc.call<Hex>('eth_call', request, tag, { [AT]: { code: LENS_RUNTIME } }))
       },
-      observeHead: (head) => void heads.push(head),
+      observeBlock: ({ number }) => void heads.push(number),
     },
     wallets,
   )
