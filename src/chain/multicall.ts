@@ -83,7 +83,11 @@ export async function multicallEach(
   return answers
 }
 
-async function callAlone(
+/**
+ * One call of its own, for a contract that anybody may have made: not ok where it reverts or burns all that a call may
+ * burn. Throws as `Endpoint.call` for everything else.
+ */
+export async function callAlone(
   endpoint: Endpoint,
   { call, block }: { readonly call: Call; readonly block: bigint },
   signal: AbortSignal,
@@ -91,7 +95,6 @@ async function callAlone(
   try {
     return { ok: true, data: await endpoint.call({ ...call, block }, signal) }
   } catch (error) {
-    // The contract said no, or burned all that a call may burn.
     if (error instanceof RevertError || error instanceof RpcRefusedError) return { ok: false, data: '0x' }
     throw error
   }

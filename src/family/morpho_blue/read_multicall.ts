@@ -5,12 +5,11 @@ import {
   type ContractFunctionReturnType,
   decodeFunctionResult,
   encodeFunctionData,
-  type Hex,
   isAddressEqual,
   zeroAddress,
 } from 'viem'
-import { type Endpoint, RevertError, RpcRefusedError } from '../../chain/client.ts'
-import { type Ask, type Call, type CallResult, multicall } from '../../chain/multicall.ts'
+import { type Endpoint, RpcRefusedError } from '../../chain/client.ts'
+import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../chain/multicall.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
 import { CONTRACTS_ABI, marketState, noMorpho, type PriceSources, type Question, roundOf } from './abi.ts'
 import type { AccruedByContract, MarketParams, RawMarket, RawRead } from './state.ts'
@@ -46,7 +45,7 @@ export async function readStaged(source: StagedSource, question: Question, signa
   const asker: Asker = {
     together: (calls) =>
       calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: at, multicall3 }, signal),
-    alone: (call) => askAlone(endpoint, { call, block: at }, signal),
+    alone: (call) => callAlone(endpoint, { call, block: at }, signal),
   }
   const [params, market, position, feeRecipient] = await asker.together([
     to(morpho, 'idToMarketParams', [marketId]),
@@ -159,19 +158,5 @@ function answerOf<N extends Name>(functionName: N, result: CallResult | undefine
   } catch {
     // An answer that is too short is none.
     return undefined
-  }
-}
-
-async function askAlone(
-  endpoint: Endpoint,
-  { call, block }: { readonly call: Call; readonly block: bigint },
-  signal: AbortSignal,
-): Promise<CallResult> {
-  try {
-    return { ok: true, data: await endpoint.call({ ...call, block }, signal) }
-  } catch (error) {
-    // The contract said no, or burned all that a call may burn.
-    if (error instanceof RevertError || error instanceof RpcRefusedError) return { ok: false, data: '0x' as Hex }
-    throw error
   }
 }
