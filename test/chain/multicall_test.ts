@@ -97,6 +97,8 @@ for (const way of ['Multicall3', 'init code'] as const) {
   test(`multicall() over ${way} makes 500 calls in one request and more in several at once`, async () => {
     expect(await multicall(endpoint, { calls: [], ...options() }, never)).toEqual([])
     expect(rpc.seen.length).toBe(0)
+    // Long enough for all to arrive before the first is answered.
+    rpc.rule(() => ({ kind: 'delay', ms: 100 }))
     const calls = echoes(1_201)
     const answers = await multicall(endpoint, { calls, ...options() }, never)
     expect(answers).toEqual(calls.map(({ data }) => ({ ok: true, data })))

@@ -267,6 +267,8 @@ describe('requests', () => {
     // The chain's id is asked for once in the life of an endpoint.
     await readWallets(client, [aave.wallets.empty])
     rpc.reset()
+    // Long enough for all that go together to arrive before the first is answered.
+    rpc.rule(() => ({ kind: 'delay', ms: 50 }))
     const asked = Array.from({ length: count }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
     await readWallets(client, asked, rungs === undefined ? {} : { rungs })
     return { calls: rpc.seen.length, depth: rpc.depth() }

@@ -161,7 +161,10 @@ describe('read()', () => {
         const read = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] })), { rungs: [rung] })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()
+        // Long enough for all that go together to arrive before the first is answered.
+        proxy.rule(() => ({ kind: 'delay', ms: 50 }))
         await read(wethUsdc, morpho.wallets.borrower)
+        proxy.rule(() => undefined)
         counts[rung] = { requests: proxy.seen.length, depth: proxy.depth() }
       }
     })
