@@ -64,7 +64,7 @@ declare module '*/queries/credit_grant_list.sql' {
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [hashes: readonly string[], endpoints: readonly string[], requests: readonly number[]],
-    { group_no: number; organization_id: string; api_key_id: string; refusal: string | null; rate_limit: number; balance: string; used: string; admitted: string; reset_sec: string; requested_at_ms: string }
+    { requested_at_ms: string; group_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_sec: readonly string[] }
   >
   export default text
 }
@@ -72,7 +72,7 @@ declare module '*/queries/gate_admit.sql' {
 declare module '*/queries/gate_settle.sql' {
   const text: SqlText<
     [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
-    { row_no: number; organization_id: string; balance: string }
+    { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[] }
   >
   export default text
 }

@@ -44,12 +44,13 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
 $$;
 
 -- Admits or refuses all requests of one batch, grouped by key and endpoint: p_requests says how many each group has.
--- One row per group with a recognised key; `admitted` counts for the organization, whose requests are served in order
--- of arrival. A single row with group_no 0 says that a window is missing: prime it and ask again.
+-- One row of arrays with an element per group with a recognised key, refusal '' for none; `admitted` counts for the
+-- organization, whose requests are served in order of arrival. Without any such key group_nos is empty; no row at all
+-- says that a window is missing: prime it and ask again.
 create function gate_admit(p_hashes text[], p_endpoints text[], p_requests integer[])
 returns table (
-  group_no integer, organization_id text, api_key_id text, refusal text, rate_limit integer, balance bigint,
-  used bigint, admitted bigint, reset_sec bigint, requested_at_ms bigint
+  requested_at_ms bigint, group_nos integer[], organization_ids text[], api_key_ids text[], refusals text[],
+  rate_limits integer[], balances bigint[], used bigint[], admitted bigint[], resets_sec bigint[]
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_memoize = off set jit = off as $$
@@ -148,14 +149,14 @@ begin
       -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
       ceil(date_part('epoch', coalesce(w.at[d.oldest] + interval '1 second', d.now)))::bigint as reset_sec
   )
-  select c.no, c.organization_id, c.api_key_id, c.refusal, c.rate_limit, c.balance, w.used, w.admitted, w.reset_sec,
-    (select m.now_ms from moment m)
-  from called c
-  join written w on w.organization_id = c.organization_id
-  union all
-  select 0, '', '', null, 0, 0, 0, 0, 0, 0
+  select m.now_ms, coalesce(array_agg(c.no) filter (where c.no is not null), '{}'), array_agg(c.organization_id),
+    array_agg(c.api_key_id),
+    array_agg(coalesce(c.refusal, '')), array_agg(c.rate_limit), array_agg(c.balance), array_agg(w.used),
+    array_agg(w.admitted), array_agg(w.reset_sec)
   from moment m
-  where m.windows < (select count(*) from wanted);
+  left join (called c join written w on w.organization_id = c.organization_id) on true
+  where m.windows = (select count(*) from wanted)
+  group by m.now_ms;
 end
 $$;
 

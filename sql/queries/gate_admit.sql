@@ -1,15 +1,18 @@
--- Verdicts for one batch of requests, one row per group of equal key and endpoint; see the migration.
+-- Verdicts for one batch of requests, one element per group of equal key and endpoint; see the migration. In one row, for
+-- reading many costs more than deciding about them.
 -- $1 hashes text[]
 -- $2 endpoints text[]
 -- $3 requests integer[]
--- group_no not null
--- organization_id not null
--- api_key_id not null
--- rate_limit not null
--- balance not null
+-- requested_at_ms not null
+-- group_nos not null
+-- organization_ids not null
+-- api_key_ids not null
+-- refusals not null
+-- rate_limits not null
+-- balances not null
 -- used not null
 -- admitted not null
--- reset_sec not null
--- requested_at_ms not null
-select group_no, organization_id, api_key_id, refusal, rate_limit, balance, used, admitted, reset_sec, requested_at_ms
+-- resets_sec not null
+select requested_at_ms, group_nos, organization_ids, api_key_ids, refusals, rate_limits, balances, used, admitted,
+  resets_sec
 from gate_admit($1, $2, $3)

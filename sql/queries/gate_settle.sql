@@ -1,4 +1,5 @@
--- Charges and logs one batch of finished requests, durably, all or none; see the migration.
+-- Charges and logs one batch of finished requests, durably, all or none; see the migration. Answers balances afterwards
+-- and the numbers, from 1, of requests that could not be paid, all in one row, for reading many costs more.
 -- $1 hour bigint, whole hours since the epoch, the same for all
 -- $2 lock integer, 1 where a balance may not change or not suffice
 -- $3 payers text[], ascending
@@ -17,8 +18,11 @@
 -- $16 latencies_ms integer[]
 -- $17 credits integer[]
 -- $18 admitted integer[], 0 or 1
--- row_no not null
--- organization_id not null
--- balance not null
-select row_no, organization_id, balance
-from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+-- organization_ids not null
+-- balances not null
+-- unpaid not null
+select
+  coalesce(array_agg(g.organization_id) filter (where g.row_no = 0), '{}') as organization_ids,
+  coalesce(array_agg(g.balance) filter (where g.row_no = 0), '{}') as balances,
+  coalesce(array_agg(g.row_no) filter (where g.row_no > 0), '{}') as unpaid
+from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) g

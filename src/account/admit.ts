@@ -2,7 +2,7 @@ import gateAdmitSql from '../../sql/queries/gate_admit.sql' with { type: 'text' 
 import ratePrimeSql from '../../sql/queries/rate_window_prime.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import type { Admission, RefusalCode } from '../http/gate.ts'
+import type { Admission, Caller, RefusalCode } from '../http/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 const gateAdmit = query(gateAdmitSql)
@@ -22,7 +22,19 @@ interface Group {
   requests: number
 }
 
-type Verdict = Awaited<ReturnType<typeof gateAdmit>>[number]
+/** What the database says about all groups, one array per column. */
+type Verdicts = Awaited<ReturnType<typeof gateAdmit>>[number]
+
+/** What it says about one of them, for its organization. */
+interface Verdict {
+  readonly refusal: string
+  readonly caller: Caller
+  readonly requestedAtMs: number
+  readonly limit: number
+  readonly used: number
+  readonly admitted: number
+  readonly resetSec: number
+}
 
 /** How often a missing window may be primed before the database is taken to be unwell. */
 const ATTEMPTS_MAX = 3
@@ -53,7 +65,7 @@ export async function admitBatch(
 
   const verdicts = await decide(db, grouped, options)
   const byGroup = new Array<Verdict | undefined>(grouped.length)
-  for (const verdict of verdicts) byGroup[verdict.group_no - 1] = verdict
+  for (const [place, groupNo] of verdicts.group_nos.entries()) byGroup[groupNo - 1] = verdictAt(verdicts, place)
 
   const takenBy = new Map<string, number>()
   return groupOf.map((index) => {
@@ -66,36 +78,44 @@ async function decide(
   db: Database,
   groups: readonly Group[],
   options: { readonly deadlineMs?: number },
-): Promise<readonly Verdict[]> {
+): Promise<Verdicts> {
   const hashes = groups.map((group) => group.hash)
   const endpoints = groups.map((group) => group.endpoint)
   const requests = groups.map((group) => group.requests)
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const verdicts = await gateAdmit(db, [hashes, endpoints, requests], options)
-    if (verdicts[0]?.group_no !== 0) return verdicts
+    const [verdicts] = await gateAdmit(db, [hashes, endpoints, requests], options)
+    if (verdicts !== undefined) return verdicts
     await ratePrime(db, [hashes], options)
   }
   throw new UnavailableError('The database could not open a rate window')
 }
 
+function verdictAt(verdicts: Verdicts, place: number): Verdict {
+  return {
+    refusal: verdicts.refusals[place] ?? '',
+    caller: {
+      organizationId: verdicts.organization_ids[place] ?? '',
+      apiKeyId: verdicts.api_key_ids[place] ?? '',
+      credits: BigInt(verdicts.balances[place] ?? 0),
+    },
+    requestedAtMs: Number(verdicts.requested_at_ms),
+    limit: verdicts.rate_limits[place] ?? 0,
+    used: Number(verdicts.used[place]),
+    admitted: Number(verdicts.admitted[place]),
+    resetSec: Number(verdicts.resets_sec[place]),
+  }
+}
+
 /** The organization's first `admitted` candidates in order of arrival pass, whatever key they came with. */
 function admission(verdict: Verdict, takenBy: Map<string, number>): Admission {
-  const organizationId = verdict.organization_id
-  const used = Number(verdict.used)
-  const admitted = Number(verdict.admitted)
-  const limit = verdict.rate_limit
+  const { refusal, caller, limit, used, admitted, resetSec, requestedAtMs } = verdict
+  const { organizationId } = caller
   const taken = takenBy.get(organizationId) ?? 0
-  const passes = verdict.refusal === null && taken < admitted
+  const passes = refusal === '' && taken < admitted
   if (passes) takenBy.set(organizationId, taken + 1)
-  const common = {
-    caller: { organizationId, apiKeyId: verdict.api_key_id, credits: BigInt(verdict.balance) },
-    rateLimit: {
-      limit,
-      remaining: Math.max(0, limit - used - (passes ? taken + 1 : Math.min(taken, admitted))),
-      resetSec: Number(verdict.reset_sec),
-    },
-    requestedAtMs: Number(verdict.requested_at_ms),
-  }
-  if (passes) return { kind: 'admitted', ...common }
-  return { kind: 'refused', code: (verdict.refusal ?? 'RATE_LIMIT_EXCEEDED') as RefusalCode, ...common }
+  const remaining = Math.max(0, limit - used - (passes ? taken + 1 : Math.min(taken, admitted)))
+  const rateLimit = { limit, remaining, resetSec }
+  if (passes) return { kind: 'admitted', caller, rateLimit, requestedAtMs }
+  const code = refusal === '' ? 'RATE_LIMIT_EXCEEDED' : (refusal as RefusalCode)
+  return { kind: 'refused', code, caller, rateLimit, requestedAtMs }
 }

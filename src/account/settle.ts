@@ -90,13 +90,9 @@ async function settleAll(
 ): Promise<readonly Settled[]> {
   const hour = hourOf(settlements[0])
   if (settlements.some((each) => hourOf(each) !== hour)) return settleByHour(db, settlements, options)
-  const rows = await gateSettle(db, columnsOf(settlements, hour), options)
-  const balances = new Map<string, bigint>()
-  const unpaid = new Set<number>()
-  for (const row of rows) {
-    if (row.row_no === 0) balances.set(row.organization_id, BigInt(row.balance))
-    else unpaid.add(row.row_no - 1)
-  }
+  const [row] = await gateSettle(db, columnsOf(settlements, hour), options)
+  const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
+  const unpaid = new Set(row?.unpaid.map((number) => number - 1))
   return settlements.map(({ caller, credits }, index) => ({
     paid: !unpaid.has(index),
     creditsCharged: unpaid.has(index) ? 0 : credits,

@@ -10,7 +10,7 @@ export function encodeParam(param: Param): string | null {
   if (typeof param === 'boolean') return param ? 't' : 'f'
   if (param instanceof Date) return param.toISOString()
   if (param instanceof Uint8Array) return `\\x${Buffer.from(param).toString('hex')}`
-  if (Array.isArray(param)) return `{${param.map(encodeElement).join(',')}}`
+  if (Array.isArray(param)) return encodeArray(param)
   throw new TypeError(`Cannot send a ${typeof param} to the database: expected a parameter type`)
 }
 
@@ -21,10 +21,16 @@ function encodeNumber(value: number): string {
   return String(value)
 }
 
-function encodeElement(value: unknown): string {
-  if (typeof value === 'number') return encodeNumber(value)
-  if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`
-  throw new TypeError('Cannot send an array to the database: expected strings or numbers')
+/** Joined as a whole where no text needs an escape: a batch of the gate sends thousands of texts, and hardly one does. */
+function encodeArray(values: readonly unknown[]): string {
+  if (values.every(Number.isSafeInteger)) return `{${values.join(',')}}`
+  if (values.every((value) => typeof value === 'number')) return `{${values.map(encodeNumber).join(',')}}`
+  if (!values.every((value) => typeof value === 'string')) {
+    throw new TypeError('Cannot send an array to the database: expected strings or numbers')
+  }
+  const joined = values.join('","')
+  if (!joined.includes('\\') && !values.some((value) => value.includes('"'))) return `{"${joined}"}`
+  return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
 type Decode = (text: string) => unknown
@@ -87,6 +93,9 @@ export function driverTypes(): Record<string, DriverType> {
   )
 }
 
+/** One dimension without quotes, which needs no walk from character to character. */
+const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
+
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
 export function decodeArray(text: string, decode: Decode): unknown[] {
   let at = 0
@@ -124,5 +133,13 @@ export function decodeArray(text: string, decode: Decode): unknown[] {
   }
 
   if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
+  if (PLAIN_ARRAY.test(text)) {
+    return text.length === 2
+      ? []
+      : text
+          .slice(1, -1)
+          .split(',')
+          .map((word) => (word === 'NULL' ? null : decode(word)))
+  }
   return list()
 }
