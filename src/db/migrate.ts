@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Database, SqlError } from './database.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
@@ -26,6 +27,7 @@ begin
   create table if not exists schema_migration (
     version integer primary key,
     name text not null,
+    sha256 text not null,
     applied_at timestamptz not null default now()
   );
 end
@@ -33,7 +35,7 @@ $walletscope$`
 
 const TABLE_EXISTS = `select to_regclass('schema_migration') is not null as exists`
 
-const LIST = 'select version, name from schema_migration order by version'
+const LIST = 'select version, name, sha256 from schema_migration order by version'
 
 /**
  * Brings the schema up to date. Several processes may call it at once: each migration runs once, alone, in one
@@ -75,6 +77,8 @@ export async function checkSchema(db: Database): Promise<void> {
 interface AppliedMigration {
   readonly version: number
   readonly name: string
+  /** Of its text, hexadecimal. */
+  readonly sha256: string
 }
 
 async function listApplied(db: Database): Promise<readonly AppliedMigration[]> {
@@ -90,12 +94,16 @@ function checkHistory(present: readonly AppliedMigration[], migrations: readonly
         'run the newer program',
     )
   }
-  for (const [index, { version, name }] of present.entries()) {
+  for (const [index, { version, name, sha256 }] of present.entries()) {
     const known = migrations[index]
-    if (known?.version === version && known.name === name) continue
-    throw new SchemaError(
-      `Cannot use the database: its migration ${version} is "${name}", this program's is "${known?.name ?? 'none'}"`,
-    )
+    if (known?.version !== version || known.name !== name) {
+      throw new SchemaError(
+        `Cannot use the database: its migration ${version} is "${name}", this program's is "${known?.name ?? 'none'}"`,
+      )
+    }
+    // A migration that was edited after it ran would leave tables that the statements do not fit.
+    if (sha256 === hash('sha256', known.text)) continue
+    throw new SchemaError(`Cannot use the database: its migration "${name}" had another text than this program's`)
   }
 }
 
@@ -108,7 +116,8 @@ begin
     raise exception 'already applied' using errcode = '${ALREADY_APPLIED}';
   end if;
   execute ${dollarQuoted(text)};
-  insert into schema_migration (version, name) values (${version}, ${dollarQuoted(name)});
+  insert into schema_migration (version, name, sha256)
+    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}');
 end
 $walletscope$`
   try {

@@ -70,7 +70,15 @@ test('migrate() refuses a database whose history is another one', () =>
     const db = open()
     await migrate(db, { migrations: STEPS.slice(0, 1) })
     const other = [{ version: 1, name: '0001_other', text: 'select 1' }]
-    await expect(migrate(db, { migrations: other })).rejects.toBeInstanceOf(SchemaError)
+    await expect(migrate(db, { migrations: other })).rejects.toThrow('this program\'s is "0001_other"')
+  }))
+
+test('migrate() refuses a database that an edited migration has made', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    await migrate(db, { migrations: STEPS })
+    const edited = STEPS.map((step) => (step.version === 1 ? { ...step, text: `${step.text} select 2;` } : step))
+    await expect(migrate(db, { migrations: edited })).rejects.toThrow('"0001_shelf" had another text')
   }))
 
 test('testDatabase() gives each caller a migrated database of its own', async () => {
