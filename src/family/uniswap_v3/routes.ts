@@ -15,8 +15,8 @@ import { listOutput, positionOutput } from './schema.ts'
 const CREDITS_FULL = 15
 const CREDITS_ACTIVE = 2
 const CREDITS_INACTIVE = 1
-/** Spam positions that are explained one by one; the others are only counted. */
-const SPAMS_SHOWN_MAX = 100
+/** Spam positions that are explained; more say no more. */
+const SPAMS_SHOWN_MAX = 1_000
 /** What cannot be decoded now will not be decodable in a second. */
 const UNREADABLE_RETRY_SEC = 3_600
 
@@ -156,7 +156,6 @@ function countsOf(reads: readonly ChainRead[], filtered: number) {
     total: positions.length,
     filtered,
     errors: reads.reduce((sum, { unreadable }) => sum + unreadable.length, 0),
-    totalSpam: spams.length,
     spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
   }
 }

@@ -98,14 +98,16 @@ export const listOutput = v.strictObject({
     total: count,
     filtered: count,
     errors: count,
-    totalSpam: v.pipe(count, v.description('Positions left out as spam; the first 100 are explained in spams')),
-    spams: v.array(
-      v.strictObject({
-        token_id: unsignedText,
-        chain_id: v.pipe(v.number(), v.integer()),
-        manager_address: address,
-        reason: v.string(),
-      }),
+    spams: v.pipe(
+      v.array(
+        v.strictObject({
+          token_id: unsignedText,
+          chain_id: v.pipe(v.number(), v.integer()),
+          manager_address: address,
+          reason: v.string(),
+        }),
+      ),
+      v.description('Positions left out as spam, the first 1,000 of them'),
     ),
   }),
 })
