@@ -34,6 +34,8 @@ interface Waiting<Item, Result> {
 
 /** Most turns of the event loop that a flush waits for more items. */
 const TURNS_MAX = 4
+/** With so many items the fixed cost of a flush hardly counts any more, and waiting would leave the other side idle. */
+const ITEMS_ENOUGH = 64
 
 /**
  * Groups items without a timer: an item that finds nothing under way leaves as soon as a turn of the event loop has
@@ -62,7 +64,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   /** Items come in bursts, as answers free their callers: a flush costs more than the turns that make it larger. */
   function gather(turns: number, before: number): void {
     setImmediate(() => {
-      if (turns + 1 >= TURNS_MAX || queue.length === before) start()
+      if (turns + 1 >= TURNS_MAX || queue.length === before || queue.length >= ITEMS_ENOUGH) start()
       else gather(turns + 1, queue.length)
     })
   }

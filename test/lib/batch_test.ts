@@ -60,6 +60,19 @@ test('a flush waits while each turn of the event loop brings more, and four turn
   expect(await Promise.all(all)).toEqual([10, 20, 30, 40, 50, 60])
 })
 
+test('a flush that is large enough waits for no further turn', async () => {
+  const { batcher, flights } = scene()
+  const all = Array.from({ length: 64 }, (_, item) => batcher.submit(item))
+  await new Promise((resolve) => setImmediate(resolve))
+  all.push(batcher.submit(64))
+  await turn()
+  expect(flights.map((flight) => flight.items.length)).toEqual([64])
+  flights[0]?.land()
+  await turn()
+  flights[1]?.land()
+  expect(await Promise.all(all)).toHaveLength(65)
+})
+
 test('what arrives during a flush leaves with the next one, in order of arrival', async () => {
   const { batcher, flights } = scene()
   const first = batcher.submit(1)
