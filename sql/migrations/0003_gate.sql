@@ -162,7 +162,7 @@ $$;
 
 -- Charges and logs all requests of one batch, given in order of arrival and all of one hour. Who pays, and how much for
 -- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
--- able to pay. Then what requests share, each combination of
+-- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each combination of
 -- organization, key, path and status once, with its requests and their credits; then the requests, each with the number
 -- of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the balance cannot
 -- pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per
@@ -184,7 +184,8 @@ declare
   v_row record;
   v_group integer;
 begin
-  -- Balances are locked in one order, so that no two batches wait for each other. Where all can pay, debiting does that.
+  -- Balances are locked in one order, so that no two batches wait for each other in a circle. Where all can pay, debiting
+  -- does that.
   if p_lock = 1 then
     perform from credit_balance b where b.organization_id = any (p_organizations)
     order by b.organization_id collate "C" for no key update;
@@ -198,10 +199,11 @@ begin
   get diagnostics v_count = row_count;
 
   -- Not all of it can be paid: first come, first served, each in full or not at all. Whom this transaction has not
-  -- debited yet is short.
+  -- debited yet is short. To lock those only now would break the order: the caller asks again, with p_lock.
   if v_count < cardinality(p_payers) then
-    perform from credit_balance b where b.organization_id = any (p_payers)
-    order by b.organization_id collate "C" for no key update;
+    if p_lock = 0 then
+      raise exception 'Cannot debit a batch: not all can pay' using errcode = 'WS402';
+    end if;
     for v_short in
       select d.organization_id, coalesce(b.balance, 0) as balance
       from unnest(p_payers) d (organization_id)

@@ -16,6 +16,8 @@ const OWN_PREFIX = 'req_'
 const HOUR_MS = 3_600_000
 /** Balances below this many times what is due are locked before anything is debited: others may spend meanwhile. */
 const SPENT_MEANWHILE_MAX = 16
+/** The statement's own SQLSTATE. */
+const CANNOT_PAY = 'WS402'
 /** Data exception and integrity violation: the rows are at fault, and asking again would not help. */
 const ROW_FAULT_CLASSES = ['22', '23']
 
@@ -90,7 +92,7 @@ async function settleAll(
 ): Promise<readonly Settled[]> {
   const hour = hourOf(settlements[0])
   if (settlements.some((each) => hourOf(each) !== hour)) return settleByHour(db, settlements, options)
-  const [row] = await gateSettle(db, columnsOf(settlements, hour), options)
+  const row = await debitAndLog(db, columnsOf(settlements, hour), options)
   const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
   const unpaid = new Set(row?.unpaid.map((number) => number - 1))
   return settlements.map(({ caller, credits }, index) => ({
@@ -98,6 +100,23 @@ async function settleAll(
     creditsCharged: unpaid.has(index) ? 0 : credits,
     creditsRemaining: balances.get(caller.organizationId) ?? 0n,
   }))
+}
+
+/** Asks once more with all balances locked first where it turns out that somebody cannot pay; the first time changed nothing. */
+async function debitAndLog(
+  db: Database,
+  columns: Columns,
+  options: { readonly deadlineMs?: number },
+): Promise<Awaited<ReturnType<typeof gateSettle>>[number] | undefined> {
+  try {
+    const [row] = await gateSettle(db, columns, options)
+    return row
+  } catch (error) {
+    if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
+    const [hour, , ...rest] = columns
+    const [row] = await gateSettle(db, [hour, 1, ...rest], options)
+    return row
+  }
 }
 
 /** The log is counted by hours, so each has a statement of its own; the oldest goes first, for it was admitted first. */
@@ -117,6 +136,8 @@ async function settleByHour(
   return settlements.flatMap((each) => settled.get(each) ?? [])
 }
 
+type Columns = Parameters<typeof gateSettle>[1]
+
 /** What requests of one organization, key, path and status have in common. */
 interface Group {
   readonly number: number
@@ -133,7 +154,7 @@ interface Payer {
 }
 
 /** Parameters of the statement: who pays, what requests share, and the requests. */
-function columnsOf(settlements: readonly Settlement[], hour: number): Parameters<typeof gateSettle>[1] {
+function columnsOf(settlements: readonly Settlement[], hour: number): Columns {
   const byName = new Map<string, Group>()
   const groups: Group[] = []
   const byOrganization = new Map<string, Payer>()

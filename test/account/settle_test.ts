@@ -45,6 +45,26 @@ test('settleBatch() counts requests that could not be paid with those that were 
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 0, charged: 5, statuses: { 200: 2, 402: 3 } })
 })
 
+test('settleBatch() pays in order of arrival though the balance is less than was seen at the admission', async () => {
+  const { caller, organizationId } = await createAccount(db, { credits: 5 })
+  const rich = await createAccount(db, { credits: 1_000 })
+  const seen = { ...caller, credits: 1_000_000n }
+  const outcomes = await settleBatch(db, [
+    settlement(seen, { credits: 3 }),
+    settlement(rich.caller, { credits: 3 }),
+    settlement(seen, { credits: 3 }),
+    settlement(seen, { credits: 2 }),
+  ])
+  expect(outcomes.map((each) => 'paid' in each && [each.paid, each.creditsRemaining])).toEqual([
+    [true, 0n],
+    [true, 997n],
+    [false, 0n],
+    [true, 0n],
+  ])
+  expect(await readBooks(db, organizationId)).toMatchObject({ balance: 0, charged: 5, statuses: { 200: 2, 402: 1 } })
+  expect(await readBooks(db, rich.organizationId)).toMatchObject({ balance: 997, charged: 3, logged: 1 })
+})
+
 test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
   const { key, caller, organizationId } = await createAccount(db)
   const requests = [{ hash: hashKey(key), endpoint: null }]
