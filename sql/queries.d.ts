@@ -64,7 +64,7 @@ declare module '*/queries/credit_grant_list.sql' {
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [hashes: readonly string[], endpoints: readonly string[], requests: readonly number[]],
-    { requested_at_ms: string; group_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_sec: readonly string[] }
+    { requested_at_ms: string; group_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[] }
   >
   export default text
 }

@@ -50,7 +50,7 @@ $$;
 create function gate_admit(p_hashes text[], p_endpoints text[], p_requests integer[])
 returns table (
   requested_at_ms bigint, group_nos integer[], organization_ids text[], api_key_ids text[], refusals text[],
-  rate_limits integer[], balances bigint[], used bigint[], admitted bigint[], resets_sec bigint[]
+  rate_limits integer[], balances bigint[], used bigint[], admitted bigint[], resets_us bigint[]
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_memoize = off set jit = off as $$
@@ -147,12 +147,12 @@ begin
     where w.organization_id = any (array[d.organization_id])
     returning w.organization_id, d.used, d.admitted,
       -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
-      ceil(date_part('epoch', coalesce(w.at[d.oldest] + interval '1 second', d.now)))::bigint as reset_sec
+      (date_part('epoch', coalesce(w.at[d.oldest] + interval '1 second', d.now)) * 1000000)::bigint as reset_us
   )
   select m.now_ms, coalesce(array_agg(c.no) filter (where c.no is not null), '{}'), array_agg(c.organization_id),
     array_agg(c.api_key_id),
     array_agg(coalesce(c.refusal, '')), array_agg(c.rate_limit), array_agg(c.balance), array_agg(w.used),
-    array_agg(w.admitted), array_agg(w.reset_sec)
+    array_agg(w.admitted), array_agg(w.reset_us)
   from moment m
   left join (called c join written w on w.organization_id = c.organization_id) on true
   where m.windows = (select count(*) from wanted)

@@ -12,7 +12,7 @@
 -- balances not null
 -- used not null
 -- admitted not null
--- resets_sec not null
+-- resets_us not null
 select requested_at_ms, group_nos, organization_ids, api_key_ids, refusals, rate_limits, balances, used, admitted,
-  resets_sec
+  resets_us
 from gate_admit($1, $2, $3)

@@ -33,7 +33,8 @@ interface Verdict {
   readonly limit: number
   readonly used: number
   readonly admitted: number
-  readonly resetSec: number
+  /** When the oldest slot frees, microseconds since the epoch, which a number holds exactly. */
+  readonly resetUs: number
 }
 
 /** How often a missing window may be primed before the database is taken to be unwell. */
@@ -102,19 +103,21 @@ function verdictAt(verdicts: Verdicts, place: number): Verdict {
     limit: verdicts.rate_limits[place] ?? 0,
     used: Number(verdicts.used[place]),
     admitted: Number(verdicts.admitted[place]),
-    resetSec: Number(verdicts.resets_sec[place]),
+    resetUs: Number(verdicts.resets_us[place]),
   }
 }
 
 /** The organization's first `admitted` candidates in order of arrival pass, whatever key they came with. */
 function admission(verdict: Verdict, takenBy: Map<string, number>): Admission {
-  const { refusal, caller, limit, used, admitted, resetSec, requestedAtMs } = verdict
+  const { refusal, caller, limit, used, admitted, resetUs, requestedAtMs } = verdict
   const { organizationId } = caller
   const taken = takenBy.get(organizationId) ?? 0
   const passes = refusal === '' && taken < admitted
   if (passes) takenBy.set(organizationId, taken + 1)
   const remaining = Math.max(0, limit - used - (passes ? taken + 1 : Math.min(taken, admitted)))
-  const rateLimit = { limit, remaining, resetSec }
+  // Both moments lose the same part of a millisecond, or a wait of one second would be told as two.
+  const waitMs = Math.floor(resetUs / 1_000) - requestedAtMs
+  const rateLimit = { limit, remaining, resetSec: Math.ceil(resetUs / 1_000_000), waitMs }
   if (passes) return { kind: 'admitted', caller, rateLimit, requestedAtMs }
   const code = refusal === '' ? 'RATE_LIMIT_EXCEEDED' : (refusal as RefusalCode)
   return { kind: 'refused', code, caller, rateLimit, requestedAtMs }

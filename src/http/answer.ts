@@ -169,9 +169,10 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
 
-function refusal({ code, rateLimit, requestedAtMs }: Extract<Recognised, { readonly kind: 'refused' }>): ApiError {
+function refusal({ code, rateLimit }: Extract<Recognised, { readonly kind: 'refused' }>): ApiError {
   if (code !== 'RATE_LIMIT_EXCEEDED') return new ApiError(code, REFUSALS[code])
-  const waitSec = Math.max(1, Math.ceil(rateLimit.resetSec - requestedAtMs / 1000))
+  // Not from the reset's second, which is rounded up already: nearly every wait would be told as two seconds.
+  const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
   return new ApiError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
 }
 

@@ -12,6 +12,8 @@ export interface RateLimit {
   readonly remaining: number
   /** Unix second at which the oldest slot frees. */
   readonly resetSec: number
+  /** Milliseconds from the admission until then, not rounded to seconds: what a refused caller has to wait. */
+  readonly waitMs: number
 }
 
 /** Why a recognised key was turned away before its input was looked at. */

@@ -56,6 +56,7 @@ export function createMemoryGate(options: {
         limit: organization.limit,
         remaining: Math.max(0, organization.limit - window.length),
         resetSec: Math.ceil(((window[0] ?? requestedAtMs) + 1000) / 1000),
+        waitMs: (window[0] ?? requestedAtMs) + 1000 - requestedAtMs,
       }
       if (refused !== undefined) return { kind: 'refused', code: refused, caller, rateLimit, requestedAtMs }
       return { kind: 'admitted', caller, rateLimit, requestedAtMs }
