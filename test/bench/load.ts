@@ -160,6 +160,7 @@ function percentile(bins: Uint32Array, total: number, share: number): number {
 /** As a child process: one job per line on stdin, one result per line on stdout. */
 if (import.meta.main) {
   for await (const line of console) {
-    console.log(JSON.stringify(await offerLoad(JSON.parse(line))))
+    // The end of the input comes as an empty line.
+    if (line !== '') console.log(JSON.stringify(await offerLoad(JSON.parse(line))))
   }
 }
