@@ -24,6 +24,8 @@ export function serveBun(app: App, options: { readonly port: number; readonly ho
     hostname: options.host,
     idleTimeout: IDLE_TIMEOUT_SEC,
     maxRequestBodySize: BODY_BYTES_UNREACHED,
+    // Without it a second service would take the same port, and the system would deal the requests out to both.
+    reusePort: false,
     development: false,
     fetch(request, bunServer) {
       return app.handler({

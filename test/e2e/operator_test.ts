@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { runJson } from './accounts.ts'
 import { ask } from './http.ts'
@@ -23,14 +22,12 @@ function program(env: Readonly<Record<string, string>> = {}): Program {
   return made
 }
 
-test('a first start on a port that is taken says so in one line, and does not keep the only key to itself', async () => {
-  const squatter = createServer()
-  const port = await new Promise<number>((resolve) => {
-    squatter.listen(0, '127.0.0.1', () => resolve((squatter.address() as { port: number }).port))
-  })
+test('a first start on the port of another service says so in one line, and does not keep the only key to itself', async () => {
+  const other = await spawnService(program())
+  const { port } = other
   const operated = program({ PORT: String(port) })
   const failed = await runCommand(operated, ['serve'])
-  squatter.close()
+  expect((await other.stop()).status).toBe(0)
   expect(failed.status).toBe(1)
   expect(failed.stderr.trim().split('\n').at(-1)).toBe(
     `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${port}: another program has taken it`,

@@ -29,6 +29,14 @@ describe('serveBun()', () => {
     ])
   })
 
+  test('refuses a port that another service has', () => {
+    served = serveBun(createFixture().app, { port: 0, host: '127.0.0.1' })
+    const { port } = served
+    expect(() => serveBun(createFixture().app, { port, host: '127.0.0.1' })).toThrow(
+      expect.objectContaining({ code: 'EADDRINUSE' }),
+    )
+  })
+
   test('a caller who hangs up is logged as 499 and not charged', async () => {
     const { app, gate, happenings } = createFixture()
     served = serveBun(app, { port: 0, host: '127.0.0.1' })
