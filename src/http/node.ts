@@ -2,27 +2,33 @@
 import '@hattip/adapter-node/fast-fetch'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import type { App } from './app.ts'
 import type { Served } from './bun.ts'
+import { answerOn, answerUnread } from './node_unread.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw where that is broken. */
 const ORIGIN = 'http://walletscope.invalid'
-/** Bun's own limits, so that both answer the same. */
+/** Bun's own limits, so that both answer the same. Of the 200 lines of a head Bun counts two as no header. */
 const HEADER_BYTES_MAX = 16 * 1024
-const HEADERS_MAX = 200
+const HEADERS_MAX = 198
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 10_000
 /** How long a closing server waits for idle connections that it has told to go. */
 const IDLE_SWEEP_MS = 100
+/** Methods that a `Request` cannot be made with, or that it would take for others: `get` is no GET. */
+const UNSUPPORTED = /^(?:CONNECT|TRACE|TRACK)$|[a-z]/
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
 export async function serveNode(app: App, options: { readonly port: number; readonly host: string }): Promise<Served> {
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
-  async function listener(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const refused = refusedStatus(incoming)
+    if (refused !== undefined) return void outgoing.writeHead(refused, { connection: 'close' }).end()
     try {
       const [request, ip] = adaptAny(adapt, incoming, outgoing)
       const response = await app.handler({
@@ -41,6 +47,10 @@ export async function serveNode(app: App, options: { readonly port: number; read
     }
   }
 
+  function listener(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    void answer(incoming, outgoing)
+  }
+
   const server = createServer(
     {
       requireHostHeader: false,
@@ -50,9 +60,14 @@ export async function serveNode(app: App, options: { readonly port: number; read
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    (incoming, outgoing) => void listener(incoming, outgoing),
+    listener,
   )
-  server.maxHeadersCount = HEADERS_MAX
+  // Beyond its own limit Node would drop headers without a word: it reads all, and we refuse what is too many.
+  server.maxHeadersCount = 0
+  // Expectations other than 100-continue are ignored, as Bun does; Node by itself would answer 417.
+  server.on('checkExpectation', listener)
+  server.on('connect', (incoming: IncomingMessage, socket: Duplex) => answerOn(socket, { incoming, listener }))
+  server.on('clientError', (error: Error, socket: Duplex) => answerUnread(error, { socket, listener }))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -63,6 +78,12 @@ export async function serveNode(app: App, options: { readonly port: number; read
   const { port } = server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   return { port, url: `http://${host}:${port}`, stop: () => stop(server) }
+}
+
+/** The status of a head that Bun refuses by itself, with nothing but the status; so do we. */
+function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 | undefined {
+  if (rawHeaders.length / 2 > HEADERS_MAX) return 431
+  return httpVersion === '1.1' || httpVersion === '1.0' ? undefined : 505
 }
 
 /**
@@ -77,7 +98,7 @@ function adaptAny(
   const method = incoming.method ?? 'GET'
   const path = pathOf(incoming.url ?? '')
   incoming.url = path ?? '/'
-  const unsupported = method === 'TRACE' || method === 'TRACK'
+  const unsupported = UNSUPPORTED.test(method)
   if (unsupported) incoming.method = 'OPTIONS'
   const [request, ip] = adapt(incoming, outgoing)
   if (unsupported) Object.defineProperty(request, 'method', { value: method })

@@ -8,8 +8,8 @@ export interface RawRequest {
   /** What both runtimes answer. */
   readonly status: number
   readonly code: string
-  /** Where Node answers otherwise, and why nothing can be done about it. */
-  readonly node?: { readonly status: number; readonly why: string }
+  /** Where Node answers otherwise, and why. */
+  readonly node?: { readonly status: number; readonly code: string; readonly why: string }
 }
 
 const LIST = '/v1/positions/uniswap-v3'
@@ -30,6 +30,8 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   get('an IPv6 host', `${LIST}/5`, 200, { host: '[::1]:8080' }),
   get('a host with an underscore', `${LIST}/5`, 200, { host: 'my_host.svc:80' }),
   raw('HTTP/1.0 with a host', `GET ${LIST}/5 HTTP/1.0\r\nHost: h\r\n${AUTH}\r\n`, 200),
+  get('198 headers', `${LIST}/5`, 200, { auth: `${AUTH}${'x-a: 1\r\n'.repeat(195)}` }),
+  get('an expectation', `${LIST}/5`, 200, { auth: `${AUTH}Expect: something\r\n` }),
   raw('HEAD', `HEAD ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 200),
   raw('OPTIONS', `OPTIONS ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 204),
   post('a body', `{"wallets":["${WALLET}"]}`, 200),
@@ -53,6 +55,8 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   get('two hosts', `${LIST}/5`, 400, { code: 'INVALID_REQUEST', host: 'a\r\nHost: b' }),
   get('a target of 9,000 characters', `/${'a'.repeat(9_000)}`, 400, { code: 'INVALID_REQUEST' }),
   get('a target of 20,000 characters', `/${'a'.repeat(20_000)}`, 431),
+  get('199 headers', `${LIST}/5`, 431, { auth: `${AUTH}${'x-a: 1\r\n'.repeat(196)}` }),
+  get('300 headers', `${LIST}/5`, 431, { auth: `${AUTH}${'x-a: 1\r\n'.repeat(297)}` }),
   post('a body that announces too much', 'x', 413, { code: 'INVALID_REQUEST', length: BODY_BYTES_MAX + 1 }),
   post('a body that announces 100 MB', 'x', 413, { code: 'INVALID_REQUEST', length: 100_000_000 }),
   raw(
@@ -81,6 +85,8 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   ),
   raw('TRACE', `TRACE ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
   raw('PROPFIND', `PROPFIND ${LIST}/5 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
+  raw('CONNECT', `CONNECT ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
+  raw('CONNECT to a host', 'CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\nConnection: close\r\n\r\n', 400, 'INVALID_REQUEST'),
 
   // Without a good key.
   get('no key', `${LIST}/5`, 401, { code: 'INVALID_API_KEY', auth: '' }),
@@ -124,6 +130,13 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
     `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     400,
   ),
+  raw('HTTP/2.0 in the head', `GET ${LIST}/5 HTTP/2.0\r\nHost: h\r\n${AUTH}\r\n`, 505),
+  // Bun's parser closes the connection before anybody hears of a method that it does not know.
+  ...['FOO', 'get', 'TRACK'].map((method) => ({
+    ...raw(`the method ${method}`, `${method} ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 0),
+    node: { status: 405, code: 'INVALID_REQUEST', why: 'the app answers it' },
+  })),
+  raw('a broken header after an unknown method', `FOO ${LIST}/5 HTTP/1.1\r\nHo st: h\r\n\r\n`, 400),
   raw('a negative length', `POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\nabcde`, 400),
 ]
 
