@@ -162,11 +162,11 @@ $$;
 
 -- Charges and logs all requests of one batch, given in order of arrival and all of one hour. Who pays, and how much for
 -- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
--- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each combination of
--- organization, key, path and status once, with its requests and their credits; then the requests, each with the number
--- of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the balance cannot
--- pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per
--- request that could not be paid. A request that is already in the log ends the whole statement with unique_violation.
+-- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each
+-- combination of organization, key, path and status once, with its requests and their credits; then the requests, each
+-- with the number of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the
+-- balance cannot pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards)
+-- and one row per request that could not be paid. A request that is already in the log ends the whole statement with unique_violation.
 create function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
@@ -224,7 +224,9 @@ begin
           continue;
         end if;
         v_group := (
-          select g.no from unnest(p_organizations, p_keys, p_paths, p_statuses) with ordinality g (organization_id, key, path, status, no)
+          select g.no
+          from unnest(p_organizations, p_keys, p_paths, p_statuses) with ordinality
+            g (organization_id, key, path, status, no)
           where g.organization_id = v_short.organization_id and g.key = p_keys[v_row.group_no]
             and g.path = p_paths[v_row.group_no] and g.status = 402);
         if v_group is null then

@@ -102,7 +102,7 @@ async function settleAll(
   }))
 }
 
-/** Asks once more with all balances locked first where it turns out that somebody cannot pay; the first time changed nothing. */
+/** Asks once more, with all balances locked first, where somebody turns out to lack credits; until then nothing changed. */
 async function debitAndLog(
   db: Database,
   columns: Columns,

@@ -39,7 +39,8 @@ const ITEMS_ENOUGH = 64
 
 /**
  * Groups items without a timer: an item that finds nothing under way leaves as soon as a turn of the event loop has
- * brought no further ones, which is at once for one that is alone. More than one flush is under way only where flushes are slow, as over a network.
+ * brought no further ones, which is at once for one that is alone. More than one flush is under way only where flushes
+ * are slow, as over a network.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
