@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import { type Address, isAddressEqual } from 'viem'
 import type { Decimal } from '../lib/decimal.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
@@ -63,12 +63,20 @@ export function usdSourceOf(prices: ChainPrices, token: Address): UsdSource {
 /** The price of a listed stablecoin without a feed: one dollar. */
 export const STABLECOIN_PRICE: UsdPrice = { units: 1n, scale: 0, source: 'stablecoin' }
 
+/** What Aave's oracle says of a token that it has a source for. */
+export interface AaveAnswer {
+  /** The contract that it asks; undefined where the reading does not tell. */
+  readonly source?: Address
+  /** US dollars with 8 decimals; undefined where the source fails. */
+  readonly price: bigint | undefined
+}
+
 /** What a token's possible sources said, all at one block. */
 export interface UsdAnswers {
   /** Latest round of the token's feed; undefined where it has none, or where it failed. */
   readonly round: Pick<FeedAnswer, 'answer' | 'decimals' | 'updatedAtSec'> | undefined
-  /** Undefined where Aave's oracle has no source for the token; its price is undefined where that source fails. */
-  readonly aave: { readonly price: bigint | undefined } | undefined
+  /** Undefined where Aave's oracle has no source for the token. */
+  readonly aave: AaveAnswer | undefined
   readonly blockTimestampSec: bigint
 }
 
@@ -88,29 +96,38 @@ const FEED_BECAUSE = {
 const AAVE_DECIMALS = 8
 
 /**
- * A token's price from the first source that knows it: its own feed, Aave's oracle, the list of stablecoins. Where that
- * source fails there is no price: what Aave's oracle says is most often the same feed, unchecked, and a list's dollar
- * must not stand in for a stablecoin that has lost it. Aave's oracle does not say how old its price is.
+ * A token's price from the first source that knows it: its own feed, Aave's oracle, the list of stablecoins. Where the
+ * feed fails, Aave's oracle stands in only if it is known to ask another contract: it does not check how old a price
+ * is, so the same feed would come back as fresh. A list's dollar stands in for nothing that has failed: a stablecoin
+ * that has lost it is when that happens.
  */
 export function usdPriceOf(
   token: Address,
   { prices, answers }: { readonly prices: ChainPrices; readonly answers: UsdAnswers },
 ): UsdPriceOutcome {
-  const { round, aave, blockTimestampSec } = answers
+  const { aave } = answers
   const source = usdSourceOf(prices, token)
   if (source.kind === 'feed') {
-    if (round === undefined) return missing('its price feed does not answer')
-    const { heartbeatSec } = source.feed
-    const outcome = priceFromFeed({ ...round, heartbeatSec, blockTimestampSec })
-    return outcome.kind === 'price' ? outcome : missing(FEED_BECAUSE[outcome.problem])
+    const outcome = feedPrice(source.feed, answers)
+    const isOther = aave?.source !== undefined && !isAddressEqual(aave.source, source.feed.feed)
+    if (outcome.kind === 'price' || !isOther) return outcome
+    const standIn = aavePrice(aave)
+    return standIn.kind === 'price' ? standIn : outcome
   }
-  if (aave !== undefined) {
-    const { price = 0n } = aave
-    if (price <= 0n) return missing("Aave's oracle has no price for it")
-    return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
-  }
+  if (aave !== undefined) return aavePrice(aave)
   if (source.kind === 'stablecoin') return { kind: 'price', price: STABLECOIN_PRICE }
   return missing('no source of its price is configured')
+}
+
+function feedPrice({ heartbeatSec }: UsdFeed, { round, blockTimestampSec }: UsdAnswers): UsdPriceOutcome {
+  if (round === undefined) return missing('its price feed does not answer')
+  const outcome = priceFromFeed({ ...round, heartbeatSec, blockTimestampSec })
+  return outcome.kind === 'price' ? outcome : missing(FEED_BECAUSE[outcome.problem])
+}
+
+function aavePrice({ price = 0n }: AaveAnswer): UsdPriceOutcome {
+  if (price <= 0n) return missing("Aave's oracle has no price for it")
+  return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
 }
 
 /** What an amount in a token's smallest unit is worth in US dollars, exact. */

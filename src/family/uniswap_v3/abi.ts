@@ -1,21 +1,32 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
 import { createLensCursor, type LensCursor } from '../../chain/lens_cursor.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
-import type { BrokenPart, BrokenPosition, Outside, RawFeed, RawPool, RawPosition, RawRead, RawToken } from './state.ts'
+import type {
+  BrokenPart,
+  BrokenPosition,
+  Outside,
+  RawAavePrice,
+  RawFeed,
+  RawPool,
+  RawPosition,
+  RawRead,
+  RawToken,
+} from './state.ts'
 
 const LENS_ABI = parseAbi([
   'struct Deployments { address[] managers; address[] factories; }',
-  'struct Feeds { address[] tokens; address[] feeds; }',
-  'function list(address wallet, Deployments deployments, Feeds feeds, uint256 offset, uint256 count, uint256 bytesMax)',
-  'function one(uint256 id, Deployments deployments, Feeds feeds)',
+  'struct Prices { address[] tokens; address[] feeds; address aaveOracle; }',
+  'function list(address wallet, Deployments deployments, Prices prices, uint256 offset, uint256 count, uint256 bytesMax)',
+  'function one(uint256 id, Deployments deployments, Prices prices)',
 ])
 
 /** Contracts that a lens call is told about. */
 export interface LensSubject {
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
   readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
+  readonly aaveOracle: Address | undefined
 }
 
 /** Call data for a page of a wallet's list over all managers; `bytesMax` bounds the answer. */
@@ -33,10 +44,10 @@ export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'one', args: [tokenId, ...contracts(subject)] })
 }
 
-function contracts({ deployments, feeds }: LensSubject) {
+function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject) {
   return [
     { managers: deployments.map((each) => each.manager), factories: deployments.map((each) => each.factory) },
-    { tokens: feeds.map((each) => each.token), feeds: feeds.map((each) => each.feed) },
+    { tokens: feeds.map((each) => each.token), feeds: feeds.map((each) => each.feed), aaveOracle },
   ] as const
 }
 
@@ -60,6 +71,7 @@ export function decodeLens(answer: Hex): RawRead {
   const positions: RawPosition[] = []
   const broken: BrokenPosition[] = []
   const feeds: RawFeed[] = []
+  const aave: RawAavePrice[] = []
   while (!from.atEnd()) {
     const tag = from.number(1)
     if (tag === 1) tokens.push(readToken(from))
@@ -67,10 +79,11 @@ export function decodeLens(answer: Hex): RawRead {
     else if (tag === 3) broken.push(readBroken(from))
     else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
     else if (tag === 6) feeds.push(readFeed(from))
+    else if (tag === 7) aave.push(readAave(from))
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if (positions.length + broken.length !== taken) throw new UpstreamError('Cannot decode the lens: entries are missing')
-  return { block, managers, taken, tokens, pools, positions, broken, feeds }
+  return { block, managers, taken, tokens, pools, positions, broken, feeds, aave }
 }
 
 function readBlock(from: LensCursor): ReadBlock {
@@ -146,6 +159,14 @@ function readFeed(from: LensCursor): RawFeed {
     decimals: from.number(1),
   }
   return { token, round: answered ? round : undefined }
+}
+
+function readAave(from: LensCursor): RawAavePrice {
+  const token = from.number(2)
+  const source = from.address()
+  const answered = from.number(1) === 1
+  const price = from.uint(32)
+  return { token, source, price: answered ? price : undefined }
 }
 
 function tickOf(from: LensCursor): number {

@@ -31,7 +31,12 @@ interface IFeed {
     function latestRoundData() external view;
 }
 
-/// Reads Uniswap-V3-style positions, their pools, tokens and USD feeds in one `eth_call`. It is never deployed: its
+interface IAaveOracle {
+    function getSourceOfAsset(address) external view returns (address);
+    function getAssetPrice(address) external view returns (uint256);
+}
+
+/// Reads Uniswap-V3-style positions, their pools, tokens and USD prices in one `eth_call`. It is never deployed: its
 /// code stands at an address for the length of one call, or runs as the creation code of one.
 ///
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
@@ -46,31 +51,38 @@ interface IFeed {
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
 ///             u128 liquidity, then feeGrowthOutside0X128, feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to tokensOwed1: no liquidity, no use for the ticks
-///   6 price   u16 token, u8 1 if the feed answered, i256 answer, u64 updatedAt, u8 decimals
+///   6 feed    u16 token, u8 1 if the feed answered, i256 answer, u64 updatedAt, u8 decimals
+///   7 aave    u16 token, address of its source at Aave's oracle, u8 1 if the oracle answered a price, u256 price
 ///
 /// Texts are as in `lens_page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
-/// their first use. A page ends early, and says so by `taken`, before gas or `bytesMax` could run out in the middle of
-/// a record.
+/// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
+/// gas or `bytesMax` could run out in the middle of a record.
 contract Lens is LensPage {
     uint256 private constant POSITIONS_MAX = 512;
     /// Power of two, at least twice the tokens that a page can hold.
     uint256 private constant SLOTS = 2048;
     uint256 private constant FEED_GAS = 100_000;
     uint256 private constant FEED_DECIMALS_GAS = 30_000;
-    /// What one position with a new pool and two new hostile tokens can burn.
+    uint256 private constant AAVE_SOURCE_GAS = 100_000;
+    /// Plenty: behind a price may stand several contracts.
+    uint256 private constant AAVE_PRICE_GAS = 1_000_000;
+    /// What one position with a new pool and two new hostile tokens can burn, and then what their prices can.
     uint256 private constant POSITION_GAS = 1_200_000;
-    /// The longest records that one position can cause, and one feed.
-    uint256 private constant POSITION_BYTES_MAX = 1_900;
-    uint256 private constant FEED_BYTES = 45;
+    uint256 private constant FEEDS_GAS = 2 * (FEED_GAS + FEED_DECIMALS_GAS);
+    uint256 private constant AAVE_GAS = 2 * (AAVE_SOURCE_GAS + AAVE_PRICE_GAS);
+    /// The longest records that one position can cause.
+    uint256 private constant POSITION_BYTES_MAX = 2_000;
 
     struct Deployments {
         address[] managers;
         address[] factories;
     }
 
-    struct Feeds {
+    struct Prices {
         address[] tokens;
         address[] feeds;
+        /// Zero where the chain has none.
+        address aaveOracle;
     }
 
     /// What the page has met so far.
@@ -89,7 +101,7 @@ contract Lens is LensPage {
     function list(
         address wallet,
         Deployments calldata deployments,
-        Feeds calldata feeds,
+        Prices calldata prices,
         uint256 offset,
         uint256 count,
         uint256 bytesMax
@@ -111,17 +123,17 @@ contract Lens is LensPage {
                 continue;
             }
             for (; offset < balance && page.taken < count; offset++) {
-                if (!room(page, seen, feeds.feeds.length, bytesMax)) close(page, seen, feeds);
-                entry(page, seen, deployments, i, wallet, offset);
+                if (!room(page, prices, bytesMax)) close(page);
+                entry(page, seen, deployments, prices, i, wallet, offset);
                 page.taken++;
             }
             offset = 0;
         }
-        close(page, seen, feeds);
+        close(page);
     }
 
     /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
-    function one(uint256 id, Deployments calldata deployments, Feeds calldata feeds) external view {
+    function one(uint256 id, Deployments calldata deployments, Prices calldata prices) external view {
         (Page memory page, Seen memory seen) = open();
         header(page, deployments.managers.length);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -137,15 +149,16 @@ contract Lens is LensPage {
                 continue;
             }
             address owner = address(uint160(word(page.answer)));
-            position(page, seen, i, deployments.factories[i], id, owner);
+            position(page, seen, prices, i, deployments.factories[i], id, owner);
         }
-        close(page, seen, feeds);
+        close(page);
     }
 
     function entry(
         Page memory page,
         Seen memory seen,
         Deployments calldata deployments,
+        Prices calldata prices,
         uint256 index,
         address wallet,
         uint256 offset
@@ -156,7 +169,7 @@ contract Lens is LensPage {
         if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2)) return broken(page, index, 0, 1);
         uint256 id = word(page.answer);
         if (!readPosition(page, seen, manager, id)) return broken(page, index, id, 2);
-        position(page, seen, index, deployments.factories[index], id, wallet);
+        position(page, seen, prices, index, deployments.factories[index], id, wallet);
     }
 
     function readPosition(
@@ -175,13 +188,14 @@ contract Lens is LensPage {
     function position(
         Page memory page,
         Seen memory seen,
+        Prices calldata prices,
         uint256 index,
         address factory,
         uint256 id,
         address owner
     ) private view {
         uint256 state = seen.state;
-        (uint256 poolOrdinal, address pool) = poolOf(page, seen, index, factory);
+        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, factory);
         if (pool == address(0)) return broken(page, index, id, 3);
         uint256 liquidity = word(state + 224);
         uint256 answer = page.answer;
@@ -214,6 +228,7 @@ contract Lens is LensPage {
     function poolOf(
         Page memory page,
         Seen memory seen,
+        Prices calldata prices,
         uint256 index,
         address factory
     ) private view returns (uint256 ordinal, address pool) {
@@ -249,8 +264,8 @@ contract Lens is LensPage {
             page.answer = answer;
             return (0, address(0));
         }
-        uint256 ordinal0 = tokenOf(page, seen, address(uint160(token0)));
-        uint256 ordinal1 = tokenOf(page, seen, address(uint160(token1)));
+        uint256 ordinal0 = tokenOf(page, seen, prices, address(uint160(token0)));
+        uint256 ordinal1 = tokenOf(page, seen, prices, address(uint160(token1)));
         page.answer = answer;
         ordinal = seen.poolCount;
         seen.poolCount = ordinal + 1;
@@ -271,7 +286,12 @@ contract Lens is LensPage {
         put(page, word(answer + 96), 32);
     }
 
-    function tokenOf(Page memory page, Seen memory seen, address token) private view returns (uint256 ordinal) {
+    function tokenOf(
+        Page memory page,
+        Seen memory seen,
+        Prices calldata prices,
+        address token
+    ) private view returns (uint256 ordinal) {
         uint256 slot;
         (slot, ordinal) = find(seen.tokenTable, uint160(token));
         if (ordinal > 0) return ordinal - 1;
@@ -288,13 +308,15 @@ contract Lens is LensPage {
         put(page, ok ? word(page.answer) : 0, 1);
         text(page, token, IToken.symbol.selector);
         text(page, token, IToken.name.selector);
+        for (uint256 i = 0; i < prices.tokens.length; i++) {
+            if (prices.tokens[i] == token) readFeed(page, ordinal, prices.feeds[i]);
+        }
+        if (prices.aaveOracle != address(0)) readAave(page, ordinal, token, prices.aaveOracle);
     }
 
-    function price(Page memory page, Seen memory seen, address token, address feed) private view {
-        (, uint256 ordinal) = find(seen.tokenTable, uint160(token));
-        if (ordinal == 0) return;
+    function readFeed(Page memory page, uint256 ordinal, address feed) private view {
         put(page, 6, 1);
-        put(page, ordinal - 1, 2);
+        put(page, ordinal, 2);
         uint256 answer = page.answer;
         (bool ok, uint256 size) = askFor(page, feed, IFeed.latestRoundData.selector, 4, FEED_GAS, 160);
         ok = ok && size >= 160;
@@ -310,6 +332,21 @@ contract Lens is LensPage {
         put(page, ok ? word(answer + 160) : 0, 1);
     }
 
+    /// Aave's oracle is asked about tokens with a feed too: whether that feed's answer is usable is not decided here.
+    function readAave(Page memory page, uint256 ordinal, address token, address oracle) private view {
+        argument(page, 0, uint160(token));
+        (bool ok, uint256 size) = askFor(page, oracle, IAaveOracle.getSourceOfAsset.selector, 36, AAVE_SOURCE_GAS, 32);
+        address source = ok && size >= 32 ? address(uint160(word(page.answer))) : address(0);
+        if (source == address(0)) return;
+        put(page, 7, 1);
+        put(page, ordinal, 2);
+        put(page, uint160(source), 20);
+        (ok, size) = askFor(page, oracle, IAaveOracle.getAssetPrice.selector, 36, AAVE_PRICE_GAS, 32);
+        ok = ok && size >= 32;
+        put(page, ok ? 1 : 0, 1);
+        put(page, ok ? word(page.answer) : 0, 32);
+    }
+
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
         put(page, 3, 1);
         put(page, index, 1);
@@ -317,16 +354,12 @@ contract Lens is LensPage {
         put(page, what, 1);
     }
 
-    /// Whether gas and bytes suffice for one more position and all feeds that it could call for.
-    function room(
-        Page memory page,
-        Seen memory seen,
-        uint256 feedCount,
-        uint256 bytesMax
-    ) private view returns (bool) {
-        uint256 feedsDue = seen.tokenCount + 2 < feedCount ? seen.tokenCount + 2 : feedCount;
-        if (gasleft() < POSITION_GAS + feedsDue * (FEED_GAS + FEED_DECIMALS_GAS)) return false;
-        return page.cursor - page.start + POSITION_BYTES_MAX + feedsDue * FEED_BYTES <= bytesMax;
+    /// Whether gas and bytes suffice for one more position and the prices of two tokens that are new with it.
+    function room(Page memory page, Prices calldata prices, uint256 bytesMax) private view returns (bool) {
+        uint256 gasDue = POSITION_GAS;
+        if (prices.feeds.length > 0) gasDue += FEEDS_GAS;
+        if (prices.aaveOracle != address(0)) gasDue += AAVE_GAS;
+        return gasleft() >= gasDue && page.cursor - page.start + POSITION_BYTES_MAX <= bytesMax;
     }
 
     function header(Page memory page, uint256 managerCount) private view {
@@ -343,9 +376,8 @@ contract Lens is LensPage {
         seen.poolList = reserve(POSITIONS_MAX * 32);
     }
 
-    /// Writes the prices of the tokens that were met, answers, and never returns.
-    function close(Page memory page, Seen memory seen, Feeds calldata feeds) private view {
-        for (uint256 i = 0; i < feeds.feeds.length; i++) price(page, seen, feeds.tokens[i], feeds.feeds[i]);
+    /// Answers, and never returns.
+    function close(Page memory page) private pure {
         page.checkpoint = page.cursor;
         finish(page);
     }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Chain } from '../../chain/chain.ts'
-import { priceFromFeed, STABLECOIN_PRICE, type UsdPrice, usdSourceOf } from '../../chain/price.ts'
+import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
@@ -72,7 +72,7 @@ export function interpret(
     const token = tokenFrom(raw)
     return { token, spam: options.spam === 'apart' ? spamReason(token, listed) : undefined }
   })
-  const prices = tokens.map(({ token }, index) => priceOf(token.address, { read, chain, index }))
+  const prices = pricesOf(read, chain)
   const positions: Position[] = []
   const spams: SpamPosition[] = []
   const unreadable: UnreadablePosition[] = read.broken.map(({ manager, tokenId, part }) => ({
@@ -101,17 +101,15 @@ function priced(token: Token, price: UsdPrice | undefined): PricedToken | undefi
   return token.decimals === undefined ? undefined : { ...token, decimals: token.decimals, price }
 }
 
-function priceOf(
-  token: Address,
-  { read, chain, index }: { readonly read: RawRead; readonly chain: Chain; readonly index: number },
-): UsdPrice | undefined {
-  const source = usdSourceOf(chain.prices, token)
-  if (source.kind === 'stablecoin') return STABLECOIN_PRICE
-  const round = read.feeds.find((feed) => feed.token === index)?.round
-  if (source.kind === 'none' || round === undefined) return undefined
-  const { heartbeatSec } = source.feed
-  const outcome = priceFromFeed({ ...round, heartbeatSec, blockTimestampSec: read.block.timestampSec })
-  return outcome.kind === 'price' ? outcome.price : undefined
+/** The price of every token of the reading that has one, in their order. */
+function pricesOf({ tokens, feeds, aave, block }: RawRead, { prices }: Chain): (UsdPrice | undefined)[] {
+  const rounds = new Map(feeds.map(({ token, round }) => [token, round]))
+  const aaves = new Map(aave.map((each) => [each.token, each]))
+  return tokens.map(({ address }, index) => {
+    const answers = { round: rounds.get(index), aave: aaves.get(index), blockTimestampSec: block.timestampSec }
+    const outcome = usdPriceOf(address, { prices, answers })
+    return outcome.kind === 'price' ? outcome.price : undefined
+  })
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -17,7 +17,7 @@ import type { RawRead } from './state.ts'
 
 /** Positions of one wallet on one manager beyond which its list is refused, rather than cut. */
 export const LIST_MAX = 20_000
-/** Positions in one call by state override: about 20 million gas, where nodes allow 50 million. */
+/** Positions in one call by state override: about 14 million gas, where nodes allow 50 million. */
 const OVERRIDE_PAGE = 500
 /** Positions in one deployless call, which shares its gas with the deployment and runs on the narrowest nodes. */
 const DEPLOYLESS_PAGE = 40
@@ -176,8 +176,9 @@ function stagedSource({ place, endpoint, maySilence }: StagedWay): StagedSource 
 }
 
 function subjectOf({ client, deployments }: Place): LensSubject {
-  const feeds = Object.entries(client.chain.prices.usdFeeds) as [Hex, { readonly feed: Hex }][]
-  return { deployments, feeds: feeds.map(([token, { feed }]) => ({ token, feed })) }
+  const { usdFeeds, aaveOracle } = client.chain.prices
+  const feeds = Object.entries(usdFeeds) as [Hex, { readonly feed: Hex }][]
+  return { deployments, feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
 }
 
 /** A manager that does not answer would make a total too small, so the chain does not answer then. */

@@ -58,6 +58,7 @@ function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead
     positions: [...first.positions],
     broken: [...first.broken],
     feeds: [...first.feeds],
+    aave: [...first.aave],
   }
   let taken = first.taken
   for (const { page } of others) {
@@ -69,6 +70,7 @@ function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead
     )
     merged.positions.push(...page.positions.map((each) => ({ ...each, pool: each.pool + poolsBefore })))
     merged.feeds.push(...page.feeds.map((each) => ({ ...each, token: moved(each.token) })))
+    merged.aave.push(...page.aave.map((each) => ({ ...each, token: moved(each.token) })))
     merged.broken.push(...page.broken)
     taken += page.taken
   }

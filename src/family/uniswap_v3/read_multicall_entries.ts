@@ -4,7 +4,7 @@ import type { Ask, CallResult } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
-import { readFeeds, readTokens } from './read_multicall_tokens.ts'
+import { readPrices, readTokens } from './read_multicall_tokens.ts'
 import type { BrokenPosition, RawPool, RawPosition, RawRead } from './state.ts'
 import { int24Of, SELECTOR } from './words.ts'
 
@@ -39,7 +39,7 @@ interface EntriesRequest {
 export async function readEntries(
   { source, ask, entries, broken, block }: EntriesRequest,
   signal: AbortSignal,
-): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken' | 'feeds'>> {
+): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken' | 'feeds' | 'aave'>> {
   const { subject, endpoint, multicall3 } = source
   const found = await findPools({ subject, ask, entries, broken })
   const [pools, ends] = await Promise.all([
@@ -56,11 +56,12 @@ export async function readEntries(
     ),
   ])
   const collected = collect({ entries, broken, found, pools, ends })
-  const [tokens, feeds] = await Promise.all([
-    readTokens({ endpoint, multicall3, block, addresses: collected.tokens }, signal),
-    readFeeds({ subject, ask, tokens: collected.tokens }),
+  const where = { endpoint, multicall3, block, addresses: collected.tokens }
+  const [tokens, prices] = await Promise.all([
+    readTokens(where, signal),
+    readPrices({ ...where, subject, ask }, signal),
   ])
-  return { ...collected, tokens, feeds }
+  return { ...collected, ...prices, tokens }
 }
 
 interface FoundPool {

@@ -1,23 +1,23 @@
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
-import { type Ask, type CallResult, multicallEach } from '../../chain/multicall.ts'
+import { type Ask, type Call, type CallResult, multicallEach } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
-import { hasAnswer, wordOf } from '../../chain/words.ts'
+import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
-import type { RawFeed, RawToken } from './state.ts'
+import type { RawFeed, RawRead, RawToken } from './state.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
+/** Which tokens are asked about, and where. */
+interface TokensRequest {
+  readonly endpoint: Endpoint
+  readonly multicall3: Address | undefined
+  readonly block: ReadBlock
+  readonly addresses: readonly Address[]
+}
+
 /** What tokens say about themselves, each on its own terms: a hostile one spoils no other. */
-export async function readTokens(
-  options: {
-    readonly endpoint: Endpoint
-    readonly multicall3: Address | undefined
-    readonly block: ReadBlock
-    readonly addresses: readonly Address[]
-  },
-  signal: AbortSignal,
-): Promise<RawToken[]> {
+export async function readTokens(options: TokensRequest, signal: AbortSignal): Promise<RawToken[]> {
   const { endpoint, multicall3, block, addresses } = options
   const questions = [SELECTOR.decimals, SELECTOR.symbol, SELECTOR.name]
   const calls = addresses.flatMap((to) => questions.map((data) => ({ to, data })))
@@ -39,21 +39,55 @@ function textOf(answer: CallResult | undefined): Hex | undefined {
   return answer.data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
 }
 
-/** The latest round of the feed of every token that has one, in the order of the subject. */
-export async function readFeeds(options: {
-  readonly subject: LensSubject
-  readonly ask: Ask
-  readonly tokens: readonly Address[]
-}): Promise<RawFeed[]> {
-  const { subject, ask, tokens } = options
-  const wanted = subject.feeds.filter(({ token }) => tokens.includes(token))
-  const answers = await ask(
-    wanted.flatMap(({ feed }) => [SELECTOR.latestRoundData, SELECTOR.decimals].map((data) => ({ to: feed, data }))),
+/**
+ * The latest round of the feed of every token that has one, and what Aave's oracle says of those it has a source for.
+ * Behind the oracle stands anybody's contract: its prices are asked last, and those that fail once more by themselves.
+ */
+export async function readPrices(
+  options: TokensRequest & { readonly subject: LensSubject; readonly ask: Ask },
+  signal: AbortSignal,
+): Promise<Pick<RawRead, 'feeds' | 'aave'>> {
+  const { subject, ask, addresses, endpoint, multicall3, block } = options
+  const fed = addresses.flatMap((address, token) =>
+    subject.feeds.filter((each) => each.token === address).map(({ feed }) => ({ token, feed })),
   )
-  return wanted.map(({ token }, at) => {
-    const [round, decimals] = answers.slice(at * 2, at * 2 + 2)
-    return { token: tokens.indexOf(token), round: roundOf(round, decimals) }
+  const ofFeeds = fed.flatMap(({ feed }) =>
+    [SELECTOR.latestRoundData, SELECTOR.decimals].map((data) => ({ to: feed, data })),
+  )
+  const ofSources = oracleCalls(subject.aaveOracle, { selector: SELECTOR.getSourceOfAsset, addresses })
+  const ofPrices = oracleCalls(subject.aaveOracle, { selector: SELECTOR.getAssetPrice, addresses })
+  const answers = await ask([...ofFeeds, ...ofSources, ...ofPrices])
+  const rounds = answers.slice(0, ofFeeds.length)
+  const sources = answers.slice(ofFeeds.length, ofFeeds.length + ofSources.length)
+  const prices = answers.slice(ofFeeds.length + ofSources.length)
+
+  const known = ofPrices.flatMap((call, token) => {
+    const answer = sources[token]
+    if (answer === undefined || !hasAnswer(answer, 1)) return []
+    const source = addressOf(answer.data, 0)
+    return source === zeroAddress ? [] : [{ token, source, call }]
   })
+  const failed = known.filter(({ token }) => prices[token]?.ok !== true)
+  const calls = failed.map(({ call }) => call)
+  const again = await multicallEach(endpoint, { calls, block: block.number, multicall3 }, signal)
+  for (const [at, { token }] of failed.entries()) prices[token] = again[at] ?? FAILED
+  return {
+    feeds: fed.map(({ token }, at) => ({ token, round: roundOf(rounds[at * 2], rounds[at * 2 + 1]) })),
+    aave: known.map(({ token, source }) => ({ token, source, price: numberOf(prices[token]) })),
+  }
+}
+
+const FAILED: CallResult = { ok: false, data: '0x' }
+
+function oracleCalls(
+  oracle: Address | undefined,
+  { selector, addresses }: { readonly selector: Hex; readonly addresses: readonly Address[] },
+): Call[] {
+  return oracle === undefined ? [] : addresses.map((address) => ({ to: oracle, data: encodeWords(selector, address) }))
+}
+
+function numberOf(answer: CallResult | undefined): bigint | undefined {
+  return answer !== undefined && hasAnswer(answer, 1) ? wordOf(answer.data, 0) : undefined
 }
 
 function roundOf(round: CallResult | undefined, decimals: CallResult | undefined): RawFeed['round'] {

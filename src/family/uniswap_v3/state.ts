@@ -63,6 +63,15 @@ export interface RawFeed {
   readonly round: { readonly answer: bigint; readonly updatedAtSec: bigint; readonly decimals: number } | undefined
 }
 
+/** What Aave's oracle says of a token that it has a source for, unchecked; no price where that source failed. */
+export interface RawAavePrice {
+  readonly token: number
+  /** The contract that the oracle asks. */
+  readonly source: Address
+  /** US dollars with 8 decimals. */
+  readonly price: bigint | undefined
+}
+
 /** All that one reading of a chain yields, whichever way it was read. */
 export interface RawRead {
   readonly block: ReadBlock
@@ -75,4 +84,5 @@ export interface RawRead {
   readonly positions: readonly RawPosition[]
   readonly broken: readonly BrokenPosition[]
   readonly feeds: readonly RawFeed[]
+  readonly aave: readonly RawAavePrice[]
 }

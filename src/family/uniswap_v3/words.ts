@@ -16,6 +16,8 @@ export const SELECTOR = {
   name: toFunctionSelector('name()'),
   decimals: toFunctionSelector('decimals()'),
   latestRoundData: toFunctionSelector('latestRoundData()'),
+  getSourceOfAsset: toFunctionSelector('getSourceOfAsset(address)'),
+  getAssetPrice: toFunctionSelector('getAssetPrice(address)'),
 } as const
 
 /** The signed 24-bit number in the word at an index. */

@@ -8,16 +8,17 @@ import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { AAVE_PRICES } from '../../devnet/morpho_blue/mod.ts'
+import { BURNING_ORACLE } from './support.ts'
 
 const AT = '0x00000000000000000000000000000000000057a7'
 const SUBJECT = {
   deployments: [UNISWAP_V3],
   feeds: Object.values(TOKENS).map(({ address, feed }) => ({ token: address, feed })),
+  aaveOracle: undefined,
 }
 const WALLET = walletOf('lens')
 const COUNT = 60
-/** What stands behind the last position: two prices. */
-const FEEDS_BYTES = 2 * 45
 
 let devnet: Devnet
 
@@ -93,17 +94,56 @@ describe('the lens', () => {
     }
   })
 
-  test('costs at most 45,000 gas a position', async () => {
-    const data = encodeList(SUBJECT, page)
-    const trace = await devnet.rpc.call<{ readonly gas: number }>(
-      'debug_traceCall',
-      { to: AT, data, gas: '0x2faf080' },
-      'latest',
-      { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, disableStack: true, disableStorage: true },
+  test('costs at most 30,000 gas a position, with or without an oracle', async () => {
+    const many = walletOf('lens of 300')
+    await devnet.mintMany(many, 300)
+    const { aaveOracle } = await devnet.morpho()
+    for (const subject of [SUBJECT, { ...SUBJECT, aaveOracle }, { ...SUBJECT, feeds: [], aaveOracle }]) {
+      const data = encodeList(subject, { ...page, wallet: many })
+      const trace = await devnet.rpc.call<{ readonly gas: number }>(
+        'debug_traceCall',
+        { to: AT, data, gas: '0x2faf080' },
+        'latest',
+        { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, disableStack: true, disableStorage: true },
+      )
+      expect(trace.gas).toBeGreaterThan(5_000_000)
+      expect(trace.gas / 300).toBeLessThan(30_000)
+    }
+  }, 60_000)
+
+  test('reads what Aave’s oracle says of tokens that it has a source for, and nothing of the others', async () => {
+    const { aaveOracle } = await devnet.morpho()
+    const { provider } = devnet.wallets
+    const { tokens, aave } = decodeLens(
+      await call(encodeList({ ...SUBJECT, aaveOracle }, { ...page, wallet: provider })),
     )
-    expect(trace.gas).toBeGreaterThan(1_000_000)
-    expect(trace.gas / COUNT).toBeLessThan(45_000)
+    const prices = aave.map(({ token, price }) => [tokens[token]?.address, price])
+    expect(Object.fromEntries(prices)).toEqual({
+      [TOKENS.usdc.address]: AAVE_PRICES.usdc,
+      [TOKENS.dai.address]: AAVE_PRICES.dai,
+    })
+    expect(tokens.length).toBeGreaterThan(2)
+    expect(decodeLens(await call(encodeList(SUBJECT, { ...page, wallet: provider }))).aave).toEqual([])
   })
+
+  test('ends a page early where an oracle burns all gas that it may, and gets through every entry', async () => {
+    const { wallet } = await devnet.hostile()
+    const aaveOracle = walletOf('burning oracle')
+    await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
+    const burnt = { ...SUBJECT, aaveOracle }
+    const whole = decodeLens(await call(encodeList(SUBJECT, { ...page, wallet })))
+    expect(decodeLens(await call(encodeList(burnt, { ...page, wallet }))).taken).toBe(whole.taken)
+    const ids: bigint[] = []
+    for (let pages = 0; ids.length < whole.taken; pages++) {
+      const part = decodeLens(await call(encodeList(burnt, { ...page, wallet, offset: ids.length }), 10_000_000))
+      expect(part.taken).toBeGreaterThan(0)
+      expect(part.aave).toHaveLength(part.tokens.length)
+      expect(new Set(part.aave.map(({ price }) => price))).toEqual(new Set([undefined]))
+      ids.push(...part.positions.map(({ tokenId }) => tokenId))
+      expect(pages).toBeLessThan(whole.taken)
+    }
+    expect(ids).toEqual(whole.positions.map(({ tokenId }) => tokenId))
+  }, 20_000)
 
   test('finds an id, its owner included, and writes nothing about an id that does not exist', async () => {
     const { inRange, burned } = devnet.positions
@@ -123,7 +163,7 @@ describe('decodeLens()', () => {
     const answer = await call(encodeList(SUBJECT, { ...page, count: 2 }))
     const { length } = decodeLens(answer).positions
     expect(length).toBe(2)
-    for (let end = 2; end < answer.length - 2 * FEEDS_BYTES; end += 26) {
+    for (let end = 2; end < answer.length; end += 26) {
       const cut = answer.slice(0, end) as Hex
       expect(() => decodeLens(cut)).toThrow(UpstreamError)
     }

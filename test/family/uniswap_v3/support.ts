@@ -1,3 +1,4 @@
+import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import { createChainClient } from '../../../src/chain/evm.ts'
@@ -50,3 +51,11 @@ export function readerOf(
 
 /** A signal that never fires. */
 export const patient: AbortSignal = new AbortController().signal
+
+/** An oracle that has a source for every token, and burns all gas when it is asked for a price. */
+export const BURNING_ORACLE: Hex = concatHex([
+  ...(['0x6000', '0x35', '0x60e0', '0x1c'] as const), // the selector
+  ...(['0x63', toFunctionSelector('getSourceOfAsset(address)'), '0x14', '0x6010', '0x57'] as const), // to 0x10 for this
+  '0xfe', // INVALID
+  ...(['0x5b', '0x6001', '0x6000', '0x52', '0x6020', '0x6000', '0xf3'] as const), // 0x10: return 1
+])

@@ -1,0 +1,225 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type Address, type Hex, parseAbi } from 'viem'
+import type { ChainPrices } from '../../../src/chain/chain.ts'
+import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
+import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
+import type { RungName } from '../../../src/family/uniswap_v3/read.ts'
+import { TOKENS, walletOf } from '../../devnet/addresses.ts'
+import { chainOf } from '../../devnet/chain.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
+import { BURNING_ORACLE, countedClient, patient, readerOf } from './support.ts'
+
+const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
+const { usdc, dai, usdt, weth } = TOKENS
+const ORACLE_ABI = parseAbi([
+  'function getAssetPrice(address asset) view returns (uint256)',
+  'function getSourceOfAsset(address asset) view returns (address)',
+])
+const AAVE_USDC = { units: AAVE_PRICES.usdc, scale: 8, source: 'aave_oracle' } as const
+const AAVE_DAI = { units: AAVE_PRICES.dai, scale: 8, source: 'aave_oracle' } as const
+const DOLLAR = { units: 1n, scale: 0, source: 'stablecoin' } as const
+const FED_DOLLAR = { units: 100_000_000n, scale: 8, source: 'feed' } as const
+/** Reverts without a word: PUSH1 0, PUSH1 0, REVERT. */
+const REVERTING = '0x60006000fd'
+/** Burns all gas at once: INVALID. */
+const BURNING = '0xfe'
+/** Burns all gas, step by step: JUMPDEST, PUSH1 0, JUMP. */
+const LOOPING = '0x5b600056'
+
+let devnet: Devnet
+let morpho: MorphoDevnet
+let unchanged: Hex
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  morpho = await devnet.morpho()
+  await devnet.hostile()
+}, 120_000)
+
+beforeEach(async () => {
+  unchanged = await devnet.client.snapshot()
+})
+
+afterEach(async () => {
+  await devnet.client.revert({ id: unchanged })
+})
+
+/** The oracle that knows USDC and DAI, and no feeds, unless told otherwise. */
+function pricesOf(overrides: Partial<ChainPrices> = {}): ChainPrices {
+  return { usdFeeds: {}, stablecoins: [], aaveOracle: morpho.aaveOracle, ...overrides }
+}
+
+/** What every way of reading says alike, and what it asked for that. */
+async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provider) {
+  const ways = await Promise.all(
+    RUNGS.map(async (rung) => {
+      const { client, requests } = countedClient(chainOf(devnet, { prices }))
+      const { reader, places } = readerOf(client, { rungs: [rung] })
+      const [answer] = await reader.readWallet(wallet, { places, signal: patient })
+      return { answer: answer as ChainRead, requests: requests.length }
+    }),
+  )
+  const [override, deployless, staged] = ways
+  if (override === undefined) throw new Error('Cannot read the devnet')
+  expect(deployless?.answer).toEqual(override.answer)
+  expect(staged?.answer).toEqual(override.answer)
+  return { ...override.answer, requests: ways.map(({ requests }) => requests) }
+}
+
+function priceOf({ positions }: ChainRead, token: Address) {
+  const found = positions.flatMap(({ token0, token1 }) => [token0, token1]).find(({ address }) => address === token)
+  if (found === undefined) throw new Error(`Cannot find token ${token} among the positions`)
+  return found.price
+}
+
+function stableOf({ positions }: ChainRead) {
+  const found = positions.find(({ tokenId }) => tokenId === devnet.positions.stable)
+  if (found === undefined) throw new Error('Cannot find the position in DAI and USDC')
+  return found
+}
+
+async function sourceOf(token: Address): Promise<Address> {
+  return devnet.client.readContract({
+    ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
+    ...{ functionName: 'getSourceOfAsset', args: [token] },
+  })
+}
+
+/** Millionths of a dollar, rounded half up; prices have 8 decimals, DAI 18 and USDC 6. */
+function worthE6(amountDai: bigint, amountUsdc: bigint): bigint {
+  const unitsE26 = amountDai * AAVE_PRICES.dai + amountUsdc * 10n ** 12n * AAVE_PRICES.usdc
+  return (unitsE26 + 5n * 10n ** 19n) / 10n ** 20n
+}
+
+describe('USD prices', () => {
+  test('of tokens without a feed are Aave’s, and so are all values of the position', async () => {
+    const answer = await read(pricesOf())
+    for (const token of [usdc, dai]) {
+      const units = await devnet.client.readContract({
+        ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
+        ...{ functionName: 'getAssetPrice', args: [token.address] },
+      })
+      expect(priceOf(answer, token.address)).toEqual({ units, scale: 8, source: 'aave_oracle' })
+    }
+    const stable = stableOf(answer)
+    expect([stable.token0.address, stable.token1.address]).toEqual([dai.address, usdc.address])
+    const { amounts, fees, usd } = figuresOf(stable)
+    expect(usd).toEqual({
+      amountsE6: worthE6(amounts.amount0, amounts.amount1),
+      feesE6: worthE6(fees.amount0, fees.amount1),
+      totalE6: worthE6(amounts.amount0 + fees.amount0, amounts.amount1 + fees.amount1),
+    })
+    expect(usd?.amountsE6).toBeGreaterThan(10_000_000_000n)
+  })
+
+  test('are none where nobody knows the token, and then the position has no value', async () => {
+    const answer = await read(pricesOf())
+    expect(priceOf(answer, weth.address)).toBeUndefined()
+    const half = answer.positions.find(({ tokenId }) => tokenId === devnet.positions.inRange)
+    expect(half === undefined ? half : figuresOf(half).usd).toBeUndefined()
+  })
+
+  test('are a feed’s before they are Aave’s, and Aave’s before they are a list’s', async () => {
+    const { usdFeeds } = chainOf(devnet).prices
+    const stablecoins = [usdc.address, usdt.address]
+    const all = await read(pricesOf({ usdFeeds, stablecoins }))
+    expect(priceOf(all, usdc.address)).toEqual(FED_DOLLAR)
+    expect(priceOf(all, dai.address)).toEqual(FED_DOLLAR)
+    const unfed = await read(pricesOf({ stablecoins }))
+    expect(priceOf(unfed, usdc.address)).toEqual(AAVE_USDC)
+    expect(priceOf(unfed, usdt.address)).toEqual(DOLLAR)
+  })
+
+  test('are Aave’s where the feed is stale, zero, negative or silent', async () => {
+    const { usdFeeds } = chainOf(devnet).prices
+    const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
+    const { timestamp } = await devnet.client.getBlock()
+    const broken = [{ answer: 100_000_000n, updatedAtSec: timestamp - 90_000n }, { answer: 0n }, { answer: -1n }]
+    for (const round of broken) {
+      await devnet.setFeed(usdc.feed, round)
+      await devnet.setFeed(usdt.feed, round)
+      const answer = await read(prices)
+      expect(priceOf(answer, usdc.address)).toEqual(AAVE_USDC)
+      expect(priceOf(answer, dai.address)).toEqual(FED_DOLLAR)
+      // Aave does not know it, and a list's dollar stands in for no feed.
+      expect(priceOf(answer, usdt.address)).toBeUndefined()
+    }
+    await devnet.client.setCode({ address: usdc.feed, bytecode: BURNING })
+    expect(priceOf(await read(prices), usdc.address)).toEqual(AAVE_USDC)
+  })
+
+  test('are none where Aave asks the very feed that is stale', async () => {
+    const feed = await sourceOf(usdc.address)
+    const { timestamp } = await devnet.client.getBlock()
+    const prices = pricesOf({ usdFeeds: { [usdc.address]: { feed, heartbeatSec: 3_600 } } })
+    expect(priceOf(await read(prices), usdc.address)).toEqual({ ...FED_DOLLAR, units: AAVE_PRICES.usdc })
+    await devnet.setFeed(feed, { answer: AAVE_PRICES.usdc, updatedAtSec: timestamp - 4_000n })
+    expect(priceOf(await read(prices), usdc.address)).toBeUndefined()
+  })
+
+  test.each([
+    ['is zero', undefined],
+    ['reverts', REVERTING],
+    ['burns all gas', BURNING],
+    ['never ends', LOOPING],
+    ['has gone', '0x'],
+  ] as const)(
+    'are none, even of a listed stablecoin, where Aave’s source %s, and spoil nothing else',
+    async (_, bytecode) => {
+      const prices = pricesOf({ stablecoins: [usdc.address, usdt.address] })
+      const before = await read(prices)
+      if (bytecode === undefined) await morpho.setAavePrice('usdc', 0n)
+      else await devnet.client.setCode({ address: await sourceOf(usdc.address), bytecode })
+      const answer = await read(prices)
+      expect(priceOf(answer, usdc.address)).toBeUndefined()
+      expect(priceOf(answer, dai.address)).toEqual(AAVE_DAI)
+      expect(priceOf(answer, usdt.address)).toEqual(DOLLAR)
+      expect(figuresOf(stableOf(answer)).usd).toBeUndefined()
+      const ids = ({ positions }: ChainRead) => positions.map(({ tokenId }) => tokenId)
+      expect(ids(answer)).toEqual(ids(before))
+      expect(answer.unreadable).toEqual([])
+    },
+    20_000,
+  )
+
+  test.each([
+    ['reverts', REVERTING],
+    ['burns all gas', BURNING],
+    ['is not there', '0x'],
+  ] as const)('are the list’s or none where Aave’s oracle %s', async (_, bytecode) => {
+    await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
+    const { usdFeeds } = chainOf(devnet).prices
+    const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
+    const answer = await read(pricesOf({ usdFeeds: fed, stablecoins: [usdt.address] }))
+    expect(answer.positions).toHaveLength(10)
+    expect(priceOf(answer, usdc.address)).toBeUndefined()
+    expect(priceOf(answer, usdt.address)).toEqual(DOLLAR)
+    expect(priceOf(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
+  })
+
+  test('are asked about odd tokens too, and lose none where every one of them burns all gas', async () => {
+    const { wallet } = await devnet.hostile()
+    const before = await read(pricesOf(), wallet)
+    await devnet.client.setCode({ address: morpho.aaveOracle, bytecode: BURNING_ORACLE })
+    const { positions, spams, unreadable } = await read(pricesOf({ stablecoins: [weth.address] }), wallet)
+    expect({ positions: positions.length, spams, unreadable }).toEqual({
+      positions: before.positions.length,
+      spams: before.spams,
+      unreadable: before.unreadable,
+    })
+    for (const { token0, token1 } of positions) expect([token0.price, token1.price]).toEqual([undefined, undefined])
+  }, 60_000)
+
+  test('cost no request more than without an oracle', async () => {
+    const { usdFeeds } = chainOf(devnet).prices
+    const [prices, without] = [pricesOf({ usdFeeds }), { usdFeeds, stablecoins: [] }]
+    expect((await read(prices)).requests).toEqual((await read(without)).requests)
+    const many = walletOf('list of 300 with an oracle')
+    await devnet.mintMany(many, 300)
+    const { requests, positions } = await read(prices, many)
+    expect(positions).toHaveLength(300)
+    expect(requests).toEqual((await read(without, many)).requests)
+    expect(requests[0]).toBe(1)
+  }, 60_000)
+})
