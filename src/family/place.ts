@@ -1,5 +1,6 @@
 import type { ChainClient } from '../chain/client.ts'
 import type { ReadBlock } from '../chain/read_block.ts'
+import { UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
 export interface Place<Deployment> {
@@ -18,6 +19,23 @@ export function placesOf<Deployment>(
     if (here.length > 0) places.set(id, { client, deployments: here })
   }
   return places
+}
+
+/**
+ * What comes of reading chains. Where one of several cannot be read, the failure says which parameter leaves it out;
+ * where the caller named the only one, there is nothing to leave out.
+ */
+export async function leavingOut<Read>(places: readonly unknown[], reading: Promise<Read>): Promise<Read> {
+  try {
+    return await reading
+  } catch (error) {
+    if (places.length < 2 || !(error instanceof UnavailableError)) throw error
+    const { message, retryAfterSec } = error
+    throw new UnavailableError(`${message}: leave it out with the "chain_id" parameter or try again`, {
+      cause: error,
+      retryAfterSec,
+    })
+  }
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */

@@ -5,7 +5,7 @@ import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } fr
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { asOf } from '../place.ts'
+import { asOf, leavingOut } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
@@ -153,7 +153,8 @@ interface Matching {
 }
 
 async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
-  const reads = await reader.read(wallets, { places: placesOf(reader, filter), signal })
+  const places = placesOf(reader, filter)
+  const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
   const order = new Map(wallets.map((wallet, index) => [wallet, index]))

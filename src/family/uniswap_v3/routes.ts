@@ -5,7 +5,7 @@ import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../..
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import { asOf } from '../place.ts'
+import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
 import { ListTooLongError, type Place, type PositionReader } from './read.ts'
@@ -84,7 +84,7 @@ function positionRoute(reader: PositionReader, chainIds: readonly number[]): Rou
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     async read({ id, chain_id, manager_address }, { signal }) {
       const places = placesOf(reader, { chainId: chain_id, manager: manager_address })
-      const reads = await reader.readOne(id, { places, signal })
+      const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
       return { position: onlyPosition(reads, id), reads }
     },
     credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
@@ -101,7 +101,7 @@ async function readWallet(
 ): Promise<ChainRead[]> {
   const places = placesOf(reader, { chainId: request.chainId, manager: undefined })
   try {
-    return await reader.readWallet(request.wallet, { places, signal: request.signal })
+    return await leavingOut(places, reader.readWallet(request.wallet, { places, signal: request.signal }))
   } catch (error) {
     if (error instanceof ListTooLongError) throw new ApiError('INVALID_PARAMETER', error.message, { cause: error })
     throw error

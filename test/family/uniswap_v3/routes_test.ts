@@ -61,6 +61,23 @@ async function ask(route: AnyRoute, query: string, params: Record<string, string
   return { reply, credits: route.credits(result, input as never), creditsMin: route.creditsMin(input as never) }
 }
 
+test('both routes say how to leave a dead chain out, where others are asked too', async () => {
+  const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
+  const deployments = new Map([1, 5].map((id) => [id, [DEPLOYMENT]]))
+  const { routes } = createUniswapV3({
+    ...{ clients: new Map(dead.map((client) => [client.chain.id, client])), deployments },
+    ...{ clock: systemClock, log: silentLog },
+  })
+  const [list, one] = routes as unknown as readonly AnyRoute[]
+  if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
+  const { provider } = devnet.wallets
+  const advice = /^Cannot read chain [15] .*: leave it out with the "chain_id" parameter or try again$/
+  await expect(ask(list, `wallet=${provider}`)).rejects.toThrow(advice)
+  await expect(ask(one, '', { id: '1' })).rejects.toThrow(advice)
+  await expect(ask(list, `wallet=${provider}&chain_id=5`)).rejects.toThrow(/^Cannot read chain 5 [^:]*$/)
+  await expect(ask(one, 'chain_id=5', { id: '1' })).rejects.toThrow(/^Cannot read chain 5 [^:]*$/)
+})
+
 async function refused(answer: Promise<Answer>): Promise<{ code: string; message: string }> {
   const error = await answer.then(
     () => undefined,

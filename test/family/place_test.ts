@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { leavingOut } from '../../src/family/place.ts'
+import { UnavailableError, UpstreamError } from '../../src/lib/error.ts'
+
+async function failure(reading: Promise<unknown>): Promise<Error> {
+  try {
+    await reading
+  } catch (error) {
+    if (error instanceof Error) return error
+  }
+  throw new Error('Expected a failure')
+}
+
+test('leavingOut() says how to leave a chain out where others were asked too, and keeps when to come back', async () => {
+  const dead = new UnavailableError('Cannot read chain 10', { retryAfterSec: 7 })
+  const error = await failure(leavingOut([1, 10], Promise.reject(dead)))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error).toMatchObject({
+    message: 'Cannot read chain 10: leave it out with the "chain_id" parameter or try again',
+    retryAfterSec: 7,
+  })
+})
+
+test('leavingOut() leaves what it cannot help alone', async () => {
+  const dead = new UnavailableError('Cannot read chain 10')
+  expect(await failure(leavingOut([10], Promise.reject(dead)))).toBe(dead)
+  const broken = new UpstreamError('Cannot use an answer')
+  expect(await failure(leavingOut([1, 10], Promise.reject(broken)))).toBe(broken)
+  expect(await leavingOut([1, 10], Promise.resolve('read'))).toBe('read')
+})
