@@ -62,10 +62,10 @@ export const limit = v.optional(
   String(PAGE_LIMIT_DEFAULT),
 )
 
-/** One of the chain ids that this service is configured for. */
-export function chainIdIn(configuredIds: Iterable<number>) {
+/** One of the chain ids that this service is configured for, or of those among them that `what` describes. */
+export function chainIdIn(configuredIds: Iterable<number>, what = 'configured chain') {
   const ids = [...configuredIds].sort((a, b) => a - b)
-  const expected = `expected the id of a configured chain (${ids.join(', ')})`
+  const expected = `expected the id of a ${what} (${ids.join(', ')})`
   return v.pipe(
     v.string(expected),
     v.regex(WHOLE_NUMBER, expected),

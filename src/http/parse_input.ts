@@ -16,19 +16,29 @@ export interface RawInput {
  * INVALID_PARAMETER that names the parameter, its value and what is expected; INVALID_REQUEST for too many of them.
  */
 export function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
-  const { values, repeated } = queryValues(raw.query)
+  const { values, repeated, spaced } = queryValues(raw.query, schema)
   for (const [name, text] of Object.entries(raw.params)) {
     repeated.delete(name)
-    values[name] = decoded(text, { name, plusIsSpace: false })
+    spaced.delete(name)
+    const value = decoded(text, { name, plusIsSpace: false })
+    if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+    values[name] = value
   }
   for (const name of repeated) {
     if (hasEntry(schema, name)) throw invalidParameter(name, 'expected it once, it is repeated')
   }
-  return validated(schema, values)
+  return validated(schema, values, { spaced })
 }
 
-/** The value as the schema wants it, or the first mistake as an `ApiError` that names its parameter. */
-export function validated<Output>(schema: v.GenericSchema<unknown, Output>, values: unknown): Output {
+/**
+ * The value as the schema wants it, or the first mistake as an `ApiError` that names its parameter. `spaced`: names of
+ * parameters in which a plus sign became a space, which the caller may not have meant.
+ */
+export function validated<Output>(
+  schema: v.GenericSchema<unknown, Output>,
+  values: unknown,
+  { spaced = NONE }: { readonly spaced?: ReadonlySet<string> } = {},
+): Output {
   const result = v.safeParse(schema, values, { abortEarly: true })
   if (result.success) return result.output
   const [issue] = result.issues
@@ -40,8 +50,11 @@ export function validated<Output>(schema: v.GenericSchema<unknown, Output>, valu
   if (issue.input === undefined) {
     throw new ApiError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
   }
-  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}`)
+  const hint = spaced.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
+  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}${hint}`)
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** What the caller wrote, which an earlier step of the schema may have turned into something else. */
 function asSent(values: unknown, path: readonly string[]): unknown {
@@ -56,11 +69,19 @@ function hasEntry(schema: v.GenericSchema, name: string): boolean {
   return entries !== undefined && Object.hasOwn(entries, name)
 }
 
-function queryValues(query: string): { values: Record<string, string>; repeated: Set<string> } {
+interface QueryValues {
+  readonly values: Record<string, string>
+  readonly repeated: Set<string>
+  /** Names of those in which a plus sign became a space. */
+  readonly spaced: Set<string>
+}
+
+function queryValues(query: string, schema: v.GenericSchema): QueryValues {
   // Without a prototype `__proto__` is a name like any other.
   const values: Record<string, string> = Object.create(null)
   const repeated = new Set<string>()
-  if (query === '') return { values, repeated }
+  const spaced = new Set<string>()
+  if (query === '') return { values, repeated, spaced }
   const pairs = query.split('&', QUERY_PARAMETERS_MAX + 1)
   if (pairs.length > QUERY_PARAMETERS_MAX) {
     throw new ApiError('INVALID_REQUEST', `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`)
@@ -72,11 +93,14 @@ function queryValues(query: string): { values: Record<string, string>; repeated:
     const rawName = equals < 0 ? pair : pair.slice(0, equals)
     const name = decoded(rawName, { name: rawName, plusIsSpace: true })
     const value = equals < 0 ? '' : decoded(pair.slice(equals + 1), { name, plusIsSpace: true })
+    // What nobody reads may be as long as the target lets it.
+    if (value.length > PARAMETER_LENGTH_MAX && hasEntry(schema, name)) throw tooLong(name, value)
     if (seen.has(name)) repeated.add(name)
     seen.add(name)
     if (value !== '') values[name] = value
+    if (pair.includes('+', equals)) spaced.add(name)
   }
-  return { values, repeated }
+  return { values, repeated, spaced }
 }
 
 function decoded(text: string, options: { readonly name: string; readonly plusIsSpace: boolean }): string {
@@ -91,13 +115,11 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
     }
   }
   if (value.includes('\0')) throw invalidParameter(shown(options.name), 'expected text without NUL')
-  if (value.length > PARAMETER_LENGTH_MAX) {
-    throw invalidParameter(
-      shown(options.name),
-      `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`,
-    )
-  }
   return value
+}
+
+function tooLong(name: string, value: string): ApiError {
+  return invalidParameter(name, `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`)
 }
 
 function invalidParameter(name: string, detail: string): ApiError {

@@ -124,6 +124,7 @@ describe('other schemas', () => {
         `INVALID_PARAMETER: Cannot read parameter "x": expected the id of a configured chain (1, 10), got "${text}"`,
       )
     }
+    expect(read(chainIdIn([1], 'chain with a moon'), '10')).toContain('expected the id of a chain with a moon (1), got')
   })
 
   test('tokenId is a uint256 in plain digits', () => {
@@ -262,6 +263,25 @@ describe('parseInput()', () => {
     expect(parse(`wallet=${CHECKSUMMED}${'&a=1'.repeat(31)}`)).toMatchObject({ page: 1 })
     expect(parse(`wallet=${CHECKSUMMED}${'&a=1'.repeat(32)}`)).toStartWith('INVALID_REQUEST')
     expect(parse(`wallet=${'a'.repeat(257)}`)).toContain('expected at most 256 characters')
+    expect(parse(`wallet=${CHECKSUMMED}`, { id: '1'.repeat(257) })).toContain('expected at most 256 characters')
+  })
+
+  test('ignores unknown parameters of any length', () => {
+    const long = 'a'.repeat(4_000)
+    expect(parse(`wallet=${CHECKSUMMED}&utm=${long}&${long}=1&__proto__=${long}`)).toMatchObject({ page: 1 })
+  })
+
+  test('says that a plus sign became a space where it may be the mistake, and only there', () => {
+    const moment = v.object({ from: instantFrom })
+    const read = (query: string) => outcome(() => parseInput(moment, { params: {}, query }))
+    const hint = '; "+" in a query is a space, write %2B for a plus sign'
+    expect(read('from=2026-01-01T00:00:00+02:00')).toBe(
+      'INVALID_PARAMETER: Cannot read parameter "from": expected a date (YYYY-MM-DD) or an ISO 8601 timestamp, ' +
+        `got "2026-01-01T00:00:00 02:00"${hint}`,
+    )
+    expect(read('from=2026-01-01T00:00:00%2B02:00')).toMatchObject({ from: new Date('2025-12-31T22:00:00Z') })
+    expect(read('from=2026-01-01T00:00:00%2002:00&x=+')).not.toContain('%2B')
+    expect(parse('x=1', { id: '+1' })).not.toContain('%2B')
   })
 
   test('refuses 8 KB of anything within milliseconds', () => {

@@ -60,7 +60,9 @@ export function createRoutes(reader: PositionReader): readonly Route[] {
 
 /** A chain with this family; where there is none at all any id passes, so that the answer can be that. */
 function chainWith({ places }: PositionReader) {
-  return places.size > 0 ? chainIdIn(places.keys()) : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+  return places.size > 0
+    ? chainIdIn(places.keys(), 'configured chain with Morpho Blue')
+    : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 }
 
 function positionIn(
