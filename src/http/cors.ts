@@ -12,14 +12,14 @@ const EXPOSED = [
   'retry-after',
 ].join(', ')
 
-/** Allows the configured origins, `*` for any. Answers to others carry no permission, and their browsers keep them. */
+/** Allows the configured origins. Answers to others carry no permission, and their browsers keep them. */
 export function createCors(origins: readonly string[]): Cors {
   if (origins.length === 0) return () => undefined
   const allowed = new Set(origins)
   const refused = { vary: 'origin' }
   return (request) => {
     const origin = request.headers.get('origin')
-    if (origin === null || !(allowed.has(origin) || allowed.has('*'))) return refused
+    if (origin === null || !allowed.has(origin)) return refused
     return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
   }
 }
