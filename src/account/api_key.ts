@@ -61,8 +61,8 @@ export async function createKey(
 
 /** Keys of an organization, revoked ones too, oldest first. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
 export async function listKeys(db: Database, organizationId: string): Promise<readonly ApiKey[]> {
+  await readOrganization(db, organizationId)
   const rows = await list(db, [organizationId, LIST_MAX])
-  if (rows.length === 0) await readOrganization(db, organizationId)
   return rows.map(apiKeyFrom)
 }
 

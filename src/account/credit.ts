@@ -32,7 +32,8 @@ export interface CreditGrant {
 export const GRANT_MAX = 1_000_000_000_000
 /** Grants that `readCredits` shows. */
 export const GRANTS_SHOWN_MAX = 100
-const REASON_LENGTH_MAX = 200
+/** Longest reason of a grant. */
+export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
 /**

@@ -1,4 +1,6 @@
+import { checkedLabel } from '../account/value.ts'
 import type { Config } from '../config.ts'
+import { ApiError } from '../http/error.ts'
 
 /** What a command may touch of the world; `main.ts` supplies it. */
 export interface CommandIo {
@@ -30,6 +32,8 @@ export interface Command {
   readonly options: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
+  /** What `--json` means here, where it is not the answer as JSON. */
+  readonly json?: string
   /** Does the work; a thrown error becomes one line on stderr and exit status 1. */
   readonly run: (args: CommandArgs, io: CommandIo) => Promise<void>
 }
@@ -44,9 +48,22 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-/** Reads a whole number such as `1000` or `1_000`; throws `UsageError` naming `what`. */
-export function parseWhole(text: string, what: string): number {
+/** Reads a whole number such as `1000` or `1_000` within bounds; throws `UsageError` naming `what`. */
+export function parseWhole(
+  text: string,
+  { what, min, max }: { readonly what: string; readonly min: number; readonly max: number },
+): number {
   const digits = text.replaceAll('_', '')
-  if (!/^-?\d{1,15}$/.test(digits)) throw new UsageError(`Cannot read ${what} "${text}": expected a whole number`)
-  return Number(digits)
+  const value = Number(digits)
+  if (/^-?\d{1,15}$/.test(digits) && value >= min && value <= max) return value
+  throw new UsageError(`Cannot read ${what} "${text}": expected a whole number from ${min} to ${max}`)
+}
+
+/** Reads a name, or a reason, as `checkedLabel` takes them; throws `UsageError` naming `what`. */
+export function parseLabel(text: string, what: string, max?: number): string {
+  try {
+    return checkedLabel(text, what, max)
+  } catch (error) {
+    throw error instanceof ApiError ? new UsageError(error.message) : error
+  }
 }

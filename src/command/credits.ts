@@ -1,6 +1,6 @@
-import { grantCredits, readCredits } from '../account/credit.ts'
+import { GRANT_MAX, grantCredits, REASON_LENGTH_MAX, readCredits } from '../account/credit.ts'
 import { withAccountDatabase } from './account_database.ts'
-import { type Command, parseWhole, UsageError } from './command.ts'
+import { type Command, parseLabel, parseWhole, UsageError } from './command.ts'
 import { print } from './print.ts'
 
 /** `credits grant|show`. */
@@ -12,9 +12,11 @@ export const creditCommands: readonly Command[] = [
     summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero',
     run: async (args, io) => {
       const [organizationId = '', amount = ''] = args.positionals
-      const credits = parseWhole(amount, 'credits')
-      const reason = args.options['reason']
-      if (reason === undefined) throw new UsageError('Cannot grant credits: expected --reason')
+      const credits = parseWhole(amount, { what: 'credits', min: -GRANT_MAX, max: GRANT_MAX })
+      if (credits === 0) throw new UsageError('Cannot read credits "0": expected another number')
+      const given = args.options['reason']
+      if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
+      const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
       const { balance, granted } = await withAccountDatabase(io, (db) =>
         grantCredits(db, { organizationId, credits, reason }),
       )

@@ -2,6 +2,7 @@ import {
   type ApiKey,
   createKey,
   GRACE_DEFAULT_SEC,
+  GRACE_MAX_SEC,
   listKeys,
   type NewApiKey,
   rerollKey,
@@ -9,9 +10,10 @@ import {
 } from '../account/api_key.ts'
 import { systemClock } from '../lib/clock.ts'
 import { withAccountDatabase } from './account_database.ts'
-import { type Command, type CommandArgs, type CommandIo, parseWhole, UsageError } from './command.ts'
+import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from './command.ts'
 import { print, printRows } from './print.ts'
 
+const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
 const KEY_POSITIONALS = ['organization id', 'key id'] as const
 
 /** `key create|list|revoke|reroll`. */
@@ -25,14 +27,11 @@ export const keyCommands: readonly Command[] = [
     },
     summary: 'Create a key; it is shown this once',
     run: async (args, io) => {
+      const [organizationId = ''] = args.positionals
+      const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
-      const made = await withAccountDatabase(io, (db) =>
-        createKey(db, {
-          organizationId: args.positionals[0] ?? '',
-          name: args.options['name'] ?? 'default',
-          ...(expires === undefined ? {} : { expiresAt: parseTime(expires) }),
-        }),
-      )
+      const expiry = expires === undefined ? {} : { expiresAt: parseTime(expires) }
+      const made = await withAccountDatabase(io, (db) => createKey(db, { organizationId, name, ...expiry }))
       printNew(made, { args, io, did: 'Created' })
     },
   },
@@ -63,9 +62,8 @@ export const keyCommands: readonly Command[] = [
     summary: 'Replace a key by a new one; the old one works on for the grace period',
     run: async (args, io) => {
       const grace = args.options['grace']
-      const made = await withAccountDatabase(io, (db) =>
-        rerollKey(db, { ...named(args), ...(grace === undefined ? {} : { graceSec: parseWhole(grace, 'grace') }) }),
-      )
+      const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
+      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...named(args), graceSec }))
       printNew(made, { args, io, did: 'Replaced it by' })
     },
   },

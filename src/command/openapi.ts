@@ -8,5 +8,6 @@ export const openapiCommand: Command = {
   positionals: [],
   options: {},
   summary: 'Print the OpenAPI 3.1 document of the API',
+  json: 'changes nothing: the document is JSON in any case',
   run: async (_args, io) => io.out(describeServices(io.config(), silentLog).trimEnd()),
 }

@@ -3,14 +3,18 @@ import {
   deleteOrganization,
   listOrganizations,
   type Organization,
+  RATE_LIMIT_DEFAULT,
+  RATE_LIMIT_MAX,
   restoreOrganization,
   setRateLimit,
   suspendOrganization,
 } from '../account/organization.ts'
 import type { Database } from '../db/database.ts'
 import { withAccountDatabase } from './account_database.ts'
-import { type Command, type CommandArgs, parseWhole } from './command.ts'
+import { type Command, type CommandArgs, parseLabel, parseWhole } from './command.ts'
 import { print, printRows } from './print.ts'
+
+const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
 
 /** `org create|list|suspend|restore|delete|limit`. */
 export const organizationCommands: readonly Command[] = [
@@ -21,12 +25,9 @@ export const organizationCommands: readonly Command[] = [
     summary: 'Create an organization without credits or keys',
     run: async (args, io) => {
       const limit = args.options['rate-limit']
-      const made = await withAccountDatabase(io, (db) =>
-        createOrganization(db, {
-          name: first(args),
-          ...(limit === undefined ? {} : { rateLimit: parseWhole(limit, 'rate limit') }),
-        }),
-      )
+      const name = parseLabel(first(args), 'name')
+      const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
+      const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit }))
       print(shown(made), { args, io, text: `Created organization ${made.id}` })
     },
   },
@@ -53,7 +54,7 @@ export const organizationCommands: readonly Command[] = [
     options: {},
     summary: 'Set how many requests of an organization are admitted in any one second',
     run: async (args, io) => {
-      const rateLimit = parseWhole(args.positionals[1] ?? '', 'rate limit')
+      const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
       const changed = await withAccountDatabase(io, (db) => setRateLimit(db, { id: first(args), rateLimit }))
       print(shown(changed), { args, io, text: `Organization ${changed.id} may call ${rateLimit} times a second` })
     },

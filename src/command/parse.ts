@@ -89,5 +89,6 @@ function overview(commands: readonly Command[]): string {
 
 function detail(command: Command): string {
   const options = Object.entries(command.options).map(([name, meaning]) => `  --${name} …  ${meaning}`)
-  return [command.summary, '', `Usage: ${usage(command)}`, ...(options.length > 0 ? ['', ...options] : [])].join('\n')
+  options.push(`  --json  ${command.json ?? 'answers as JSON, for programs'}`)
+  return [command.summary, '', `Usage: ${usage(command)}`, '', ...options].join('\n')
 }

@@ -8,5 +8,6 @@ export const serveCommand: Command = {
   positionals: [],
   options: {},
   summary: 'Serve the API (also what no command does)',
+  json: 'changes nothing: the log on standard error is JSON lines in any case',
   run: (_args, io) => serve(io.config(), { ...io, listen: serveBun }),
 }

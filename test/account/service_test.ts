@@ -63,6 +63,7 @@ test('a deleted organization is gone from the list and for every verb', async ()
     () => suspendOrganization(db, id),
     () => restoreOrganization(db, id),
     () => createKey(db, { organizationId: id, name: 'k' }),
+    () => listKeys(db, id),
     () => readCredits(db, id),
     () => grantCredits(db, { organizationId: id, credits: 1, reason: 'r' }),
   ]) {

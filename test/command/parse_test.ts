@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { type Command, UsageError } from '../../src/command/command.ts'
+import { openapiCommand } from '../../src/command/openapi.ts'
 import { parseCommandLine } from '../../src/command/parse.ts'
+import { serveCommand } from '../../src/command/serve.ts'
 
 function command(name: string, parts: Partial<Command> = {}): Command {
   return { name, positionals: [], options: {}, summary: `Does ${name}`, run: async () => {}, ...parts }
@@ -39,6 +41,16 @@ describe('parseCommandLine()', () => {
     expect(parseCommandLine(['org', 'create', '-5', '--rate-limit', '-1'], COMMANDS)).toMatchObject({
       args: { positionals: ['-5'], options: { 'rate-limit': '-1' } },
     })
+  })
+
+  test('says what --json does, where it is nothing too', () => {
+    const text = (argv: string[], commands = COMMANDS) => {
+      const found = parseCommandLine([...argv, '--help'], commands)
+      return found.kind === 'help' ? found.text : ''
+    }
+    expect(text(['org', 'list'])).toContain('--json  answers as JSON')
+    expect(text(['serve'], [serveCommand])).toContain('--json  changes nothing')
+    expect(text(['openapi'], [openapiCommand])).toContain('--json  changes nothing')
   })
 
   test('says its version', () => {

@@ -45,12 +45,24 @@ describe.each([
     { words: ['key', 'create', 'a', '--expires', '2020-01-01'] },
     { words: ['credits', 'grant', 'x', 'many', '--reason', 'why'] },
     { words: ['credits', 'grant', 'x', '5'] },
+    { words: ['credits', 'grant', 'x', '0', '--reason', 'why'] },
+    { words: ['credits', 'grant', 'x', '1_000_000_000_001', '--reason', 'why'] },
+    { words: ['credits', 'grant', 'x', '5', '--reason', ' '] },
+    { words: ['org', 'limit', 'x', '0'] },
+    { words: ['org', 'limit', 'x', '100_001'] },
+    { words: ['org', 'create', ''] },
+    { words: ['org', 'create', 'a', '--rate-limit', '-1'] },
+    { words: ['key', 'create', 'a', '--name', ''] },
+    { words: ['key', 'reroll', 'a', 'b', '--grace', '-1'] },
+    { words: ['key', 'reroll', 'a', 'b', '--grace', '2_592_001'] },
   ])(
     'wrong usage is told in one line, status 2: $words',
     async ({ words }) => {
       const { status, stdout, stderr } = await runCommand(program, words)
       expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
       expect(stderr).toMatch(/^walletscope: .+\n$/)
+      // Before anything is started or made.
+      expect(existsSync(join(program.directory, 'data'))).toBe(false)
     },
     30_000,
   )
@@ -101,6 +113,13 @@ describe.each([
     expect(await runJson(program, ['key', 'list', id])).toHaveLength(2)
     expect((await run('key', 'revoke', id, 'no-such-key')).status).toBe(1)
     expect((await run('org', 'suspend', 'no-such-organization')).status).toBe(1)
+    const { id: gone } = await runJson(program, ['org', 'create', 'Gone'])
+    await runJson(program, ['key', 'create', gone])
+    await runJson(program, ['org', 'delete', gone])
+    expect(await run('key', 'list', gone)).toEqual({
+      ...{ status: 1, stdout: '' },
+      stderr: `walletscope: Cannot find the organization "${gone}"\n`,
+    })
 
     const [listedOrganization] = await runJson(program, ['org', 'list'])
     expect(listedOrganization).toMatchObject({ id, name: 'Acme', rate_limit: 7 })
