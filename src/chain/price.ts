@@ -65,8 +65,8 @@ export const STABLECOIN_PRICE: UsdPrice = { units: 1n, scale: 0, source: 'stable
 
 /** What Aave's oracle says of a token that it has a source for. */
 export interface AaveAnswer {
-  /** The contract that it asks; undefined where the reading does not tell. */
-  readonly source?: Address
+  /** The contract that it asks. */
+  readonly source: Address
   /** US dollars with 8 decimals; undefined where the source fails. */
   readonly price: bigint | undefined
 }
@@ -97,8 +97,8 @@ const AAVE_DECIMALS = 8
 
 /**
  * A token's price from the first source that knows it: its own feed, Aave's oracle, the list of stablecoins. Where the
- * feed fails, Aave's oracle stands in only if it is known to ask another contract: it does not check how old a price
- * is, so the same feed would come back as fresh. A list's dollar stands in for nothing that has failed: a stablecoin
+ * feed fails, Aave's oracle stands in only if it asks another contract: it does not check how old a price is, so the
+ * same feed would come back as fresh. A list's dollar stands in for nothing that has failed: a stablecoin
  * that has lost it is when that happens.
  */
 export function usdPriceOf(
@@ -109,8 +109,7 @@ export function usdPriceOf(
   const source = usdSourceOf(prices, token)
   if (source.kind === 'feed') {
     const outcome = feedPrice(source.feed, answers)
-    const isOther = aave?.source !== undefined && !isAddressEqual(aave.source, source.feed.feed)
-    if (outcome.kind === 'price' || !isOther) return outcome
+    if (outcome.kind === 'price' || aave === undefined || isAddressEqual(aave.source, source.feed.feed)) return outcome
     const standIn = aavePrice(aave)
     return standIn.kind === 'price' ? standIn : outcome
   }

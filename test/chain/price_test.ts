@@ -75,16 +75,16 @@ const FED: ChainPrices = {
 }
 const UNFED: ChainPrices = { usdFeeds: {}, stablecoins: [] }
 const LISTED: ChainPrices = { usdFeeds: {}, stablecoins: [TOKEN] }
-/** All that there can be. */
-const ANSWERS: UsdAnswers = {
-  round: { answer: FEED.answer, decimals: FEED.decimals, updatedAtSec: FEED.updatedAtSec },
-  aave: { price: 99_000_000n },
-  blockTimestampSec: FEED.blockTimestampSec,
-}
 const STALE = { blockTimestampSec: FEED.updatedAtSec + 3_901n }
 const OTHER = { source: '0x000000000000000000000000000000000000bEEF', price: 98n } as const
 /** The feed itself, spelled as a node might. */
 const SAME = { source: '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6'.toLowerCase() as Address, price: 98n }
+/** All that there can be. */
+const ANSWERS: UsdAnswers = {
+  round: { answer: FEED.answer, decimals: FEED.decimals, updatedAtSec: FEED.updatedAtSec },
+  aave: { ...SAME, price: 99_000_000n },
+  blockTimestampSec: FEED.blockTimestampSec,
+}
 
 test.each([
   ['the feed before all', FED, {}, 'feed', FEED.answer, 8],
@@ -120,8 +120,13 @@ test.each([
     'its price feed is stale',
   ],
   ['a feed that is stale where Aave knows nothing', FED, { ...STALE, aave: undefined }, 'its price feed is stale'],
-  ['a source of Aave that fails', LISTED, { aave: { price: undefined } }, "Aave's oracle has no price for it"],
-  ['a price of zero at Aave', LISTED, { aave: { price: 0n } }, "Aave's oracle has no price for it"],
+  [
+    'a source of Aave that fails',
+    LISTED,
+    { aave: { ...OTHER, price: undefined } },
+    "Aave's oracle has no price for it",
+  ],
+  ['a price of zero at Aave', LISTED, { aave: { ...OTHER, price: 0n } }, "Aave's oracle has no price for it"],
   ['a token that nobody knows', UNFED, { aave: undefined }, 'no source of its price is configured'],
 ] as [string, ChainPrices, Partial<UsdAnswers>, string][])(
   'usdPriceOf() makes no price of %s, whatever a list behind it says',

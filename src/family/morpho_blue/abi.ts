@@ -87,7 +87,9 @@ export function decodeLens(answer: Hex): RawRead {
     loanDecimals: known(reading.loanDecimals),
     usd: {
       round: round.known ? roundOf(round) : undefined,
-      aave: isAddressEqual(aaveSource, zeroAddress) ? undefined : { price: known(reading.aavePrice) },
+      aave: isAddressEqual(aaveSource, zeroAddress)
+        ? undefined
+        : { source: aaveSource, price: known(reading.aavePrice) },
     },
   }
   return { block, found }

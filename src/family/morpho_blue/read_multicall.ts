@@ -136,7 +136,7 @@ async function readUsd(
   const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
   return {
     round: hasFeed ? roundOf({ answer: round[1], updatedAt: round[3], decimals }) : undefined,
-    aave: hasAave ? { price: answerOf('getAssetPrice', price) } : undefined,
+    aave: hasAave ? { source: aaveSource, price: answerOf('getAssetPrice', price) } : undefined,
   }
 }
 

@@ -69,7 +69,7 @@ describe('the lens', () => {
     const usd = async (market: keyof MorphoDevnet['markets']) => decodeLens(await call(question(market))).found?.usd
     expect(await usd('wethUsdc')).toEqual({
       round: { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 },
-      aave: { price: 101_000_000n },
+      aave: { source: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/), price: 101_000_000n },
     })
     expect((await usd('usdcWeth'))?.aave).toBeUndefined()
     expect(await usd('undescribed')).toEqual({ round: undefined, aave: undefined })

@@ -285,11 +285,16 @@ describe('the price of the loan token', () => {
     expect(silent.message).toBe(missing(usdc.address, 'its price feed does not answer'))
   })
 
-  test('never comes from Aave or a list where its own feed has failed', async () => {
+  test('is Aave’s where its own feed has failed, and no dollar of a list', async () => {
     const { usdFeeds } = chainOf(devnet).prices
+    const listed = pricedChain({ usdFeeds, stablecoins: [usdc.address] })
     const all = pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })
+    await devnet.setFeed(usdc.feed, { answer: 100_000_000n })
+    const byFeed = Number((await figures('supplier', 'wethUsdc', routeOf([all])))['daily_supply_interest_usd'])
     await devnet.setFeed(usdc.feed, { answer: 0n })
-    expect((await ask({}, routeOf([all]))).message).toContain('its price feed answers nothing above zero')
+    const byAave = Number((await figures('supplier', 'wethUsdc', routeOf([all])))['daily_supply_interest_usd'])
+    expect(byAave / byFeed).toBeCloseTo(1.01, 5)
+    expect((await ask({}, routeOf([listed]))).message).toContain('its price feed answers nothing above zero')
   })
 
   test('is Aave’s where there is no feed, and a list’s dollar where Aave does not know the token', async () => {
