@@ -86,6 +86,7 @@ export function usageRoutes(options: {
     summary: "Request history of the caller's organization, newest first.",
     input: usageInput,
     output: usageOutput,
+    asOf: false,
     price: '1 credit per successful call.',
     creditsMin: () => 1,
     async read(input, { organizationId, requestedAtMs }) {

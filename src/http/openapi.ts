@@ -1,12 +1,21 @@
 import { type ErrorCode, STATUS_BY_CODE } from './error.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
+import { PAGE_PATHS } from './openapi_pages.ts'
 import type { Route } from './route.ts'
 import { braced } from './route_table.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 const DOCUMENT_VERSION = '1.0.0'
+const DESCRIPTION = [
+  'On-chain positions of a wallet: what it holds, earns, owes and risks.',
+  'HEAD is answered wherever GET is, at the same price and with the same headers, without a body.',
+  'OPTIONS is answered with 204 and the methods of the path in `Allow`, free and without a key.',
+].join(' ')
+
 /** What every route can answer besides its own 502 and 504; 404 for the key of a deleted organization. */
-const COMMON_STATUSES = [400, 401, 402, 403, 404, 429, 500, 503] as const
+const COMMON_STATUSES = [400, 401, 402, 403, 404, 405, 429, 431, 500, 503] as const
+/** What a route that reads a body can answer besides. */
+const BODY_STATUSES = [408, 413] as const
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: 'The request cannot be read: a parameter or the body is missing or wrong.',
@@ -14,8 +23,11 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   402: 'The balance cannot pay for the answer. Nothing is charged.',
   403: 'The organization is suspended, or the endpoint or feature is switched off.',
   404: 'Nothing is there, or the organization has been deleted.',
+  405: 'The path has other methods, which `Allow` lists.',
+  408: 'The body did not arrive in time.',
   413: 'The body is larger than 256 KiB.',
   429: 'The organization has used up its requests of this second.',
+  431: 'The head of the request is too large. The answer has no body.',
   500: 'The service failed.',
   502: 'An upstream answer is unusable. Try again after a short wait.',
   503: 'The service, a chain or its database cannot answer now. Try again after the given wait.',
@@ -28,22 +40,22 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
  */
 export function openapiDocument(options: { readonly routes: readonly Route[]; readonly publicUrl?: string }): string {
   const ordered = [...options.routes].sort((a, b) => order(a, b))
-  const paths: Record<string, Record<string, unknown>> = {}
+  const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
     const path = braced(route.path)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    routePaths[path] = { ...routePaths[path], [route.method.toLowerCase()]: operation(route) }
   }
   const document = {
     openapi: '3.1.0',
     info: {
       title: 'walletscope',
       version: DOCUMENT_VERSION,
-      description: 'On-chain positions of a wallet: what it holds, earns, owes and risks.',
+      description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: options.publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
-    paths,
+    paths: { ...routePaths, ...PAGE_PATHS },
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the organization that pays.' },
@@ -58,7 +70,7 @@ export function openapiDocument(options: { readonly routes: readonly Route[]; re
 
 function operation(route: Route): unknown {
   const path = braced(route.path)
-  const statuses = [...COMMON_STATUSES, ...(route.errors ?? []), ...(route.body === undefined ? [] : [413])]
+  const statuses = [...COMMON_STATUSES, ...(route.errors ?? []), ...(route.body === undefined ? [] : BODY_STATUSES)]
   const errors = [...new Set(statuses)].sort((a, b) => a - b)
   return {
     operationId: operationId(route),
@@ -80,7 +92,7 @@ function operation(route: Route): unknown {
     responses: {
       200: {
         description: `Answered. Credits: ${route.price}`,
-        headers: headerRefs([...ACCOUNT_HEADERS, 'X-As-Of']),
+        headers: headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
         content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
       },
       ...Object.fromEntries(errors.map((status) => [status, { $ref: `#/components/responses/Error${status}` }])),
@@ -106,14 +118,15 @@ function withRequestId(schema: JsonSchema): JsonSchema {
   }
 }
 
+/** A failure by status; of 431 the runtime knows nothing but that. */
 function failed(status: string): unknown {
+  if (status === '431') return { description: DESCRIPTIONS[431] }
   const codes = Object.keys(STATUS_BY_CODE).filter((code) => String(STATUS_BY_CODE[code as ErrorCode]) === status)
   const code = { enum: codes.length === 0 ? ['INVALID_REQUEST'] : codes }
-  const retried = status === '429' || status === '503' ? ['Retry-After'] : []
-  const account = status === '401' || status === '413' ? ['X-Request-Id'] : ACCOUNT_HEADERS
+  const account = status === '401' ? ['X-Request-Id'] : ACCOUNT_HEADERS
   return {
     description: DESCRIPTIONS[Number(status)],
-    headers: headerRefs([...account, ...retried]),
+    headers: headerRefs([...account, ...(HEADERS_BY_STATUS[status] ?? [])]),
     content: {
       'application/json': {
         schema: {
@@ -154,6 +167,16 @@ const HEADERS = {
   'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
+  Allow: header('string', 'Methods of the path, comma-separated.'),
+  'WWW-Authenticate': header('string', 'Always `Bearer`.'),
+}
+
+/** Headers that some failures carry besides. */
+const HEADERS_BY_STATUS: Readonly<Record<string, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
 }
 
 const ACCOUNT_HEADERS: readonly string[] = [

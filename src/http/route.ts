@@ -50,6 +50,8 @@ export interface RouteDefinition<Input, Body, Result> {
   readonly output: GenericSchema
   /** Codes beyond those that every route can answer: 404, 502, 503, 504. */
   readonly errors?: readonly (404 | 502 | 503 | 504)[]
+  /** False where no chain is read, so that no answer carries `X-As-Of`. @default true */
+  readonly asOf?: false
   /** How the price is reckoned, one sentence for OpenAPI. */
   readonly price: string
   /** The least a 2xx can cost with this input: who cannot pay it is refused before any work. */

@@ -264,6 +264,9 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
     return [...(unlisted ? ['status that the document does not list'] : []), ...mismatches(schema, value, document)]
   }
   if (operation === undefined) return ['answer of no route']
+  if (headers['x-as-of'] !== undefined && operation.responses[200].headers['X-As-Of'] === undefined) {
+    return ['X-As-Of that the document does not list']
+  }
   if (value.request_id !== requestId) return ['request id']
   const price = PRICES[template ?? '']?.(value)
   if (price !== undefined && String(price) !== headers['x-credits-charged']) return [`price, expected ${price}`]

@@ -5,11 +5,14 @@ import { choice, documented, flag, limit } from '../../src/http/input.ts'
 import { jsonSchema } from '../../src/http/json_schema.ts'
 import { openapiDocument } from '../../src/http/openapi.ts'
 import { createClient } from '../support/client.ts'
+import { mismatches } from '../support/json_schema.ts'
 import { createFixture, fixtureRoutes } from './fixture.ts'
 
 const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined })
 const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
 const document = JSON.parse(text)
+/** Pages that need no key. */
+const PAGES = ['/healthz', '/metrics', '/openapi.json', '/readyz']
 
 describe('openapiDocument()', () => {
   test('is the same text for the same routes in any order', () => {
@@ -30,9 +33,41 @@ describe('openapiDocument()', () => {
     )
     const named = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
     expect(named.sort()).toEqual(
-      routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`).sort(),
+      [
+        ...routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+        ...PAGES.map((path) => `GET ${path}`),
+      ].sort(),
     )
-    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length)
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length + PAGES.length)
+  })
+
+  test('pages need no key, and answer what it says of them', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    const check = async (path: string, method: string, status: number) => {
+      const answer = await call(path, { method })
+      expect([path, answer.status]).toEqual([path, status])
+      const { security, responses } = document.paths[path].get
+      expect(security).toEqual([])
+      const said =
+        responses[status].$ref === undefined ? responses[status] : document.components.responses[`Error${status}`]
+      const [[type, { schema }]] = Object.entries<{ schema: object }>(said.content) as [[string, { schema: object }]]
+      expect(answer.headers.get('content-type')).toStartWith(type)
+      expect(mismatches(schema, answer.body ?? answer.text, document)).toEqual([])
+      for (const name of ['Retry-After', 'Allow']) {
+        expect([name, name in said.headers]).toEqual([name, answer.headers.has(name)])
+      }
+    }
+    for (const path of PAGES) {
+      await check(path, 'GET', 200)
+      await check(path, 'POST', 405)
+    }
+    const unready = createFixture()
+    unready.ready.database = false
+    const answer = await createClient(unready.app.handler)('/readyz')
+    expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true])
+    const { schema } = document.paths['/readyz'].get.responses[503].content['application/json']
+    expect(mismatches(schema, answer.body, document)).toEqual([])
   })
 
   test('every reference leads somewhere', () => {
@@ -46,11 +81,30 @@ describe('openapiDocument()', () => {
 
   test('every route lists the common statuses, its own, and no more', () => {
     const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses)
-    const common = ['200', '400', '401', '402', '403', '404', '429', '500', '503']
+    const common = ['200', '400', '401', '402', '403', '404', '405', '429', '431', '500', '503']
     expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
     expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
     expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual([...common, '502'].sort())
-    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '413'].sort())
+    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '408', '413'].sort())
+  })
+
+  test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
+    expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
+    expect(document.components.responses.Error401.headers['WWW-Authenticate']).toBeDefined()
+    expect(document.components.responses.Error405.headers['Allow']).toBeDefined()
+  })
+
+  test('lists X-As-Of where a chain is read, and not where none is', () => {
+    const [first, ...others] = routes
+    if (first === undefined) throw new Error('Expected a route')
+    const { paths } = JSON.parse(openapiDocument({ routes: [{ ...first, asOf: false }, ...others] }))
+    const listing = Object.entries<{ get?: { responses: { 200: { headers?: object } } } }>(paths)
+      .filter(([, { get }]) => get !== undefined && 'X-As-Of' in (get.responses[200].headers ?? {}))
+      .map(([path]) => path)
+    expect(listing.sort()).toEqual([
+      '/v1/lending/kamino/position/{obligation_address}/yield',
+      '/v1/positions/uniswap-v3',
+    ])
   })
 
   test('503 and 429 carry Retry-After, every code stands under its status', () => {
