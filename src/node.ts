@@ -19,7 +19,8 @@ async function main(): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  process.stderr.write(`walletscope: ${error instanceof Error ? error.message : String(error)}\n`)
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`walletscope: ${message.replaceAll('\n', ' ')}\n`)
   process.exit(1)
 }
 

@@ -1,9 +1,11 @@
 import { afterEach, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { testDatabase } from '../support/database.ts'
 import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { type Program, runCommand, sourceProgram, spawnService } from './program.ts'
+import { nodeProgram, type Program, runCommand, sourceProgram, spawnService } from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -95,18 +97,29 @@ test('what a command prints reaches a slow reader to the last byte, and a reader
   expect([left?.stdout, left?.stderr]).toEqual(['{', '0\n'])
 }, 60_000)
 
-test('serves on when whoever reads its output and log goes away', async () => {
-  const operated = program({ LOG_LEVEL: 'debug' })
-  // The reader takes what tells the port, and is gone with the first request.
-  const reader = 'while read -r line; do echo "$line" >&2; case "$line" in *\\"port\\"*) exit;; esac; done'
-  const serve = ['sh', '-c', `"$0" "$@" 2>&1 & echo $! >&2; wait`, ...operated.serve]
-  const service = await spawnService({ ...operated, serve: ['sh', '-c', `"$0" "$@" | { ${reader}; }`, ...serve] })
-  const pid = Number(/^\d+$/m.exec(service.stderr())?.[0])
-  for (let request = 0; request < 5; request++) {
-    const { status } = await ask(service.port, { method: 'GET', target: '/healthz', headers: {} })
-    expect(status).toBe(200)
-    await Bun.sleep(50)
-  }
-  process.kill(pid, 'SIGTERM')
-  await service.exited
-}, 60_000)
+test.each(['Bun', 'Node'])(
+  'serves on, on %s, when whoever reads its output and log goes away',
+  async (runtime) => {
+    let operated = program({ LOG_LEVEL: 'debug' })
+    const database = runtime === 'Node' ? await testDatabase() : undefined
+    if (database !== undefined) {
+      buildWhatIsStale()
+      operated = nodeProgram({ ...CHAIN, LOG_LEVEL: 'debug', DATABASE_URL: database.url })
+      programs.push(operated)
+    }
+    // The reader takes what tells the port, and is gone with the first request.
+    const reader = 'while read -r line; do echo "$line" >&2; case "$line" in *\\"port\\"*) exit;; esac; done'
+    const serve = ['sh', '-c', `"$0" "$@" 2>&1 & echo $! >&2; wait`, ...operated.serve]
+    const service = await spawnService({ ...operated, serve: ['sh', '-c', `"$0" "$@" | { ${reader}; }`, ...serve] })
+    const pid = Number(/^\d+$/m.exec(service.stderr())?.[0])
+    for (let request = 0; request < 5; request++) {
+      const { status } = await ask(service.port, { method: 'GET', target: '/healthz', headers: {} })
+      expect(status).toBe(200)
+      await Bun.sleep(50)
+    }
+    process.kill(pid, 'SIGTERM')
+    await service.exited
+    await database?.close()
+  },
+  120_000,
+)
