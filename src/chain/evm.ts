@@ -149,10 +149,10 @@ export function createChainClient(options: {
   function unavailable(attempts: number, cause: unknown): UnavailableError {
     const pauses = endpoints.filter(({ removed }) => !removed).map(({ health }) => health.busyMs())
     const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    return new UnavailableError(
-      `Cannot read chain ${chain.id} (${chain.name})${after}`,
-      { cause, retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(Math.min(...pauses) / 1_000))) },
-    )
+    return new UnavailableError(`Cannot read chain ${chain.id} (${chain.name})${after}`, {
+      cause,
+      retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(Math.min(...pauses) / 1_000))),
+    })
   }
 
   async function read<T>(
