@@ -197,7 +197,7 @@ function checkBalances(
     if (balance <= LIST_MAX) continue
     throw new ListTooLongError(
       `Cannot list ${balance} positions on manager ${deployments[index]?.manager} of chain ${client.chain.id}: ` +
-        `at most ${LIST_MAX} can be listed; leave the chain out with the "chain_id" parameter`,
+        `at most ${LIST_MAX} can be listed`,
     )
   }
 }

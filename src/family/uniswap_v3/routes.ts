@@ -103,8 +103,9 @@ async function readWallet(
   try {
     return await leavingOut(places, reader.readWallet(request.wallet, { places, signal: request.signal }))
   } catch (error) {
-    if (error instanceof ListTooLongError) throw new ApiError('INVALID_PARAMETER', error.message, { cause: error })
-    throw error
+    if (!(error instanceof ListTooLongError)) throw error
+    const advice = places.length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
+    throw new ApiError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
   }
 }
 
