@@ -23,7 +23,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
   from (
     select distinct k.organization_id
     from unnest(p_hashes) h (hash)
-    join api_key k on k.hash = any (array[decode(h.hash, 'hex')])
+    cross join lateral (select x.organization_id from api_key x where x.hash = decode(h.hash, 'hex') offset 0) k
   ) o
   cross join lateral (
     select array_agg(s.at order by s.at) as at, array_agg(s.upto order by s.at) as upto
@@ -179,16 +179,30 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
 declare
   v_slot integer := p_hour % 24 + 1;
   v_count bigint;
-  v_short record;
-  v_left bigint;
-  v_row record;
+  -- What was locked first, and what it held before anything was debited.
+  v_locked text[] := '{}';
+  v_balances bigint[] := '{}';
+  -- Per payer: what it had and what is left of it.
+  v_had bigint[];
+  v_left bigint[];
+  -- Per combination: its payer where that one is short, and the first combination of the same organization, key and
+  -- path, under which v_unpaid has the number of their combination with status 402.
+  v_payers integer[];
+  v_kins integer[];
+  v_unpaid integer[];
   v_group integer;
+  v_payer integer;
+  v_kin integer;
 begin
   -- Balances are locked in one order, so that no two batches wait for each other in a circle. Where all can pay, debiting
   -- does that.
   if p_lock = 1 then
-    perform from credit_balance b where b.organization_id = any (p_organizations)
-    order by b.organization_id collate "C" for no key update;
+    select coalesce(array_agg(l.organization_id), '{}'), coalesce(array_agg(l.balance), '{}')
+    into v_locked, v_balances
+    from (
+      select b.organization_id, b.balance from credit_balance b where b.organization_id = any (p_organizations)
+      order by b.organization_id collate "C" for no key update
+    ) l;
   end if;
 
   return query
@@ -198,63 +212,61 @@ begin
   returning 0, b.organization_id, b.balance;
   get diagnostics v_count = row_count;
 
-  -- Not all of it can be paid: first come, first served, each in full or not at all. Whom this transaction has not
-  -- debited yet is short. To lock those only now would break the order: the caller asks again, with p_lock.
+  -- Not all of it can be paid: first come, first served, each in full or not at all. To lock only now who is short would
+  -- break the order: the caller asks again, with p_lock.
   if v_count < cardinality(p_payers) then
     if p_lock = 0 then
       raise exception 'Cannot debit a batch: not all can pay' using errcode = 'WS402';
     end if;
-    for v_short in
-      select d.organization_id, coalesce(b.balance, 0) as balance
-      from unnest(p_payers) d (organization_id)
-      left join lateral (
-        select x.xmin, x.balance from credit_balance x where x.organization_id = d.organization_id offset 0
-      ) b on true
-      where b.xmin is distinct from pg_current_xact_id()::xid
-    loop
-      v_left := v_short.balance;
-      for v_row in
-        select r.no, r.group_no, r.credits
-        from unnest(p_groups, p_credits) with ordinality r (group_no, credits, no)
-        where p_organizations[r.group_no] = v_short.organization_id and r.credits > 0
-        order by r.no
-      loop
-        if v_row.credits <= v_left then
-          v_left := v_left - v_row.credits;
-          continue;
-        end if;
-        v_group := (
-          select g.no
-          from unnest(p_organizations, p_keys, p_paths, p_statuses) with ordinality
-            g (organization_id, key, path, status, no)
-          where g.organization_id = v_short.organization_id and g.key = p_keys[v_row.group_no]
-            and g.path = p_paths[v_row.group_no] and g.status = 402);
-        if v_group is null then
-          v_group := cardinality(p_organizations) + 1;
-          p_organizations := p_organizations || v_short.organization_id;
-          p_keys := p_keys || p_keys[v_row.group_no];
-          p_paths := p_paths || p_paths[v_row.group_no];
-          p_statuses := p_statuses || 402;
-          p_requests := p_requests || 0;
-          p_sums := p_sums || 0::bigint;
-        end if;
-        p_requests[v_row.group_no] := p_requests[v_row.group_no] - 1;
-        p_sums[v_row.group_no] := p_sums[v_row.group_no] - v_row.credits;
-        p_requests[v_group] := p_requests[v_group] + 1;
-        p_groups[v_row.no] := v_group;
-        p_credits[v_row.no] := 0;
-        row_no := v_row.no;
-        organization_id := v_short.organization_id;
-        balance := v_left;
-        return next;
-      end loop;
-      update credit_balance b set balance = v_left
-      where b.organization_id = v_short.organization_id and b.balance <> v_left;
-      row_no := 0;
-      organization_id := v_short.organization_id;
-      balance := v_left;
+    select array_agg(coalesce(b.balance, 0) order by d.no)
+    into v_had
+    from unnest(p_payers) with ordinality d (organization_id, no)
+    left join unnest(v_locked, v_balances) b (organization_id, balance) on b.organization_id = d.organization_id;
+    select array_agg(d.no order by g.no), array_agg(g.kin order by g.no), array_agg(g.unpaid order by g.no)
+    into v_payers, v_kins, v_unpaid
+    from (
+      select u.no, u.organization_id, min(u.no) over kins as kin, max(u.no) filter (where u.status = 402) over kins as unpaid
+      from unnest(p_organizations, p_keys, p_paths, p_statuses) with ordinality u (organization_id, key, path, status, no)
+      window kins as (partition by u.organization_id, u.key, u.path)
+    ) g
+    left join unnest(p_payers, p_dues, v_had) with ordinality d (organization_id, credits, had, no)
+      on d.organization_id = g.organization_id and d.had < d.credits;
+
+    v_left := v_had;
+    for v_no in 1 .. cardinality(p_credits) loop
+      v_group := p_groups[v_no];
+      v_payer := v_payers[v_group];
+      continue when v_payer is null or p_credits[v_no] = 0;
+      if p_credits[v_no] <= v_left[v_payer] then
+        v_left[v_payer] := v_left[v_payer] - p_credits[v_no];
+        continue;
+      end if;
+      v_kin := v_kins[v_group];
+      if v_unpaid[v_kin] is null then
+        p_organizations := p_organizations || p_organizations[v_group];
+        p_keys := p_keys || p_keys[v_group];
+        p_paths := p_paths || p_paths[v_group];
+        p_statuses := p_statuses || 402;
+        p_requests := p_requests || 0;
+        p_sums := p_sums || 0::bigint;
+        v_unpaid[v_kin] := cardinality(p_organizations);
+      end if;
+      p_requests[v_group] := p_requests[v_group] - 1;
+      p_sums[v_group] := p_sums[v_group] - p_credits[v_no];
+      p_requests[v_unpaid[v_kin]] := p_requests[v_unpaid[v_kin]] + 1;
+      p_groups[v_no] := v_unpaid[v_kin];
+      p_credits[v_no] := 0;
+      row_no := v_no;
       return next;
     end loop;
+
+    update credit_balance b set balance = d.rest
+    from unnest(p_payers, p_dues, v_had, v_left) d (organization_id, credits, had, rest)
+    where b.organization_id = any (array[d.organization_id]) and d.had < d.credits and d.rest < d.had;
+    return query
+    select 0, d.organization_id, d.rest
+    from unnest(p_payers, p_dues, v_had, v_left) d (organization_id, credits, had, rest)
+    where d.had < d.credits;
   end if;
 
   insert into request_log (
@@ -289,10 +301,11 @@ begin
     from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
       g (organization_id, api_key_id, path, status, requests, credits)
     where g.requests > 0
+      -- The update above missed these, and nobody can have made them since, for the balances are held.
       and (
         select count(*) from request_rollup x
         where x.organization_id = g.organization_id and x.day = p_hour / 24 and x.api_key_id = g.api_key_id
-          and x.path = g.path and x.status = g.status and x.xmin = pg_current_xact_id()::xid) = 0
+          and x.path = g.path and x.status = g.status) = 0
     on conflict (organization_id, day, api_key_id, path, status) do update
     set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits,
       by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
@@ -300,9 +313,9 @@ begin
 
   if p_lock = 1 then
     return query
-    select 0, b.organization_id, b.balance
-    from credit_balance b
-    where b.organization_id = any (p_organizations) and b.organization_id <> all (p_payers);
+    select 0, l.organization_id, l.balance
+    from unnest(v_locked, v_balances) l (organization_id, balance)
+    where l.organization_id <> all (p_payers);
   end if;
 end
 $$;

@@ -45,11 +45,7 @@ const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
  * Decides about all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the
  * strict one-second window over all processes. Throws `UnavailableError` where the database is away.
  */
-export async function admitBatch(
-  db: Database,
-  requests: readonly AdmitRequest[],
-  options: { readonly deadlineMs?: number } = {},
-): Promise<readonly Admission[]> {
+export async function admitBatch(db: Database, requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
   const groups = new Map<string, number>()
   const grouped: Group[] = []
   const groupOf = requests.map(({ hash, endpoint }) => {
@@ -64,7 +60,7 @@ export async function admitBatch(
     return index
   })
 
-  const verdicts = await decide(db, grouped, options)
+  const verdicts = await decide(db, grouped)
   const byGroup = new Array<Verdict | undefined>(grouped.length)
   for (const [place, groupNo] of verdicts.group_nos.entries()) byGroup[groupNo - 1] = verdictAt(verdicts, place)
 
@@ -75,18 +71,14 @@ export async function admitBatch(
   })
 }
 
-async function decide(
-  db: Database,
-  groups: readonly Group[],
-  options: { readonly deadlineMs?: number },
-): Promise<Verdicts> {
+async function decide(db: Database, groups: readonly Group[]): Promise<Verdicts> {
   const hashes = groups.map((group) => group.hash)
   const endpoints = groups.map((group) => group.endpoint)
   const requests = groups.map((group) => group.requests)
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const [verdicts] = await gateAdmit(db, [hashes, endpoints, requests], options)
+    const [verdicts] = await gateAdmit(db, [hashes, endpoints, requests])
     if (verdicts !== undefined) return verdicts
-    await ratePrime(db, [hashes], options)
+    await ratePrime(db, [hashes])
   }
   throw new UnavailableError('The database could not open a rate window')
 }

@@ -49,13 +49,13 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
-    flush: observed('admit', (requests) => admitBatch(db, requests, { deadlineMs })),
+    flush: observed('admit', (requests) => admitBatch(within(db, { deadlineMs, clock }), requests)),
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
     try {
-      return await settleBatch(db, batch, { deadlineMs })
+      return await settleBatch(within(db, { deadlineMs, clock }), batch)
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
@@ -92,7 +92,22 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       await Promise.race([drained, timeout])
       clearTimeout(timer)
       voider.stop()
-      await journal.close()
+      // What is still under way may yet need a place for its void, until its own deadline at the latest.
+      const closing = settlements.idle().then(() => journal.close())
+      if (settlements.size === 0) await closing
+    },
+  }
+}
+
+/** The database for one batch: however many statements it takes, together they end by the deadline. */
+function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: number; readonly clock: Clock }): Database {
+  const endMs = clock.monotonicMs() + deadlineMs
+  return {
+    ...db,
+    async run(text, params) {
+      const leftMs = endMs - clock.monotonicMs()
+      if (leftMs <= 0) throw new UnavailableError('The database took too long')
+      return db.run(text, params, { deadlineMs: leftMs })
     },
   }
 }

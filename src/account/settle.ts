@@ -36,25 +36,23 @@ export function storable(settlement: Settlement): Settlement {
 }
 
 /**
- * Charges and logs all settlements in one durable statement, in order of arrival; answers in the same order. Rows that
- * the database refuses for what they hold do not fail the others. Throws `UnavailableError` where the outcome is
- * unknown, and every other error of the database, after which nothing was changed.
+ * Charges and logs all settlements, those of an hour in one durable statement, in order of arrival; answers in the same
+ * order. Rows that the database refuses for what they hold do not fail the others. Throws `UnavailableError` where the
+ * outcome is unknown, and every other error of the database: some may have been charged then, and all must be voided.
  */
-export async function settleBatch(
-  db: Database,
-  settlements: readonly Settlement[],
-  options: { readonly deadlineMs?: number } = {},
-): Promise<readonly SettleOutcome[]> {
-  try {
-    return await settleAll(db, settlements, options)
-  } catch (error) {
-    if (!isRowFault(error)) throw error
-    if (settlements.length === 1) return [{ refused: error }]
-    const middle = settlements.length >> 1
-    // One after the other: the order of arrival decides who is paid.
-    const first = await settleBatch(db, settlements.slice(0, middle), options)
-    return [...first, ...(await settleBatch(db, settlements.slice(middle), options))]
+export async function settleBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+  const hours = new Set(settlements.map(hourOf))
+  if (hours.size === 1) return settleHour(db, settlements)
+  // The log is counted by hours, so each has a statement of its own; the oldest goes first, for it was admitted first.
+  const outcomes = new Map<Settlement, SettleOutcome>()
+  for (const hour of [...hours].sort((a, b) => a - b)) {
+    const part = settlements.filter((each) => hourOf(each) === hour)
+    for (const [index, outcome] of (await settleHour(db, part)).entries()) {
+      const settlement = part[index]
+      if (settlement !== undefined) outcomes.set(settlement, outcome)
+    }
   }
+  return settlements.flatMap((each) => outcomes.get(each) ?? [])
 }
 
 /**
@@ -85,14 +83,22 @@ export async function voidBatch(db: Database, settlements: readonly Settlement[]
   }
 }
 
-async function settleAll(
-  db: Database,
-  settlements: readonly Settlement[],
-  options: { readonly deadlineMs?: number },
-): Promise<readonly Settled[]> {
-  const hour = hourOf(settlements[0])
-  if (settlements.some((each) => hourOf(each) !== hour)) return settleByHour(db, settlements, options)
-  const row = await debitAndLog(db, columnsOf(settlements, hour), options)
+/** One statement, or, where it is refused for what a row holds, one for each half: a refused one changed nothing. */
+async function settleHour(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+  try {
+    return await settleAll(db, settlements)
+  } catch (error) {
+    if (!isRowFault(error)) throw error
+    if (settlements.length === 1) return [{ refused: error }]
+    const middle = settlements.length >> 1
+    // One after the other: the order of arrival decides who is paid.
+    const first = await settleHour(db, settlements.slice(0, middle))
+    return [...first, ...(await settleHour(db, settlements.slice(middle)))]
+  }
+}
+
+async function settleAll(db: Database, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+  const row = await debitAndLog(db, columnsOf(settlements))
   const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
   const unpaid = new Set(row?.unpaid.map((number) => number - 1))
   return settlements.map(({ caller, credits }, index) => ({
@@ -106,34 +112,16 @@ async function settleAll(
 async function debitAndLog(
   db: Database,
   columns: Columns,
-  options: { readonly deadlineMs?: number },
 ): Promise<Awaited<ReturnType<typeof gateSettle>>[number] | undefined> {
   try {
-    const [row] = await gateSettle(db, columns, options)
+    const [row] = await gateSettle(db, columns)
     return row
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
     const [hour, , ...rest] = columns
-    const [row] = await gateSettle(db, [hour, 1, ...rest], options)
+    const [row] = await gateSettle(db, [hour, 1, ...rest])
     return row
   }
-}
-
-/** The log is counted by hours, so each has a statement of its own; the oldest goes first, for it was admitted first. */
-async function settleByHour(
-  db: Database,
-  settlements: readonly Settlement[],
-  options: { readonly deadlineMs?: number },
-): Promise<readonly Settled[]> {
-  const settled = new Map<Settlement, Settled>()
-  for (const hour of [...new Set(settlements.map(hourOf))].sort((a, b) => a - b)) {
-    const part = settlements.filter((each) => hourOf(each) === hour)
-    for (const [index, each] of (await settleAll(db, part, options)).entries()) {
-      const settlement = part[index]
-      if (settlement !== undefined) settled.set(settlement, each)
-    }
-  }
-  return settlements.flatMap((each) => settled.get(each) ?? [])
 }
 
 type Columns = Parameters<typeof gateSettle>[1]
@@ -154,7 +142,7 @@ interface Payer {
 }
 
 /** Parameters of the statement: who pays, what requests share, and the requests. */
-function columnsOf(settlements: readonly Settlement[], hour: number): Columns {
+function columnsOf(settlements: readonly Settlement[]): Columns {
   const byName = new Map<string, Group>()
   const groups: Group[] = []
   const byOrganization = new Map<string, Payer>()
@@ -184,7 +172,7 @@ function columnsOf(settlements: readonly Settlement[], hour: number): Columns {
   if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
   const mayLack = payers.some((each) => each.least < BigInt(each.due * SPENT_MEANWHILE_MAX))
   return [
-    hour,
+    hourOf(settlements[0]),
     mayLack || payers.length < all.length ? 1 : 0,
     payers.map((each) => each.organizationId),
     payers.map((each) => each.due),

@@ -152,6 +152,61 @@ test('a void of a charged request gives back its credits once, however often it 
   await close()
 })
 
+test('a settlement that has to ask twice still ends by its deadline, and its late charge is given back', async () => {
+  const deadlineMs = 500
+  const { gate, close } = await instance(temporaryDirectory(), deadlineMs)
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  await gate.settle(settlement(caller))
+  const holders = [open(), open()]
+  const takeBack = (holder: Database | undefined, { credits, seconds }: { credits: number; seconds: number }) =>
+    holder?.run(
+      `with changed as (
+         update credit_balance set balance = balance - $2, granted = granted - $2 where organization_id = $1 returning 1
+       )
+       select pg_sleep($3) from changed`,
+      [organizationId, credits, seconds],
+    )
+  const first = takeBack(holders[0], { credits: 94, seconds: 0.4 })
+  await Bun.sleep(50)
+  // Its first statement waits for the first holder and finds too little left, its second one waits for the second.
+  const startMs = performance.now()
+  const late = settlement({ ...caller, credits: 1_000_000n }, { credits: 7 })
+  const settling = gate.settle(late).catch((error: unknown) => error)
+  await Bun.sleep(50)
+  const second = takeBack(holders[1], { credits: 1, seconds: 1 })
+  expect(await settling).toBeInstanceOf(UnavailableError)
+  expect(performance.now() - startMs).toBeLessThan(deadlineMs + 200)
+  await Promise.all([first, second])
+  await until('the void is done', () => gate.voidsWaiting === 0)
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 4, granted: 5, statuses: { 200: 1, 503: 1 } })
+  await Promise.all(holders.map((holder) => holder.close()))
+  await close()
+}, 15_000)
+
+test('a settlement that outlasts the closing of its gate leaves its void on the disk', async () => {
+  const { gate, db, journalDir } = await instance()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  await gate.settle(settlement(caller))
+  const before = await backends()
+  for (const pid of before) process.kill(pid, 'SIGSTOP')
+  const late = settlement(caller, { credits: 7 })
+  try {
+    const settling = gate.settle(late).catch((error: unknown) => error)
+    await gate.close(20)
+    expect(await settling).toBeInstanceOf(UnavailableError)
+    expect(journalText(journalDir)).toContain(late.settlementId)
+  } finally {
+    for (const pid of before) kill(pid, 'SIGCONT')
+  }
+  await db.close()
+  await until('the late charge is there', async () => (await rowOf(late.settlementId)) !== undefined)
+  const next = await instance(journalDir)
+  await until('the void is done', () => next.gate.voidsWaiting === 0)
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
+  await next.close()
+}, 15_000)
+
 test('while the database is away answers are 503 in time, and all of it is logged as 503 when it is back', async () => {
   const { gate, journalDir, close } = await instance()
   const { caller, organizationId, key } = await createAccount(admin, { credits: 100 })
@@ -164,7 +219,8 @@ test('while the database is away answers are 503 in time, and all of it is logge
     true,
   )
   expect(performance.now() - startMs).toBeLessThan(2_000)
-  expect(gate.admit({ key, endpoint: null })).rejects.toBeInstanceOf(UnavailableError)
+  const refusal = await gate.admit({ key, endpoint: null }).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(UnavailableError)
   expect(gate.voidsWaiting).toBe(30)
   expect(journalText(journalDir).trim().split('\n')).toHaveLength(30)
   await server.start()

@@ -32,6 +32,26 @@ test('settleBatch() counts each request in its own hour and answers in order of 
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 1, charged: 9, logged: 6 })
 })
 
+test('settleBatch() settles every other row once where the database refuses one, in whichever hour that is', async () => {
+  const { caller, organizationId } = await createAccount(db, { credits: 100 })
+  const beginMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
+  const batch = [-2, -1, 1, 2].map((ms) => settlement(caller, { requestedAtMs: beginMs + ms, credits: 5 }))
+  const poisoned = settlement(caller, { requestedAtMs: beginMs + 3, credits: -5 })
+  const outcomes = await settleBatch(db, [...batch, poisoned])
+  expect(outcomes.map((each) => 'paid' in each && each.paid)).toEqual([true, true, true, true, false])
+  expect(await readBooks(db, organizationId)).toMatchObject({ balance: 80, charged: 20, logged: 4 })
+})
+
+test('settleBatch() decides in time though everybody in a full batch is short', async () => {
+  await createMany(2_048)
+  const batch = Array.from({ length: 2_048 }, (_, index) =>
+    settlement({ organizationId: `org_many${index + 1}`, apiKeyId: 'key', credits: 1_000_000n }, { credits: 2 }),
+  )
+  const outcomes = await settleBatch(db, batch)
+  expect(outcomes.filter((each) => 'paid' in each && !each.paid && each.creditsRemaining === 1n)).toHaveLength(2_048)
+  expect(await readBooks(db, 'org_many2048')).toMatchObject({ balance: 1, statuses: { 402: 1 } })
+})
+
 test('settleBatch() counts requests that could not be paid with those that were 402 before', async () => {
   const { caller, organizationId } = await createAccount(db, { credits: 5 })
   const outcomes = await settleBatch(db, [
@@ -72,23 +92,39 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   await admitBatch(db, requests)
   await settleBatch(db, [settlement(caller)])
 
+  await createMany(3_000)
   const others = `from generate_series(1, 3000) n cross join organization o where o.id = $1`
   for (const statement of [
-    `insert into organization (id, name, rate_limit) select 'org_many' || n, 'many', o.rate_limit ${others}`,
-    `insert into credit_balance (organization_id, balance, granted) select 'org_many' || n, 1, 1 ${others}`,
+    `insert into api_key (organization_id, id, name, hash, last4)
+     select 'org_many' || n, 'key', 'many', sha256(n::text::bytea), 'many' ${others}`,
     `insert into rate_window (organization_id, at, upto, since) select 'org_many' || n, '{}', '{}', 0 ${others}`,
     `insert into request_rollup select 'org_many' || n, r.day, r.api_key_id, r.path, r.status, 1, 1, r.by_hour
-     from generate_series(1, 3000) n cross join request_rollup r where r.organization_id = $1`,
+     from generate_series(1, 3000) n cross join request_rollup r where r.organization_id = $1
+     on conflict do nothing`,
   ]) {
     await db.run(statement, [organizationId])
   }
 
+  // Without its window, which is primed then.
+  await db.run('delete from rate_window where organization_id = $1', [organizationId])
   const before = await rowsRead()
   await admitBatch(db, requests)
   // An organization that pays, one that does not, and a status that is not counted yet.
   await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
   expect((await rowsRead()) - before).toBeLessThan(100)
 })
+
+/** Makes organizations `org_many1`, `org_many2`, … with one credit each, as far as they are not there. */
+async function createMany(count: number): Promise<void> {
+  for (const statement of [
+    `insert into organization (id, name) select 'org_many' || n, 'many' from generate_series(1, $1::integer) n
+     on conflict do nothing`,
+    `insert into credit_balance (organization_id, balance, granted)
+     select 'org_many' || n, 1, 1 from generate_series(1, $1::integer) n on conflict do nothing`,
+  ]) {
+    await db.run(statement, [count])
+  }
+}
 
 /** Rows that were read from the gate's tables so far, by this session and whatever else works in this database. */
 async function rowsRead(): Promise<number> {
