@@ -30,6 +30,13 @@ const REFUSED = Object.fromEntries(
 
 /** What the OpenAPI document says of the pages that need no key, by path. */
 export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
+  '/docs': page('get_docs', 'This document as a page for people.', {
+    200: {
+      description: 'The page.',
+      headers: REQUEST_ID_HEADER,
+      content: { 'text/html': { schema: { type: 'string' } } },
+    },
+  }),
   '/healthz': page('get_healthz', 'Says that the process lives.', { 200: answered('It lives.', ALIVE) }),
   '/metrics': page('get_metrics', 'Metrics in the text format of Prometheus.', {
     200: {

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { docsPage } from './docs_page.ts'
 import { createReadiness, type Probes } from './probes.ts'
 import type { Outcome } from './respond.ts'
 
@@ -13,7 +14,7 @@ const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /**
  * Pages by path: `/healthz` while the process lives; `/readyz` while it takes requests, the database answers and at
- * least one chain does; `/metrics` for Prometheus; `/openapi.json`.
+ * least one chain does; `/metrics` for Prometheus; `/openapi.json`, and `/docs`, which shows it to people.
  */
 export function createPublicPages(options: {
   readonly probes: Probes
@@ -25,6 +26,7 @@ export function createPublicPages(options: {
   readonly draining: () => boolean
 }): ReadonlyMap<string, PublicPage> {
   const readiness = createReadiness(options.probes, options.clock)
+  const docs = docsPage(JSON.parse(options.openapi))
 
   async function readyz(requestId: string): Promise<Outcome> {
     const { ready, database, chains } = await readiness()
@@ -40,6 +42,7 @@ export function createPublicPages(options: {
     ['/readyz', readyz],
     ['/metrics', () => ({ ...page(options.metrics.render()), headers: { 'content-type': PROMETHEUS_TYPE } })],
     ['/openapi.json', () => page(options.openapi)],
+    ['/docs', () => ({ ...page(docs.body), headers: docs.headers })],
   ])
 }
 

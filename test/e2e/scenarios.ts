@@ -449,6 +449,14 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       },
       log: NOT_LOGGED,
     },
+    {
+      name: 'the page of the API shows the routes',
+      ...{ key: 'none', target: '/docs', status: 200, answers: { 'content-type': 'text/html; charset=utf-8' } },
+      body: (_, answer) => {
+        for (const route of [LIST, SINGLE, LOGS]) expect(answer.body.replaceAll('<wbr>', '')).toContain(route)
+      },
+      log: NOT_LOGGED,
+    },
   ]
 }
 

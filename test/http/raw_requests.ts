@@ -43,6 +43,7 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   ),
   get('a probe', '/healthz', 200),
   get('readiness', '/readyz', 200),
+  get('the page of the API', '/docs', 200),
 
   // Refused before the route.
   raw('HTTP/1.0 without a host', `GET ${LIST}/5 HTTP/1.0\r\n${AUTH}\r\n`, 400, 'INVALID_REQUEST'),
