@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json_schema.ts'
+import type { JsonSchema } from '../json_schema.ts'
 
 /** What the page reads of an OpenAPI document; nothing of it has to be there. */
 export interface OpenapiDocument {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import { KEY_VARIABLE, shellQuoted, URL_VARIABLE } from './docs_page_curl.ts'
-import { anchorOf, type Endpoint, endpointsOf, isKeyless, type OpenapiDocument } from './docs_page_document.ts'
-import { type Content, type Html, html, prose } from './docs_page_html.ts'
-import { address, operationSection } from './docs_page_operation.ts'
-import { errorSection, headerSection } from './docs_page_shared.ts'
-import { DOCS_STYLE } from './docs_page_style.ts'
+import { KEY_VARIABLE, shellQuoted, URL_VARIABLE } from './curl.ts'
+import { anchorOf, type Endpoint, endpointsOf, isKeyless, type OpenapiDocument } from './document.ts'
+import { type Content, type Html, html, prose } from './html.ts'
+import { address, operationSection } from './operation.ts'
+import { errorSection, headerSection } from './shared.ts'
+import { DOCS_STYLE } from './style.ts'
 
 /** A page as it is sent. */
 export interface DocsPage {

@@ -1,7 +1,7 @@
-import { type Answer, type OpenapiDocument, resolved } from './docs_page_document.ts'
-import { type Content, type Html, html, joined, prose } from './docs_page_html.ts'
-import { fieldTree, valueLine } from './docs_page_schema.ts'
-import type { JsonSchema } from './json_schema.ts'
+import type { JsonSchema } from '../json_schema.ts'
+import { type Answer, type OpenapiDocument, resolved } from './document.ts'
+import { type Content, type Html, html, joined, prose } from './html.ts'
+import { fieldTree, valueLine } from './schema.ts'
 
 /** The failures that operations share, each once, and what their body looks like. */
 export function errorSection(document: OpenapiDocument): Html {

@@ -1,5 +1,5 @@
-import { type Endpoint, isKeyless, type OpenapiDocument, type Parameter, resolved } from './docs_page_document.ts'
-import type { JsonSchema } from './json_schema.ts'
+import type { JsonSchema } from '../json_schema.ts'
+import { type Endpoint, isKeyless, type OpenapiDocument, type Parameter, resolved } from './document.ts'
 
 /** Shell variables that the examples read, so that they work wherever the service stands. */
 export const URL_VARIABLE = 'WALLETSCOPE_URL'

@@ -1,4 +1,4 @@
-import { curlExample } from './docs_page_curl.ts'
+import { curlExample } from './curl.ts'
 import {
   type Answer,
   type Endpoint,
@@ -6,9 +6,9 @@ import {
   type OpenapiDocument,
   type Parameter,
   referenceName,
-} from './docs_page_document.ts'
-import { type Content, type Html, html, joined, prose } from './docs_page_html.ts'
-import { fieldTree, valueLine } from './docs_page_schema.ts'
+} from './document.ts'
+import { type Content, type Html, html, joined, prose } from './html.ts'
+import { fieldTree, valueLine } from './schema.ts'
 
 /** One operation: price, parameters, body, example, and its own answers; of the shared ones a link. */
 export function operationSection(endpoint: Endpoint, document: OpenapiDocument): Html {

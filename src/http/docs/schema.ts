@@ -1,6 +1,6 @@
-import { type OpenapiDocument, resolved } from './docs_page_document.ts'
-import { type Content, type Html, html, joined, prose } from './docs_page_html.ts'
-import type { JsonSchema } from './json_schema.ts'
+import type { JsonSchema } from '../json_schema.ts'
+import { type OpenapiDocument, resolved } from './document.ts'
+import { type Content, type Html, html, joined, prose } from './html.ts'
 
 /** A schema may lead back to itself; a page may not. */
 const DEPTH_MAX = 12
