@@ -5,7 +5,7 @@ const unsignedText = v.pipe(v.string(), v.regex(/^\d+$/))
 const decimalText = v.pipe(v.string(), v.regex(/^\d+(\.\d+)?$/))
 const usdText = v.nullable(v.pipe(v.string(), v.regex(/^\d+\.\d{6}$/)))
 const address = v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/))
-const priceSource = v.nullable(v.picklist(['feed', 'stablecoin']))
+const priceSource = v.nullable(v.picklist(['feed', 'aave_oracle', 'stablecoin']))
 
 const token = v.strictObject({
   id: address,

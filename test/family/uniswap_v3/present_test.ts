@@ -136,6 +136,14 @@ describe('presentPosition()', () => {
     })
   })
 
+  test('fits its schema whatever its prices come from', () => {
+    for (const source of ['feed', 'aave_oracle', 'stablecoin'] as const) {
+      const data = presentPosition(position({ token1: token(TOKENS.weth, 18, { ...FEED, source }) }), single)
+      expect(data).toMatchObject({ usd: { token1_price_source: source } })
+      expect(v.safeParse(positionOutput, { data }).issues).toBeUndefined()
+    }
+  })
+
   test('fits its schema for tokens of 0 and of 77 decimals', () => {
     for (const decimals of [0, 77]) {
       const odd = position({
