@@ -1,5 +1,3 @@
-import { AbortedError } from '../lib/error.ts'
-
 /** A time limit that ends an operation, and tells whether it was the limit or the caller that did. */
 export interface Deadline {
   /** Fires when the limit is reached or the parent fires. */
@@ -29,25 +27,5 @@ export function startDeadline(
       clearTimeout(timer)
       parent.removeEventListener('abort', abort)
     },
-  }
-}
-
-/** What `promise` gives, or `AbortedError` as soon as `signal` fires, even where the promise never settles. */
-export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new AbortedError('The caller left'))
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-}
-
-/** Waits `ms`; throws `AbortedError` where `signal` fires first. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  try {
-    await untilAborted(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal)
-  } finally {
-    clearTimeout(timer)
   }
 }

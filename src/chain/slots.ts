@@ -1,5 +1,5 @@
+import { untilAborted } from '../lib/abort.ts'
 import { UpstreamError } from '../lib/error.ts'
-import { untilAborted } from './deadline.ts'
 
 /** Too many of our own calls wait for an endpoint already; says nothing about the endpoint's health. */
 export class CrowdedError extends UpstreamError {}

@@ -1,7 +1,8 @@
+import { untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../lib/error.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
-import { startDeadline, untilAborted } from './deadline.ts'
+import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc, type RpcErrorObject } from './rpc_error.ts'
 
 /** The part of `fetch` that a transport uses. */

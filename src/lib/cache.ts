@@ -1,3 +1,4 @@
+import { untilAborted } from './abort.ts'
 import type { Clock } from './clock.ts'
 import { AbortedError } from './error.ts'
 
@@ -107,7 +108,7 @@ export function createCache<T>(options: {
   async function join(key: string, flight: Flight<T>, signal: AbortSignal): Promise<T> {
     flight.waiting++
     try {
-      return await unlessAborted(flight.promise, signal)
+      return await untilAborted(flight.promise, signal)
     } finally {
       flight.waiting--
       if (flight.waiting === 0) {
@@ -131,12 +132,4 @@ export function createCache<T>(options: {
       return entries.size
     },
   }
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new AbortedError('The caller left'))
-    signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

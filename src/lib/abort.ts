@@ -1,0 +1,21 @@
+import { AbortedError } from './error.ts'
+
+/** What `promise` gives, or `AbortedError` as soon as `signal` fires, even where the promise never settles. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new AbortedError('The caller left'))
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** Waits `ms`; throws `AbortedError` where `signal` fires first. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    await untilAborted(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test'
+import { pause, untilAborted } from '../../src/lib/abort.ts'
+import { AbortedError } from '../../src/lib/error.ts'
+
+const pending = () => new Promise<never>(() => {})
+
+test('untilAborted() passes on what the promise comes to', async () => {
+  const { signal } = new AbortController()
+  expect(await untilAborted(Promise.resolve(7), signal)).toBe(7)
+  await expect(untilAborted(Promise.reject(new RangeError('no')), signal)).rejects.toBeInstanceOf(RangeError)
+})
+
+test('untilAborted() ends with the signal, even where the promise never settles', async () => {
+  const caller = new AbortController()
+  const waiting = untilAborted(pending(), caller.signal)
+  caller.abort()
+  await expect(waiting).rejects.toBeInstanceOf(AbortedError)
+  await expect(untilAborted(pending(), caller.signal)).rejects.toBeInstanceOf(AbortedError)
+})
+
+test('pause() ends with the signal', async () => {
+  const caller = new AbortController()
+  const startedMs = performance.now()
+  const waiting = pause(60_000, caller.signal)
+  caller.abort()
+  await expect(waiting).rejects.toBeInstanceOf(AbortedError)
+  expect(performance.now() - startedMs).toBeLessThan(10_000)
+})
