@@ -39,8 +39,8 @@ export interface ChainClient {
   readonly chain: Chain
   /**
    * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s unless told
-   * otherwise). `RevertError` passes through; all endpoints failing throws `UnavailableError` that names the chain
-   * and the `chain_id` parameter, never a URL.
+   * otherwise). `RevertError` passes through; all endpoints failing throws `UnavailableError` that names the chain,
+   * never a URL.
    */
   read<T>(
     attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
