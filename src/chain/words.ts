@@ -11,11 +11,6 @@ export function encodeWords(selector: Hex, ...words: readonly (Address | bigint)
   return `${selector}${encoded.join('')}`
 }
 
-/** Whether an answer has at least so many words. */
-export function hasWords(answer: Hex, count: number): boolean {
-  return answer.length >= 2 + count * 64
-}
-
 /** The unsigned word at an index. */
 export function wordOf(answer: Hex, index: number): bigint {
   return BigInt(`0x${answer.slice(2 + index * 64, 66 + index * 64)}`)
@@ -28,5 +23,5 @@ export function addressOf(answer: Hex, index: number): Address {
 
 /** Whether a call succeeded with at least so many words. */
 export function hasAnswer(answer: { readonly ok: boolean; readonly data: Hex }, words: number): boolean {
-  return answer.ok && hasWords(answer.data, words)
+  return answer.ok && answer.data.length >= 2 + words * 64
 }

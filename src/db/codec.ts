@@ -46,7 +46,7 @@ const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11)
 
 /**
  * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
- * last digit. `sqlType` is the name in `pg_type`; `.ci/sql_types.ts` writes the TypeScript type.
+ * last digit. `tsType` is what `.ci/sql_types.ts` writes into `sql/queries.d.ts`.
  */
 export const DECODED_TYPES: readonly {
   readonly oid: number
@@ -97,7 +97,7 @@ export function driverTypes(): Record<string, DriverType> {
 const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
 
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
-export function decodeArray(text: string, decode: Decode): unknown[] {
+function decodeArray(text: string, decode: Decode): unknown[] {
   let at = 0
 
   function list(): unknown[] {

@@ -58,11 +58,6 @@ export async function migrate(
   return { applied }
 }
 
-/** Version of the last migration that the database has seen; 0 for an empty one. */
-export async function schemaVersion(db: Database): Promise<number> {
-  return (await listApplied(db)).at(-1)?.version ?? 0
-}
-
 /** Throws `SchemaError` unless the database is exactly as far as this program. */
 export async function checkSchema(db: Database): Promise<void> {
   const present = await listApplied(db)

@@ -18,9 +18,9 @@ export interface DatabaseOptions {
 }
 
 /** How long a statement may take unless told otherwise, milliseconds. */
-export const DEADLINE_DEFAULT_MS = 1_500
+const DEADLINE_DEFAULT_MS = 1_500
 /** The longest deadline that a statement may ask for, milliseconds. */
-export const DEADLINE_MAX_MS = 600_000
+const DEADLINE_MAX_MS = 600_000
 
 /** What the server grants beyond our deadline before it stops a statement itself. */
 const GRACE_MS = 500

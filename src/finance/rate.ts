@@ -33,16 +33,6 @@ export function apyFromContinuousApr(aprRay: bigint): bigint {
   return toRay(exp((aprRay << BITS) / RAY) - ONE)
 }
 
-/**
- * The yearly rate which, compounded `periodsPerYear` times, gives this yield, both in ray: n·((1 + apy)^(1/n) − 1).
- * Within one unit of the last digit, rounded down. Throws `RangeError` for a yield below zero.
- */
-export function aprFromApy(apyRay: bigint, periodsPerYear: bigint = SECONDS_PER_YEAR): bigint {
-  if (apyRay < 0n) throw new RangeError('Cannot take the rate of a yield below zero')
-  const growth = exp(ln(ONE + (apyRay << BITS) / RAY) / periodsPerYear) - ONE
-  return toRay(growth * periodsPerYear)
-}
-
 function checkRate(aprRay: bigint): void {
   if (aprRay < 0n || aprRay > APR_RAY_MAX) {
     throw new RangeError('Cannot compound a rate: expected 0 to 10,000 times the capital in a year')
@@ -84,14 +74,7 @@ function exp(x: bigint): bigint {
   return sum << doublings
 }
 
-/** ln x for x of one or more: powers of two are taken out, the rest is 2·artanh((x − 1)/(x + 1)). */
-function ln(x: bigint): bigint {
-  const doublings = BigInt((x >> BITS).toString(2).length - 1)
-  const small = x >> doublings
-  return doublings * LN2 + 2n * artanh(((small - ONE) << BITS) / (small + ONE))
-}
-
-/** artanh of 0 to 1/3: z + z³/3 + z⁵/5 + … */
+/** artanh of at most 1/3: z + z³/3 + z⁵/5 + … */
 function artanh(z: bigint): bigint {
   const square = multiply(z, z)
   let power = z

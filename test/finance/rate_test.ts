@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  APR_RAY_MAX,
-  aprFromApy,
-  apyFromApr,
-  apyFromContinuousApr,
-  RAY,
-  SECONDS_PER_YEAR,
-} from '../../src/finance/rate.ts'
+import { APR_RAY_MAX, apyFromApr, apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../src/finance/rate.ts'
 
 /** 10^180: decimal places of the references, in another base and by other series than the code. */
 const PLACES = 10n ** 180n
@@ -102,32 +95,5 @@ describe('apyFromContinuousApr()', () => {
 
   test('of 1 is e − 1', () => {
     expect(apyFromContinuousApr(RAY)).toBe(1_718_281_828_459_045_235_360_287_471n)
-  })
-})
-
-describe('aprFromApy()', () => {
-  test('undoes apyFromApr() to the last digit but one', () => {
-    fc.assert(
-      fc.property(rates, periods, (aprRay, n) => {
-        const back = aprFromApy(apyFromApr(aprRay, n), n)
-        expect(aprRay - back >= 0n && aprRay - back <= 2n).toBe(true)
-      }),
-      { numRuns: 300 },
-    )
-  })
-
-  test('gives the largest rate whose yield is not above the given one', () => {
-    fc.assert(
-      fc.property(fc.bigInt(1n, 50n * RAY), periods, (apyRay, n) => {
-        const apr = aprFromApy(apyRay, n)
-        expect(binomial(apr, n) <= apyRay).toBe(true)
-        expect(binomial(apr + 2n, n) >= apyRay).toBe(true)
-      }),
-      { numRuns: 100 },
-    )
-  })
-
-  test('refuses a yield below nothing', () => {
-    expect(() => aprFromApy(-1n)).toThrow(RangeError)
   })
 })

@@ -65,7 +65,7 @@ export async function openHome(dataDir: string): Promise<Home> {
 }
 
 /** Hands a file or directory to the server's user. */
-export async function giveTo(path: string, user: ServerUser): Promise<void> {
+async function giveTo(path: string, user: ServerUser): Promise<void> {
   if (user !== undefined) await chown(path, user.uid, user.gid)
 }
 

@@ -1,18 +1,17 @@
 import type { SolanaClient } from '../../chain/solana.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Family } from '../family.ts'
-import { KAMINO_MAINNET, type KaminoProgram } from './program.ts'
+import type { KaminoProgram } from './program.ts'
 import { createKaminoReader } from './read.ts'
 import { kaminoRoutes } from './routes.ts'
 
 /** Kamino Lend: yield and risk of one obligation. Without `solana` its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export function createKamino(options: {
   readonly solana: SolanaClient | undefined
-  /** Absent: the program on mainnet. */
-  readonly program?: KaminoProgram
+  readonly program: KaminoProgram
   readonly log: Log
 }): Family {
-  const { solana, program = KAMINO_MAINNET, log } = options
+  const { solana, program, log } = options
   const reader = solana === undefined ? undefined : createKaminoReader({ solana, program, log })
   return { name: 'kamino', routes: kaminoRoutes({ reader, program }) }
 }

@@ -16,7 +16,7 @@ import type { StagedSource } from './read_multicall_entries.ts'
 import type { RawRead } from './state.ts'
 
 /** Positions of one wallet on one manager beyond which its list is refused, rather than cut. */
-export const LIST_MAX = 20_000
+const LIST_MAX = 20_000
 /** Positions in one call by state override: about 14 million gas, where nodes allow 50 million. */
 const OVERRIDE_PAGE = 500
 /** Positions in one deployless call, which shares its gas with the deployment and runs on the narrowest nodes. */

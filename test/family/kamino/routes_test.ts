@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import * as v from 'valibot'
 import { createSolanaClient } from '../../../src/chain/solana.ts'
 import { createKamino } from '../../../src/family/kamino/mod.ts'
+import { KAMINO_MAINNET } from '../../../src/family/kamino/program.ts'
 import { apiErrorFrom } from '../../../src/http/error.ts'
 import { parseInput } from '../../../src/http/parse_input.ts'
 import type { Reply, Route, RouteDefinition } from '../../../src/http/route.ts'
@@ -445,7 +446,7 @@ describe('input', () => {
 })
 
 test('without Solana both routes say that it is not configured', async () => {
-  const { name, routes } = createKamino({ solana: undefined, log: silentLog })
+  const { name, routes } = createKamino({ solana: undefined, program: KAMINO_MAINNET, log: silentLog })
   expect(name).toBe('kamino')
   for (const kind of ['yield', 'risk'] as const) {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
