@@ -1,10 +1,9 @@
 import { type LendingTotals, safeBorrowUsd, type YieldLeg } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../finance/rate.ts'
-import { minOf, mulDivDown, mulDivUp, pow10 } from '../../lib/fixed_point.ts'
+import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../lib/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../lib/rational.ts'
 import type { AccountData, Features, RawCategory, RawHolding } from './state.ts'
 
-const WAD = pow10(18)
 const BPS = 10_000n
 /** Debt ceilings and debts of isolation mode are in hundredths of a US dollar. */
 const ISOLATION_UNITS_PER_USD = 100n

@@ -7,14 +7,12 @@ import {
   positionLeverage,
   weightedApy,
 } from '../../finance/lending.ts'
-import { pow10 } from '../../lib/fixed_point.ts'
+import { RAY } from '../../finance/rate.ts'
+import { WAD } from '../../lib/fixed_point.ts'
 import { parseRational, rational } from '../../lib/rational.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
-
-const WAD = pow10(18)
-const RAY_DIGITS = 27
 
 /** A wallet on a chain as the specification has it, 2.4. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
@@ -101,5 +99,5 @@ function netWorthText(position: Position): string {
 }
 
 function apyText(apyRay: bigint): string {
-  return ratioText(rational(apyRay, pow10(RAY_DIGITS)))
+  return ratioText(rational(apyRay, RAY))
 }

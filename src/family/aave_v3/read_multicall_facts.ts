@@ -2,12 +2,11 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import type { CallResult } from '../../chain/multicall.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
+import { UINT128_MAX } from '../../lib/fixed_point.ts'
 import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
 import type { Answer, Round } from './round.ts'
 import type { RawCategory, RawReserve } from './state.ts'
 import { SELECTOR } from './words.ts'
-
-const UINT128_MAX = (1n << 128n) - 1n
 
 /** Asks for what a reserve is worth and can pay; the answer is complete after the round. */
 export function askReserve(

@@ -1,11 +1,10 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import { encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
+import { UINT128_MAX } from '../../lib/fixed_point.ts'
 import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
 import type { Answer, Round } from './round.ts'
 import type { AccountData, BrokenAccount, BrokenPart, RawAccount, RawHolding } from './state.ts'
 import { SELECTOR } from './words.ts'
-
-const UINT128_MAX = (1n << 128n) - 1n
 
 /** A wallet in a market. */
 export interface WalletPlace {
