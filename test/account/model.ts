@@ -1,0 +1,267 @@
+import { createKey, revokeKey } from '../../src/account/api_key.ts'
+import { grantCredits } from '../../src/account/credit.ts'
+import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../src/account/organization.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { ApiError } from '../../src/http/error.ts'
+import type { Settled, Settlement } from '../../src/http/gate.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { temporaryDirectory } from '../support/database.ts'
+import { type Account, createAccount, readBooks, settlement } from './scene.ts'
+
+/** What a run of the model is given. */
+export interface ModelOptions {
+  readonly url: string
+  /** A connection beside those of the gates, which no fault is aimed at. */
+  readonly admin: Database
+  readonly seed: number
+  readonly durationMs: number
+  readonly gates: number
+  /** Called again and again while the gates work, with a choice from 0 to 1. */
+  readonly fault: (choice: number) => Promise<void>
+  /** True where a fault may crash PostgreSQL, which may admit once more what was in flight. */
+  readonly crashes: boolean
+}
+
+/** What a run did, all of it checked. */
+export interface ModelResult {
+  readonly settled: number
+  readonly unpaid: number
+  readonly failed: number
+  readonly admitted: number
+  readonly limited: number
+  readonly wrong: readonly string[]
+}
+
+interface Actor extends Account {
+  readonly rateLimit: number
+  /** The main key and others, some revoked meanwhile. */
+  readonly keys: string[]
+  readonly admittedAtMs: number[]
+}
+
+interface Outcome {
+  readonly asked: Settlement
+  /** Undefined where the answer was 503. */
+  readonly settled: Settled | undefined
+}
+
+const DEADLINE_MS = 300
+const HOUR_MS = 3_600_000
+const WORKERS = 18
+const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/"quoted", {braces} \\ \u00e9\u{1f600}', `/v1/${'long'.repeat(60)}`]
+const LIMITS: readonly [credits: number, rateLimit: number][] = [
+  [0, 100_000],
+  [7, 100_000],
+  [60, 100_000],
+  [500, 150],
+  [100_000, 1],
+  [100_000, 7],
+  [100_000, 100],
+  [100_000, 400],
+  [100_000, 100_000],
+]
+
+/**
+ * Several gates with connections of their own serve random requests of few organizations while credits are granted and
+ * taken back, keys revoked, organizations suspended and deleted, and faults strike. Afterwards every answer is compared
+ * with the log, and balances, rollups and windows with what a plain count of the answers says.
+ */
+export async function runModel(options: ModelOptions): Promise<ModelResult> {
+  const { admin, durationMs, fault } = options
+  const random = randomFrom(options.seed)
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
+  const actors = await Promise.all(LIMITS.map((limits) => createActor(admin, limits)))
+  const instances = await Promise.all(Array.from({ length: options.gates }, () => openGate(options.url)))
+  const outcomes: Outcome[] = []
+  const wrong: string[] = []
+  const endMs = performance.now() + durationMs
+  let limited = 0
+
+  async function call(gate: AccountGate, actor: Actor): Promise<void> {
+    const admission = await gate.admit({ key: pick(actor.keys), endpoint: 'GET /v1/a' }).catch(ignoreUnavailable)
+    if (admission === undefined || admission.kind === 'unknown_key') return
+    const isAdmitted = admission.kind === 'admitted'
+    if (isAdmitted) actor.admittedAtMs.push(admission.requestedAtMs)
+    else if (admission.code === 'RATE_LIMIT_EXCEEDED') limited++
+    if (random() < 0.3) await Bun.sleep(random() * 30)
+    const status = isAdmitted ? pick([200, 200, 200, 201, 404, 402]) : 429
+    // Some were rich when they were admitted, as if others had spent it all since.
+    const caller = random() < 0.3 ? { ...admission.caller, credits: 1_000_000n } : admission.caller
+    const asked = settlement(caller, {
+      // Some began before the hour or before the day.
+      requestedAtMs: admission.requestedAtMs - pick([0, 0, 0, 0, HOUR_MS, 30 * HOUR_MS]),
+      requestId: pick([undefined, 'repeated_1']) ?? `req_${random()}`,
+      admitted: isAdmitted,
+      path: pick(PATHS),
+      status,
+      credits: status < 300 ? pick([0, 1, 2, 5]) : 0,
+    })
+    const settled = await gate.settle(asked).catch(ignoreUnavailable)
+    outcomes.push({ asked, settled })
+    if (settled?.paid === false && settled.creditsRemaining >= BigInt(asked.credits)) {
+      wrong.push(
+        `${asked.settlementId} was refused ${asked.credits} credits where ${settled.creditsRemaining} are left`,
+      )
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (performance.now() < endMs) {
+      const { gate } = pick(instances)
+      const actor = pick(actors)
+      await Promise.all(
+        Array.from({ length: pick([1, 1, 3, 20]) }, () => call(gate, random() < 0.7 ? actor : pick(actors))),
+      )
+      await Bun.sleep(random() * 5)
+    }
+  }
+
+  async function administer(): Promise<void> {
+    while (performance.now() < endMs) {
+      const { db } = pick(instances)
+      const { organizationId, keys, apiKeyId } = pick(actors)
+      const verb = pick(['grant', 'take', 'suspend', 'restore', 'restore', 'restore', 'revoke'])
+      try {
+        if (verb === 'grant' || verb === 'take') {
+          await grantCredits(db, { organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
+        } else if (verb === 'suspend') await suspendOrganization(db, organizationId)
+        else if (verb === 'restore') await restoreOrganization(db, organizationId)
+        else if (verb === 'revoke' && keys.length < 30) {
+          const made = await createKey(db, { organizationId, name: 'more' })
+          keys.push(made.key)
+          if (random() < 0.5) await revokeKey(db, { organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
+        }
+      } catch (error) {
+        if (!(error instanceof ApiError)) ignoreUnavailable(error)
+      }
+      await Bun.sleep(random() * 20)
+    }
+  }
+
+  /** One organization is deleted while it is busy. */
+  async function remove(): Promise<void> {
+    await Bun.sleep(durationMs / 2)
+    await deleteOrganization(admin, actors.at(-1)?.organizationId ?? '').catch(ignoreUnavailable)
+  }
+
+  async function strike(): Promise<void> {
+    while (performance.now() < endMs) {
+      await Bun.sleep(100 + random() * 200)
+      await fault(random()).catch(ignoreUnavailable)
+    }
+  }
+
+  await Promise.all([...Array.from({ length: WORKERS }, work), administer(), administer(), remove(), strike()])
+  await drained(instances, admin)
+  wrong.push(...(await compareLog(admin, { actors, outcomes })))
+  for (const actor of actors) wrong.push(...(await compareBooks(admin, actor)))
+  if (!options.crashes) wrong.push(...actors.flatMap(fullerThanAllowed))
+  for (const each of instances) {
+    await each.gate.close(2_000)
+    await each.db.close()
+  }
+  return {
+    settled: outcomes.filter(({ settled }) => settled?.paid).length,
+    unpaid: outcomes.filter(({ settled }) => settled?.paid === false).length,
+    failed: outcomes.filter(({ settled }) => settled === undefined).length,
+    admitted: actors.reduce((sum, { admittedAtMs }) => sum + admittedAtMs.length, 0),
+    limited,
+    wrong,
+  }
+}
+
+async function createActor(db: Database, [credits, rateLimit]: readonly [number, number]): Promise<Actor> {
+  const account = await createAccount(db, { credits, rateLimit })
+  return { ...account, rateLimit, keys: [account.key], admittedAtMs: [] }
+}
+
+async function openGate(url: string): Promise<{ readonly db: Database; readonly gate: AccountGate }> {
+  const db = openDatabase({ url, clock: systemClock, log: silentLog })
+  const options = { db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), deadlineMs: DEADLINE_MS }
+  return { db, gate: await createGate(options) }
+}
+
+/** Waits until every void is done and no statement of the gates is left running. */
+async function drained(instances: readonly { readonly gate: AccountGate }[], admin: Database): Promise<void> {
+  for (const endMs = performance.now() + 15_000; ; await Bun.sleep(20)) {
+    const busy = await admin
+      .run<{ count: string }>(
+        `select count(*) from pg_stat_activity where application_name = 'walletscope' and state = 'active'
+         and pid <> pg_backend_pid()`,
+        [],
+      )
+      .catch(() => [])
+    if (busy[0]?.count === '0' && instances.every(({ gate }) => gate.voidsWaiting === 0)) return
+    if (performance.now() > endMs) throw new Error('Waited too long until the voids were done')
+  }
+}
+
+/** Every request is there once, and says what its answer said. */
+async function compareLog(
+  admin: Database,
+  { actors, outcomes }: { readonly actors: readonly Actor[]; readonly outcomes: readonly Outcome[] },
+): Promise<readonly string[]> {
+  const rows = await admin.run<{ line: string }>(
+    `select concat_ws(' ', settlement_id, organization_id, api_key_id, request_id, method, path, latency_ms, admitted,
+       floor(extract(epoch from requested_at) * 1000)::bigint, status, credits) as line
+     from request_log where organization_id = any ($1)`,
+    [actors.map(({ organizationId }) => organizationId)],
+    { deadlineMs: 10_000 },
+  )
+  const expected = outcomes.map(({ asked, settled }) => {
+    const { caller, admitted } = asked
+    const ending = settled === undefined ? '503 0' : settled.paid ? `${asked.status} ${asked.credits}` : '402 0'
+    const texts = [asked.settlementId, caller.organizationId, caller.apiKeyId, asked.requestId, asked.method]
+    const rest = [asked.path.slice(0, 200), asked.latencyMs, admitted ? 't' : 'f', asked.requestedAtMs, ending]
+    return [...texts, ...rest].join(' ')
+  })
+  const logged = new Set(rows.map(({ line }) => line))
+  const asked = new Set(expected)
+  return [
+    ...expected.filter((line) => !logged.has(line)).map((line) => `not in the log: ${line}`),
+    ...[...logged].filter((line) => !asked.has(line)).map((line) => `not asked for: ${line}`),
+    ...(rows.length === expected.length ? [] : [`${rows.length} rows, ${expected.length} requests`]),
+  ]
+}
+
+/** The balance is what was granted less what the log charged, and the rollups count the log: `readBooks` throws. */
+async function compareBooks(admin: Database, { organizationId }: Actor): Promise<readonly string[]> {
+  try {
+    const { granted } = await readBooks(admin, organizationId)
+    const [row] = await admin.run<{ given: string }>(
+      'select coalesce(sum(credits), 0) as given from credit_grant where organization_id = $1',
+      [organizationId],
+    )
+    return Number(row?.given) === granted ? [] : [`${organizationId} was given ${row?.given}, not ${granted}`]
+  } catch (error) {
+    return [`${organizationId}: ${String(error)}`]
+  }
+}
+
+/** Seconds with more admissions than the limit. Times are cut to milliseconds: a second may look 1 ms shorter. */
+function fullerThanAllowed({ organizationId, rateLimit, admittedAtMs }: Actor): readonly string[] {
+  const timesMs = [...admittedAtMs].sort((a, b) => a - b)
+  return timesMs
+    .filter((firstMs, index) => (timesMs[index + rateLimit] ?? Infinity) - firstMs < 999)
+    .map((firstMs) => `${organizationId} had more than ${rateLimit} admissions in the second from ${firstMs}`)
+}
+
+function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof UnavailableError)) throw error
+}
+
+/** Numbers from 0 to 1 that a seed repeats (Marsaglia's xorshift, 32 bits). */
+function randomFrom(seed: number): () => number {
+  let state = (seed * 2_654_435_761) >>> 0 || 1
+  return () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    state >>>= 0
+    return state / 4_294_967_296
+  }
+}
