@@ -128,6 +128,8 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
       TimeZone: 'UTC',
       DateStyle: 'ISO',
       plan_cache_mode: 'force_generic_plan',
+      // A statement that waited for a lock must see what the other wrote, whatever the database's default is.
+      default_transaction_isolation: 'read committed',
       statement_timeout: options.statementTimeoutMs,
       client_connection_check_interval: ABANDONED_CHECK_MS,
       ...address.startup,

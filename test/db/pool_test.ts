@@ -163,6 +163,15 @@ test('run() sends the victim of a deadlock again', async () => {
   expect(await db.run('select n from pair order by id', [])).toEqual([{ n: 2 }, { n: 2 }])
 })
 
+test('run() sees what was committed before, whatever isolation the database has by default', async () => {
+  const { db, url, close } = await testDatabase()
+  const [row] = await db.run<{ name: string }>('select current_database() as name', [])
+  await db.run(`alter database ${row?.name} set default_transaction_isolation = 'serializable'`, [])
+  const [shown] = await open(url).run<object>('show transaction_isolation', [])
+  expect(shown).toEqual({ transaction_isolation: 'read committed' })
+  await close()
+})
+
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
   const victim = timed(db.run("select pg_sleep(10), 'victim'", []))
