@@ -166,7 +166,8 @@ $$;
 -- combination of organization, key, path and status once, with its requests and their credits; then the requests, each
 -- with the number of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the
 -- balance cannot pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards)
--- and one row per request that could not be paid. A request that is already in the log ends the whole statement with unique_violation.
+-- and one row per request that could not be paid. A request that is already in the log ends the whole statement with
+-- unique_violation.
 create function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
@@ -290,8 +291,8 @@ begin
       u (organization_id, api_key_id, path, status, requests, credits)
     offset 0
   ) g
-  where c.organization_id = any (array[g.organization_id]) and c.day = g.day and c.api_key_id = g.api_key_id and c.path = g.path
-    and c.status = g.status;
+  where c.organization_id = any (array[g.organization_id]) and c.day = g.day and c.api_key_id = g.api_key_id
+    and c.path = g.path and c.status = g.status;
   get diagnostics v_count = row_count;
   if v_count < cardinality(p_organizations) then
     insert into request_rollup as c (
