@@ -7,8 +7,11 @@ export interface UsdPrice extends Decimal {
   readonly source: UsdPriceSource
 }
 
-/** A USD feed of the token, Aave's oracle, or the word of the list of stablecoins. */
-export type UsdPriceSource = 'feed' | 'aave_oracle' | 'stablecoin'
+/** What a price can come from: a USD feed of the token, Aave's oracle, or the word of the list of stablecoins. */
+export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
+
+/** What one price comes from. */
+export type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
 
 /** Why a feed's answer is not a price. */
 export type PriceProblem = 'not_positive' | 'stale' | 'from_the_future' | 'bad_decimals'

@@ -6,13 +6,9 @@ import {
   ratioOrMaxFigure as ratioOrMax,
   usdFigure as usd,
 } from '../figure.ts'
+import { chainId, evmAddress, pagination } from '../schema.ts'
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
-
-const place = {
-  chain_id: v.pipe(v.number(), v.integer()),
-  wallet: v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/)),
-}
+const place = { chain_id: chainId, wallet: evmAddress }
 
 const position = v.strictObject({
   marketId: v.string(),
@@ -52,14 +48,6 @@ const calculations = v.strictObject({
   weightedSupplyAPY: ratio,
   weightedBorrowAPY: ratio,
   borrowUtilizationRate: ratioOrMax,
-})
-
-const pagination = v.strictObject({
-  page: count,
-  limit: count,
-  total: count,
-  next_page: v.nullable(v.string()),
-  prev_page: v.nullable(v.string()),
 })
 
 /** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */

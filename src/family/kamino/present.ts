@@ -20,6 +20,7 @@ import {
   usdFigure,
   usdText,
 } from '../figure.ts'
+import { chainId } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
 /** Which obligation an answer is about. */
@@ -31,7 +32,7 @@ export interface Named {
 }
 
 const named = {
-  chain_id: v.pipe(v.number(), v.integer()),
+  chain_id: chainId,
   wallet: v.string(),
   market_address: v.string(),
   obligation_address: v.string(),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Address, Hex } from 'viem'
 import type { LendingPosition } from '../../finance/lending.ts'
+import { chainId, evmAddress } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
 /** Which position an answer is about. */
@@ -14,8 +15,8 @@ export interface Named {
 /** Body of a yield answer, without `request_id`. */
 export const yieldOutput = v.strictObject({
   data: v.strictObject({
-    chain_id: v.pipe(v.number(), v.integer()),
-    wallet: v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/)),
+    chain_id: chainId,
+    wallet: evmAddress,
     market_id: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
     ...yieldFigures,
   }),

@@ -1,20 +1,21 @@
 import * as v from 'valibot'
+import { USD_PRICE_SOURCES } from '../../chain/price.ts'
+import { chainId, count, evmAddress, pagination } from '../schema.ts'
 
 const integerText = v.pipe(v.string(), v.regex(/^-?\d+$/))
 const unsignedText = v.pipe(v.string(), v.regex(/^\d+$/))
 const decimalText = v.pipe(v.string(), v.regex(/^\d+(\.\d+)?$/))
 const usdText = v.nullable(v.pipe(v.string(), v.regex(/^\d+\.\d{6}$/)))
-const address = v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/))
-const priceSource = v.nullable(v.picklist(['feed', 'aave_oracle', 'stablecoin']))
+const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 
 const token = v.strictObject({
-  id: address,
+  id: evmAddress,
   symbol: v.string(),
   decimals: v.pipe(v.number(), v.integer()),
   name: v.string(),
 })
 
-const listPool = { id: address, tick: integerText, feeTier: unsignedText }
+const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
 
 const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
 const amounts = v.strictObject({ token0: amount, token1: amount })
@@ -60,38 +61,30 @@ const figures = {
 function position<const Pool extends v.ObjectEntries>(pool: Pool) {
   return v.strictObject({
     token_id: unsignedText,
-    chain_id: v.pipe(v.number(), v.integer()),
-    manager_address: address,
-    wallet: address,
+    chain_id: chainId,
+    manager_address: evmAddress,
+    wallet: evmAddress,
     is_active: v.boolean(),
     position_state: v.strictObject({
       id: unsignedText,
-      owner: address,
+      owner: evmAddress,
       liquidity: unsignedText,
       tickLower: integerText,
       tickUpper: integerText,
       token0: token,
       token1: token,
       pool: v.strictObject(pool),
-      chain: v.strictObject({ id: v.pipe(v.number(), v.integer()) }),
+      chain: v.strictObject({ id: chainId }),
       protocol: v.strictObject({ code: v.string() }),
     }),
     ...figures,
   })
 }
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
-
 /** Success body of the list, without `request_id`. */
 export const listOutput = v.strictObject({
   data: v.array(position(listPool)),
-  pagination: v.strictObject({
-    page: count,
-    limit: count,
-    total: count,
-    next_page: v.nullable(v.string()),
-    prev_page: v.nullable(v.string()),
-  }),
+  pagination,
   counts: v.strictObject({
     totalActive: count,
     totalInactive: count,
@@ -102,8 +95,8 @@ export const listOutput = v.strictObject({
       v.array(
         v.strictObject({
           token_id: unsignedText,
-          chain_id: v.pipe(v.number(), v.integer()),
-          manager_address: address,
+          chain_id: chainId,
+          manager_address: evmAddress,
           reason: v.string(),
         }),
       ),
