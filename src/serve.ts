@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { App } from './http/app.ts'
-import type { Served } from './http/bun.ts'
+import type { Served } from './http/served.ts'
 import { createLog } from './lib/log.ts'
 import { createServices, type Services } from './services.ts'
 

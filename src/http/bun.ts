@@ -1,13 +1,5 @@
 import type { App } from './app.ts'
-
-/** A listening server. */
-export interface Served {
-  readonly port: number
-  /** `http://host:port`. */
-  readonly url: string
-  /** Refuses new connections at once; resolves when the accepted requests are answered. */
-  stop(): Promise<void>
-}
+import { type Served, servedUrl } from './served.ts'
 
 /** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
 const IDLE_TIMEOUT_SEC = 10
@@ -43,9 +35,5 @@ export function serveBun(app: App, options: { readonly port: number; readonly ho
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port
-  return { port, url: `http://${shownHost(options.host)}:${port}`, stop: () => server.stop() }
-}
-
-function shownHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
+  return { port, url: servedUrl(options.host, port), stop: () => server.stop() }
 }

@@ -6,8 +6,8 @@ import type { Duplex } from 'node:stream'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import type { App } from './app.ts'
-import type { Served } from './bun.ts'
 import { answerOn, answerUnread } from './node_unread.ts'
+import { type Served, servedUrl } from './served.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw where that is broken. */
 const ORIGIN = 'http://walletscope.invalid'
@@ -76,8 +76,7 @@ export async function serveNode(app: App, options: { readonly port: number; read
     })
   })
   const { port } = server.address() as AddressInfo
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host
-  return { port, url: `http://${host}:${port}`, stop: () => stop(server) }
+  return { port, url: servedUrl(options.host, port), stop: () => stop(server) }
 }
 
 /** The status of a head that Bun refuses by itself, with nothing but the status; so do we. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { type Served, serveBun } from '../../src/http/bun.ts'
+import { serveBun } from '../../src/http/bun.ts'
 import { docsPage } from '../../src/http/docs/page.ts'
+import type { Served } from '../../src/http/served.ts'
 import { createClient, sendRaw } from '../support/client.ts'
 import { createFixture } from './fixture.ts'
 

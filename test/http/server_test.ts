@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { type Served, serveBun } from '../../src/http/bun.ts'
+import { serveBun } from '../../src/http/bun.ts'
+import type { Served } from '../../src/http/served.ts'
 import { sendRaw } from '../support/client.ts'
 import { createFixture } from './fixture.ts'
 
