@@ -9,12 +9,8 @@ import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
-import { createSlots } from './slots.ts'
+import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
 import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
-
-/** Calls that run against one endpoint at a time, and those that may wait for their turn. */
-const CALLS_RUNNING_MAX = 32
-const CALLS_WAITING_MAX = 512
 
 /** An endpoint as the client manages it. */
 export interface ManagedEndpoint extends Endpoint {
@@ -50,7 +46,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   const { chain, timeoutMs, heads, clock, log, fetch, random, record = () => {} } = options
   const plain = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
   const transport = recorded(plain, { record, clock })
-  const slots = createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX })
+  const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
   const learned: Endpoint['learned'] = new Map()
   let verified = false

@@ -4,6 +4,9 @@ import { UpstreamError } from '../lib/error.ts'
 /** Too many of our own calls wait for an endpoint already; says nothing about the endpoint's health. */
 export class CrowdedError extends UpstreamError {}
 
+/** Calls that run against one endpoint at a time, and those that may wait for their turn. */
+export const ENDPOINT_LIMITS = { runningMax: 32, waitingMax: 512 } as const
+
 /** Runs at most `runningMax` tasks at a time; the others wait in order of arrival. */
 export interface Slots {
   /** Throws `CrowdedError` where `waitingMax` tasks wait already, `AbortedError` where `signal` fires while waiting. */

@@ -7,7 +7,7 @@ import { type Deadline, startDeadline } from './deadline.ts'
 import { createHealth, createSpread, type Health } from './health.ts'
 import { BusyError } from './rpc_error.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
-import { CrowdedError, createSlots, type Slots } from './slots.ts'
+import { CrowdedError, createSlots, ENDPOINT_LIMITS, type Slots } from './slots.ts'
 import { parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
 import { SOLANA_MEANINGS } from './solana_error.ts'
 import { createTransport, type Fetch, type Transport } from './transport.ts'
@@ -24,9 +24,6 @@ const TRIES_PER_ENDPOINT = 3
 const TRIES_MAX = 8
 /** Pause before an endpoint is tried again in the same step, spread by as much again and doubled each time. */
 const AGAIN_MS = 75
-/** Requests that run against one endpoint at a time, and those that may wait for their turn. */
-const CALLS_RUNNING_MAX = 32
-const CALLS_WAITING_MAX = 512
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 /** The account in which every cluster keeps its clock. */
@@ -88,7 +85,7 @@ export function createSolanaClient(options: {
       record,
       clock,
     }),
-    slots: createSlots({ runningMax: CALLS_RUNNING_MAX, waitingMax: CALLS_WAITING_MAX }),
+    slots: createSlots(ENDPOINT_LIMITS),
     health: createHealth({ clock, random }),
   }))
 
