@@ -6,6 +6,9 @@ export interface Ownership {
   release(): void
 }
 
+/** Locks that are held: one that nothing refers to would be collected, and given up with that. */
+const held = new Set<object>()
+
 /**
  * Takes the data directory for this process until `release()` or its end, however it ends: a lock of the operating
  * system on `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly.
@@ -23,6 +26,12 @@ export async function ownDirectory(dataDir: string): Promise<Ownership> {
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
     throw new Error(`Cannot use data directory "${dataDir}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }
+  held.add(lock)
   await writeFile(pidFile, `${process.pid}\n`)
-  return { release: () => lock.close() }
+  return {
+    release() {
+      held.delete(lock)
+      lock.close()
+    },
+  }
 }

@@ -110,6 +110,8 @@ test('startEmbedded() lets nobody but the owner of the server reach its files an
 test('startEmbedded() refuses a directory that another process owns, and names it', async () => {
   const dataDir = temporaryDirectory()
   const owner = await startOwner(dataDir)
+  // Time for the owner to collect what it no longer refers to.
+  await Bun.sleep(200)
   await expect(start(dataDir)).rejects.toThrow(
     `Cannot use data directory "${dataDir}": another walletscope (pid ${owner.pid}) owns it`,
   )

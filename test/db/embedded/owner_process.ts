@@ -11,4 +11,5 @@ const server = await startEmbedded({
   ...(programParent === undefined ? {} : { programParent }),
 })
 console.log(server.url)
-setInterval(() => {}, 60_000)
+// It waits without a reference to anything: what the server needs must be kept by the server.
+setInterval(() => Bun.gc(true), 20)
