@@ -295,15 +295,17 @@ describe('requests', () => {
 
   test('all concern one block, even while blocks come', async () => {
     const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    const mined: Promise<unknown>[] = []
     rpc.rule(({ method, params }) => {
       const block = params[1]
-      if (method === 'eth_call' && block === 'latest') void devnet.rpc.call('evm_mine')
+      if (method === 'eth_call' && block === 'latest') mined.push(devnet.rpc.call('evm_mine'))
       return undefined
     })
     rpc.reset()
     const asked = Array.from({ length: 500 }, (_, index) => wallets[index] ?? walletOf(`aave nobody ${index}`))
     const read = await readWallets(client, asked)
     rpc.rule(() => undefined)
+    await Promise.all(mined)
     const blocks = rpc.seen.filter(({ method }) => method === 'eth_call').map(({ params }) => params[1])
     // A node that answers the first page in the middle of a block is found out by the second, and all is read again.
     const kept = blocks.slice(blocks.lastIndexOf('latest') + 1)
