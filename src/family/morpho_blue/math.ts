@@ -1,7 +1,7 @@
-import type { LendingPosition } from '../../finance/lending.ts'
+import type { BoundlessRatio, LendingPosition } from '../../finance/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/rate.ts'
 import { mulDivDown, mulDivUp, pow10, WAD } from '../../lib/fixed_point.ts'
-import type { Rational } from '../../lib/rational.ts'
+import { type Rational, rational } from '../../lib/rational.ts'
 import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
@@ -70,6 +70,26 @@ export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   if (totalSupplyAssets === 0n) return 0n
   const yearlyRay = rateWad * SECONDS_PER_YEAR * RAY_PER_WAD
   return apyFromContinuousApr((yearlyRay * totalBorrowAssets * (WAD - feeWad)) / (totalSupplyAssets * WAD))
+}
+
+/** The isolated position that a health factor is about. */
+export interface Health {
+  readonly collateral: bigint
+  readonly oraclePrice: bigint
+  readonly lltvWad: bigint
+  /** Debt, accrued, raw units of the loan token. */
+  readonly owed: bigint
+}
+
+/**
+ * The health factor of an isolated market, specification 2.4, which no route shows yet: collateral × oracle price ×
+ * liquidation loan-to-value ÷ debt, the first part in whole units of the loan token as the contract counts; boundless
+ * without debt. Below 1 exactly where anybody may liquidate. Source: Morpho.sol `_isHealthy`.
+ */
+export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health): BoundlessRatio {
+  if (owed === 0n) return 'max'
+  const worth = mulDivDown(collateral, oraclePrice, ORACLE_SCALE)
+  return rational(mulDivDown(worth, lltvWad, WAD), owed)
 }
 
 /** What a position is valued by. */

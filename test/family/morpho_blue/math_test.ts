@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { MarketUtils } from '@morpho-org/blue-sdk'
+import { MarketUtils, MathLib } from '@morpho-org/blue-sdk'
 import fc from 'fast-check'
 import {
   accrue,
   assetsOf,
   borrowApyRay,
+  healthFactor,
   RATE_WAD_MAX,
   supplyApyRay,
   valuationOf,
@@ -13,9 +14,9 @@ import type { MarketState } from '../../../src/family/morpho_blue/state.ts'
 import {
   currentLtv,
   dailyInterest,
-  healthFactor,
   netApy,
   positionLeverage,
+  healthFactor as totalHealth,
   weightedApy,
 } from '../../../src/finance/lending.ts'
 import { RAY } from '../../../src/finance/rate.ts'
@@ -122,6 +123,54 @@ describe('assetsOf()', () => {
   })
 })
 
+describe('healthFactor()', () => {
+  /** One ether at 3,000 USDC, liquidated at 86 %. */
+  const health = { collateral: ETHER, oraclePrice: 3_000n * 10n ** 24n, lltvWad: 86n * 10n ** 16n, owed: 2_000n * USDC }
+  const text = (change: Partial<typeof health>) => {
+    const value = healthFactor({ ...health, ...change })
+    return value === 'max' ? 'MAX' : formatRational(value, { digits: 4, rounding: 'toward_zero' })
+  }
+
+  test('is collateral × price × liquidation loan-to-value ÷ debt, never overstated', () => {
+    expect(text({})).toBe('1.2900')
+    expect(text({ owed: 2_000n * USDC + 1n })).toBe('1.2899')
+    expect(text({ owed: 2_580n * USDC })).toBe('1.0000')
+    expect(text({ owed: 2_580n * USDC + 1n })).toBe('0.9999')
+  })
+
+  test('is boundless without debt, and zero without collateral or price', () => {
+    expect(text({ owed: 0n })).toBe('MAX')
+    expect(text({ owed: 0n, collateral: 0n })).toBe('MAX')
+    expect(text({ collateral: 0n })).toBe('0.0000')
+    expect(text({ oraclePrice: 0n })).toBe('0.0000')
+  })
+
+  test('counts the collateral in whole units of the loan token, as the contract does', () => {
+    // 1.99 units of worth are 1, and 86 % of that are none.
+    expect(text({ collateral: 1n, oraclePrice: 199n * 10n ** 34n, owed: 1n })).toBe('0.0000')
+  })
+
+  test('comes to what the SDK of Morpho comes to', () => {
+    const input = fc.record({
+      collateral: amount,
+      oraclePrice: amount,
+      owed: amount,
+      ltv: fc.bigInt({ min: 0n, max: 98n }),
+    })
+    fc.assert(
+      fc.property(input, ({ collateral, oraclePrice, owed, ltv }) => {
+        const lltv = (ltv * WAD) / 100n
+        const value = healthFactor({ collateral, oraclePrice, owed, lltvWad: lltv })
+        const books = { totalBorrowAssets: owed, totalBorrowShares: 0n, price: oraclePrice }
+        const worth = MarketUtils.getMaxBorrowAssets(collateral, books, { lltv }) ?? -1n
+        if (value === 'max') expect(owed).toBe(0n)
+        else expect((value.numerator * WAD) / value.denominator).toBe(MathLib.wDivDown(worth, owed))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
 describe('yields', () => {
   const fivePercent = (50n * 10n ** 15n) / YEAR
 
@@ -157,7 +206,7 @@ describe('valuationOf()', () => {
     expect([totals.liquidationLimit, totals.borrowLimit].map(text)).toEqual(['2554.200000', '2554.200000'])
     const eight = (value: ReturnType<typeof netApy> | 'max') =>
       value === 'max' ? 'MAX' : formatRational(value, { digits: 8 })
-    expect(eight(healthFactor(totals))).toBe('1.29000000')
+    expect(eight(totalHealth(totals))).toBe('1.29000000')
     expect(eight(currentLtv(totals))).toBe('0.66666667')
     expect(eight(positionLeverage(totals))).toBe('2.81818182')
     expect(eight(weightedApy(supplies))).toBe('0.00129032')

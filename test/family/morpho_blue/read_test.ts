@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
-import type { RungName } from '../../../src/family/morpho_blue/read.ts'
+import type { RungName } from '../../../src/chain/lens.ts'
 import { RAY } from '../../../src/finance/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { WAD } from '../../../src/lib/fixed_point.ts'
@@ -27,15 +27,6 @@ beforeAll(async () => {
 function everything(): { readonly market: MorphoMarket; readonly wallet: Address }[] {
   const wallets = Object.values(morpho.wallets)
   return Object.values(morpho.markets).flatMap((market) => wallets.map((wallet) => ({ market, wallet })))
-}
-
-/** The most that a position may owe before anybody may liquidate it. Source: Morpho.sol `_isHealthy`. */
-function debtLimit(
-  { collateral }: { readonly collateral: bigint },
-  { market, oraclePrice }: { readonly market: MorphoMarket; readonly oraclePrice: bigint },
-): bigint {
-  const worth = (collateral * oraclePrice) / 10n ** 36n
-  return (worth * market.params.lltv) / WAD
 }
 
 async function withProxy<T>(work: (proxy: FaultyRpc, read: ReturnType<typeof readerOf>) => Promise<T>): Promise<T> {
@@ -83,9 +74,10 @@ describe('read()', () => {
             seen.paidOut++
           }
           const oraclePrice = await readOracle(market)
-          const exceedsLimit = position.owed > debtLimit(position, { market, oraclePrice })
-          if (collateral > 0n && position.owed > 0n) expect(exceedsLimit).toBe(liquidatable)
-          if (exceedsLimit) seen.liquidatable++
+          const health = healthFactor({ ...position, oraclePrice, lltvWad: market.params.lltv })
+          const isBelowOne = health !== 'max' && health.numerator < health.denominator
+          if (collateral > 0n && position.owed > 0n) expect(isBelowOne).toBe(liquidatable)
+          if (isBelowOne) seen.liquidatable++
           if (market.params.irm === morpho.adaptiveCurve || market.params.irm === zeroAddress) {
             seen.bySdk++
             compareWithSdk({ market, wallet, stored, position, oraclePrice, at: reading.block.timestampSec })
@@ -137,8 +129,8 @@ describe('read()', () => {
       totalBorrowAssets,
       totalBorrowShares,
     })
-    const healthFactorWad = position.owed === 0n ? undefined : (debtLimit(position, options) * WAD) / position.owed
-    if (healthFactorWad !== undefined) expect(healthFactorWad).toBe(theirs.healthFactor ?? -1n)
+    const health = healthFactor({ ...position, oraclePrice, lltvWad: market.params.lltv })
+    if (health !== 'max') expect((health.numerator * 10n ** 18n) / health.denominator).toBe(theirs.healthFactor ?? -1n)
     closeTo(position.borrowApyRay, theirs.market.getBorrowApy(at))
     closeTo(position.supplyApyRay, theirs.market.getSupplyApy(at))
   }
