@@ -13,6 +13,20 @@ export interface LensCall {
   readonly block: bigint | 'latest'
 }
 
+/** Runs a lens with this call data at this block, in whichever way the rung has. */
+export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
+
+const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
+
+/** Ways of running a lens. */
+export type LensWay = keyof typeof CALL_LENS
+
+/** Ways of reading: a lens by state override, a lens deployed in the call, the same asked without a lens. */
+export type RungName = LensWay | 'staged'
+
+/** Every way, best first. */
+export const RUNG_NAMES: readonly RungName[] = ['override', 'deployless', 'staged']
+
 /** One way of reading, best first in a ladder. */
 export interface Rung<T> {
   /** Names it among the topic's rungs. */
@@ -52,6 +66,25 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
     throw error
   }
   throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
+}
+
+/** The ladder, in the order of `names`, of a reading that a lens can do, and stages of many calls as well. */
+export function ladderOf<T>(options: {
+  readonly names: readonly RungName[]
+  readonly endpoint: Endpoint
+  /** Runtime bytecode of the lens. */
+  readonly runtime: Hex
+  readonly byLens: (call: CallLens, way: LensWay) => Promise<T>
+  readonly staged: (signal: AbortSignal) => Promise<T>
+}): Rung<T>[] {
+  const { names, endpoint, runtime, byLens, staged } = options
+  return names.map((name) => ({
+    name,
+    run: (signal) =>
+      name === 'staged'
+        ? staged(signal)
+        : byLens(({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal), name),
+  }))
 }
 
 /**

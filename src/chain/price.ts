@@ -13,6 +13,18 @@ export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
 /** What one price comes from. */
 export type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
 
+/** Contracts that know prices of a chain's tokens, as a reading is told of them. */
+export interface PriceSources {
+  readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
+  readonly aaveOracle: Address | undefined
+}
+
+/** The contracts behind a chain's prices. */
+export function priceSourcesOf({ usdFeeds, aaveOracle }: ChainPrices): PriceSources {
+  const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
+  return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
+}
+
 /** Why a feed's answer is not a price. */
 export type PriceProblem = 'not_positive' | 'stale' | 'from_the_future' | 'bad_decimals'
 

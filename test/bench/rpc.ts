@@ -1,5 +1,5 @@
 import { createChainClient } from '../../src/chain/evm.ts'
-import type { RungName } from '../../src/family/uniswap_v3/read.ts'
+import type { RungName } from '../../src/chain/lens.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { walletOf } from '../devnet/addresses.ts'

@@ -1,6 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { createLensCursor, type LensCursor } from '../../chain/lens_cursor.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
+import { type LensCursor, openLensPage } from '../../chain/lens_cursor.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type {
   AccountData,
@@ -26,16 +25,11 @@ export function encodeRead(question: {
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args: [providers, wallets, BigInt(bytesMax)] })
 }
 
-const LAYOUT_VERSION = 1
-const TEXT_MISSING = 65_535
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
 
 /** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
 export function decodeLens(answer: Hex): RawRead {
-  const from = createLensCursor(answer)
-  if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
-  const block = readBlock(from)
-  const taken = from.number(4)
+  const { from, block, taken } = openLensPage(answer)
   const markets = Array.from({ length: from.number(1) }, () => readMarket(from))
   const reserves: RawReserve[] = []
   const categories: RawCategory[] = []
@@ -53,10 +47,6 @@ export function decodeLens(answer: Hex): RawRead {
     throw new UpstreamError('Cannot decode the lens: it tells of a wallet beyond its page')
   }
   return { block, taken, markets, reserves, categories, accounts, broken }
-}
-
-function readBlock(from: LensCursor): ReadBlock {
-  return { chainId: from.number(8), number: from.uint(8), timestampSec: from.uint(8), parentHash: from.hex(32) }
 }
 
 function readMarket(from: LensCursor): RawMarket {
@@ -86,12 +76,7 @@ function readReserve(from: LensCursor): RawReserve {
   }
   const priced = from.number(1) === 1
   const price = from.uint(32)
-  return { ...reserve, price: priced ? price : undefined, withdrawable: from.uint(16), symbol: readText(from) }
-}
-
-function readText(from: LensCursor): Hex | undefined {
-  const length = from.number(2)
-  return length === TEXT_MISSING ? undefined : from.hex(length)
+  return { ...reserve, price: priced ? price : undefined, withdrawable: from.uint(16), symbol: from.text() }
 }
 
 function readCategory(from: LensCursor): RawCategory {

@@ -1,7 +1,7 @@
 import { type Address, keccak256, stringToHex } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient, Endpoint } from '../../chain/client.ts'
-import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
+import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
@@ -10,13 +10,14 @@ import type { AaveV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readByLens } from './read_lens.ts'
-import { readStaged } from './read_multicall.ts'
+import { readStaged, type StagedSource } from './read_multicall.ts'
 import type { RawRead } from './state.ts'
 
-/** Wallets in one call by state override: a wallet costs about 4,000 gas for each reserve of its markets. */
-const OVERRIDE_PAGE = 250
-/** Wallets in one deployless call, which shares its gas with the deployment and runs on the narrowest nodes. */
-const DEPLOYLESS_PAGE = 100
+/**
+ * Wallets in one call. A wallet costs about 4,000 gas for each reserve of its markets; a deployless call shares its gas
+ * with the deployment and runs on the narrowest nodes.
+ */
+const PAGE_SIZES = { override: 250, deployless: 100 } as const
 /** Time for one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
 /** What was read is kept until the next block: so many questions of all chains, and so many bytes. */
@@ -26,9 +27,6 @@ const CACHE_BYTES_MAX = 64 * 1024 * 1024
 const READ_BYTES = 2_048
 const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
-
-/** Ways of reading, best first. */
-export type RungName = 'override' | 'deployless' | 'staged'
 
 /** Where a chain's markets are read. */
 export type Place = FamilyPlace<AaveV3Deployment>
@@ -57,7 +55,7 @@ export function createLendingReader(options: {
   readonly clock: Clock
   readonly rungs?: readonly RungName[]
 }): LendingReader {
-  const { clients, clock, rungs = ['override', 'deployless', 'staged'] } = options
+  const { clients, clock, rungs = RUNG_NAMES } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
@@ -67,7 +65,7 @@ export function createLendingReader(options: {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
-          const ladder = rungs.map((name) => rungOf({ name, place, endpoint }, wallets))
+          const ladder = ladderFor(place, wallets, { endpoint, names: rungs })
           const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
           checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
@@ -94,33 +92,23 @@ function keyOf({ deployments }: Place, wallets: readonly Address[]): string {
   return `aave_v3:${question.length <= 256 ? question : keccak256(stringToHex(question))}`
 }
 
-interface Way {
-  readonly name: RungName
-  readonly place: Place
-  readonly endpoint: Endpoint
-}
-
-function rungOf({ name, place, endpoint }: Way, wallets: readonly Address[]): Rung<RawRead> {
-  const { chain } = place.client
-  const providers = place.deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  if (name === 'staged') {
-    const source = { endpoint, chainId: chain.id, multicall3: chain.multicall3, providers }
-    return { name, run: (signal) => readStaged(source, wallets, signal) }
-  }
-  const call = name === 'override' ? callByOverride : callDeployless
-  return {
-    name,
-    run: (signal) =>
-      readByLens(
-        {
-          providers,
-          pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
-          call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
-          observeBlock: (block) => endpoint.observeBlock(block),
-        },
-        wallets,
-      ),
-  }
+function ladderFor(
+  { client: { chain }, deployments }: Place,
+  wallets: readonly Address[],
+  { endpoint, names }: { readonly endpoint: Endpoint; readonly names: readonly RungName[] },
+): Rung<RawRead>[] {
+  const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
+  const staged: StagedSource = { endpoint, chainId: chain.id, multicall3: chain.multicall3, providers }
+  return ladderOf({
+    names,
+    endpoint,
+    runtime: LENS_RUNTIME,
+    byLens(call, way) {
+      const { observeBlock } = endpoint
+      return readByLens({ providers, pageSize: PAGE_SIZES[way], call, observeBlock }, wallets)
+    },
+    staged: (signal) => readStaged(staged, wallets, signal),
+  })
 }
 
 /** A market that does not answer would make positions vanish, so the chain does not answer then. */

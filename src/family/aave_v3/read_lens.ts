@@ -1,5 +1,6 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
+import type { CallLens } from '../../chain/lens.ts'
 import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
@@ -11,7 +12,7 @@ const PAGE_BYTES_MAX = 1_000_000
 export interface LensSource {
   readonly providers: readonly Address[]
   /** Runs the lens on one endpoint, whichever way. */
-  readonly call: (call: { readonly data: Hex; readonly block: bigint | 'latest' }) => Promise<Hex>
+  readonly call: CallLens
   /** Wallets per call. */
   readonly pageSize: number
   /** Told the block of the first page; throws where it is not to be believed. */

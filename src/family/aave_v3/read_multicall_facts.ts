@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { CallResult } from '../../chain/multicall.ts'
-import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
+import { textAnswer } from '../../chain/token_text.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import { UINT128_MAX } from '../../lib/fixed_point.ts'
 import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
@@ -28,7 +28,7 @@ export function askReserve(
     isolationDebt: wordOf(data, 14) & UINT128_MAX,
     price: price(),
     withdrawable: withdrawable(virtual(), real()),
-    symbol: textOf(symbol()),
+    symbol: textAnswer(symbol()),
   })
 }
 
@@ -89,9 +89,4 @@ function withdrawable(virtual: CallResult, real: CallResult): bigint {
   const answer = hasAnswer(virtual, 1) ? virtual : real
   const amount = hasAnswer(answer, 1) ? wordOf(answer.data, 0) : 0n
   return amount > UINT128_MAX ? UINT128_MAX : amount
-}
-
-function textOf({ ok, data }: CallResult): Hex | undefined {
-  if (!ok || data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
-  return data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
 }

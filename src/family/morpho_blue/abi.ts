@@ -7,7 +7,7 @@ import {
   parseAbi,
   zeroAddress,
 } from 'viem'
-import type { UsdAnswers } from '../../chain/price.ts'
+import type { PriceSources, UsdAnswers } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead } from './state.ts'
 
@@ -47,12 +47,6 @@ export interface Question {
   readonly morpho: Address
   readonly marketId: Hex
   readonly wallet: Address
-}
-
-/** Where prices of loan tokens come from. */
-export interface PriceSources {
-  readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
-  readonly aaveOracle: Address | undefined
 }
 
 /** Call data of the lens. */

@@ -1,9 +1,10 @@
 import type { Address, Hex } from 'viem'
 import { createBlockCache } from '../../chain/block_cache.ts'
 import { type ChainClient, type Endpoint, RevertError } from '../../chain/client.ts'
-import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
+import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
+import { priceSourcesOf } from '../../chain/price.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { decodeLens, encodeRead, noMorpho, type PriceSources, type Question } from './abi.ts'
+import { decodeLens, encodeRead, noMorpho, type Question } from './abi.ts'
 import type { MorphoBlueDeployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type PositionRead } from './position.ts'
@@ -14,9 +15,6 @@ import type { RawRead } from './state.ts'
 const BUDGET_MS = 4_000
 /** Positions that are kept until the next block. */
 const CACHE_ENTRIES_MAX = 10_000
-
-/** Ways of reading, best first. */
-export type RungName = 'override' | 'deployless' | 'staged'
 
 /** Where a chain's markets are read. */
 export interface Place {
@@ -50,7 +48,7 @@ export function createPositionReader(options: {
   readonly clock: Clock
   readonly rungs?: readonly RungName[]
 }): PositionReader {
-  const { clients, deployments, clock, rungs = ['override', 'deployless', 'staged'] } = options
+  const { clients, deployments, clock, rungs = RUNG_NAMES } = options
   const places = new Map<number, Place>()
   for (const [id, client] of clients) {
     const deployment = deployments.get(id)
@@ -66,7 +64,7 @@ export function createPositionReader(options: {
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
-            const ladder = rungs.map((name) => rungOf(name, { client, question, endpoint }))
+            const ladder = ladderFor(question, { client, endpoint, names: rungs })
             return interpret(await climb(endpoint, ladder, attemptSignal), { chain, question })
           },
           { signal: shared, budgetMs: BUDGET_MS },
@@ -87,31 +85,22 @@ export function createPositionReader(options: {
   }
 }
 
-interface Way {
-  readonly client: ChainClient
-  readonly question: Question
-  readonly endpoint: Endpoint
-}
-
-function rungOf(name: RungName, { client, question, endpoint }: Way): Rung<RawRead> {
-  const prices = pricesOf(client)
-  if (name === 'staged') {
-    const { id: chainId, multicall3 } = client.chain
-    return { name, run: (signal) => readStaged({ endpoint, chainId, multicall3, prices }, question, signal) }
-  }
-  const call = name === 'override' ? callByOverride : callDeployless
-  return {
-    name,
-    async run(signal) {
-      const data = encodeRead(question, prices)
-      const raw = decodeLens(await call(endpoint, { runtime: LENS_RUNTIME, data, block: 'latest' }, signal))
+function ladderFor(
+  question: Question,
+  parts: { readonly client: ChainClient; readonly endpoint: Endpoint; readonly names: readonly RungName[] },
+): Rung<RawRead>[] {
+  const { client, endpoint, names } = parts
+  const { id: chainId, multicall3, prices: chainPrices } = client.chain
+  const prices = priceSourcesOf(chainPrices)
+  return ladderOf({
+    names,
+    endpoint,
+    runtime: LENS_RUNTIME,
+    async byLens(call) {
+      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: 'latest' }))
       endpoint.observeBlock(raw.block)
       return raw
     },
-  }
-}
-
-function pricesOf({ chain }: ChainClient): PriceSources {
-  const feeds = Object.entries(chain.prices.usdFeeds) as [Address, { readonly feed: Address }][]
-  return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle: chain.prices.aaveOracle }
+    staged: (signal) => readStaged({ endpoint, chainId, multicall3, prices }, question, signal),
+  })
 }

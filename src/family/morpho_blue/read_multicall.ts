@@ -10,8 +10,9 @@ import {
 } from 'viem'
 import { type Endpoint, RpcRefusedError } from '../../chain/client.ts'
 import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../chain/multicall.ts'
+import type { PriceSources } from '../../chain/price.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
-import { CONTRACTS_ABI, marketState, noMorpho, type PriceSources, type Question, roundOf } from './abi.ts'
+import { CONTRACTS_ABI, marketState, noMorpho, type Question, roundOf } from './abi.ts'
 import type { AccruedByContract, MarketParams, RawMarket, RawRead } from './state.ts'
 
 /** Where the staged reading asks. */

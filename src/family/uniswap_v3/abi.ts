@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { createLensCursor, type LensCursor } from '../../chain/lens_cursor.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
+import { type LensCursor, openLensPage } from '../../chain/lens_cursor.ts'
+import type { PriceSources } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
 import type {
@@ -23,10 +23,8 @@ const LENS_ABI = parseAbi([
 ])
 
 /** Contracts that a lens call is told about. */
-export interface LensSubject {
+export interface LensSubject extends PriceSources {
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
-  readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
-  readonly aaveOracle: Address | undefined
 }
 
 /** Call data for a page of a wallet's list over all managers; `bytesMax` bounds the answer. */
@@ -51,16 +49,11 @@ function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject
   ] as const
 }
 
-const LAYOUT_VERSION = 1
-const TEXT_MISSING = 65_535
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
 
 /** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
 export function decodeLens(answer: Hex): RawRead {
-  const from = createLensCursor(answer)
-  if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
-  const block = readBlock(from)
-  const taken = from.number(4)
+  const { from, block, taken } = openLensPage(answer)
   const managers = Array.from({ length: from.number(1) }, () => {
     const answered = from.number(1) === 1
     const balance = from.number(4)
@@ -86,20 +79,11 @@ export function decodeLens(answer: Hex): RawRead {
   return { block, managers, taken, tokens, pools, positions, broken, feeds, aave }
 }
 
-function readBlock(from: LensCursor): ReadBlock {
-  return { chainId: from.number(8), number: from.uint(8), timestampSec: from.uint(8), parentHash: from.hex(32) }
-}
-
 function readToken(from: LensCursor): RawToken {
   const address = from.address()
   const answered = from.number(1) === 1
   const decimals = from.number(1)
-  return { address, decimals: answered ? decimals : undefined, symbol: readText(from), name: readText(from) }
-}
-
-function readText(from: LensCursor): Hex | undefined {
-  const length = from.number(2)
-  return length === TEXT_MISSING ? undefined : from.hex(length)
+  return { address, decimals: answered ? decimals : undefined, symbol: from.text(), name: from.text() }
 }
 
 function readPool(from: LensCursor): RawPool {

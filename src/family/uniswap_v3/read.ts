@@ -1,7 +1,8 @@
-import { type Address, type Hex, isAddressEqual, zeroAddress } from 'viem'
+import { type Address, isAddressEqual, zeroAddress } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient, Endpoint } from '../../chain/client.ts'
-import { callByOverride, callDeployless, type Rung, readByRung } from '../../chain/lens.ts'
+import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
+import { priceSourcesOf } from '../../chain/price.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
@@ -17,19 +18,17 @@ import type { RawRead } from './state.ts'
 
 /** Positions of one wallet on one manager beyond which its list is refused, rather than cut. */
 const LIST_MAX = 20_000
-/** Positions in one call by state override: about 14 million gas, where nodes allow 50 million. */
-const OVERRIDE_PAGE = 500
-/** Positions in one deployless call, which shares its gas with the deployment and runs on the narrowest nodes. */
-const DEPLOYLESS_PAGE = 40
+/**
+ * Positions in one call. 500 take about 14 million gas, where nodes allow 50 million; a deployless call shares its gas
+ * with the deployment and runs on the narrowest nodes.
+ */
+const PAGE_SIZES = { override: 500, deployless: 40 } as const
 /** Time for one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
 /** What was read is kept until the next block: so many lists and positions of a chain, and so many bytes of all. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
 const POSITION_BYTES = 2_048
-
-/** Ways of reading, best first. */
-export type RungName = 'override' | 'deployless' | 'staged'
 
 /** A wallet has more positions on one manager than a list may hold. */
 export class ListTooLongError extends Error {
@@ -65,7 +64,7 @@ export function createPositionReader(options: {
   readonly clock: Clock
   readonly rungs?: readonly RungName[]
 }): PositionReader {
-  const { clients, clock, rungs = ['override', 'deployless', 'staged'] } = options
+  const { clients, clock, rungs = RUNG_NAMES } = options
   const places = placesOf(clients, options.deployments)
   const bytesOf = (read: ChainRead): number =>
     POSITION_BYTES * (1 + read.positions.length + read.spams.length + read.unreadable.length)
@@ -79,7 +78,7 @@ export function createPositionReader(options: {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
-          const ladder = rungs.map((name) => question.rung({ name, place, endpoint }))
+          const ladder = ladderFor(question, { place, endpoint, names: rungs })
           const raw = await readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
           if (!question.maySilence) checkManagers(raw.managers, deployments)
           return interpret(raw, { chain, deployments, spam: question.spam })
@@ -109,23 +108,18 @@ interface Question {
   readonly spam: 'apart' | 'included'
   /** Managers may refuse to answer, and that says nothing about them. */
   readonly maySilence: boolean
-  rung(way: { readonly name: RungName; readonly place: Place; readonly endpoint: Endpoint }): Rung<RawRead>
+  byLens(source: LensSource): Promise<RawRead>
+  staged(source: StagedSource, signal: AbortSignal): Promise<RawRead>
 }
 
 function walletQuestion(wallet: Address): Question {
-  // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
-  const maySilence = isAddressEqual(wallet, zeroAddress)
   return {
     key: `wallet:${wallet.toLowerCase()}`,
     spam: 'apart',
-    maySilence,
-    rung: ({ name, place, endpoint }) => ({
-      name,
-      run: (signal) =>
-        name === 'staged'
-          ? readWalletStaged(stagedSource({ place, endpoint, maySilence }), wallet, signal)
-          : readWalletByLens(lensSource({ name, place, endpoint, maySilence }, signal), wallet),
-    }),
+    // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
+    maySilence: isAddressEqual(wallet, zeroAddress),
+    byLens: (source) => readWalletByLens(source, wallet),
+    staged: (source, signal) => readWalletStaged(source, wallet, signal),
   }
 }
 
@@ -134,51 +128,29 @@ function oneQuestion(tokenId: bigint): Question {
     key: `one:${tokenId}`,
     spam: 'included',
     maySilence: false,
-    rung: ({ name, place, endpoint }) => ({
-      name,
-      run: (signal) =>
-        name === 'staged'
-          ? readOneStaged(stagedSource({ place, endpoint, maySilence: false }), tokenId, signal)
-          : readOneByLens(lensSource({ name, place, endpoint, maySilence: false }, signal), tokenId),
-    }),
+    byLens: (source) => readOneByLens(source, tokenId),
+    staged: (source, signal) => readOneStaged(source, tokenId, signal),
   }
 }
 
-interface StagedWay {
-  readonly place: Place
-  readonly endpoint: Endpoint
-  readonly maySilence: boolean
-}
-
-interface LensWay extends StagedWay {
-  readonly name: 'override' | 'deployless'
-}
-
-function lensSource({ name, place, endpoint, maySilence }: LensWay, signal: AbortSignal): LensSource {
-  const call = name === 'override' ? callByOverride : callDeployless
-  return {
-    subject: subjectOf(place),
-    pageSize: name === 'override' ? OVERRIDE_PAGE : DEPLOYLESS_PAGE,
-    call: ({ data, block }) => call(endpoint, { runtime: LENS_RUNTIME, data, block }, signal),
-    observeBlock: (block) => endpoint.observeBlock(block),
-    checkBalances: (managers) => checkBalances(managers, { place, maySilence }),
-  }
-}
-
-function stagedSource({ place, endpoint, maySilence }: StagedWay): StagedSource {
-  return {
+function ladderFor(
+  question: Question,
+  parts: { readonly place: Place; readonly endpoint: Endpoint; readonly names: readonly RungName[] },
+): Rung<RawRead>[] {
+  const { place, endpoint, names } = parts
+  const { chain } = place.client
+  const subject: LensSubject = { deployments: place.deployments, ...priceSourcesOf(chain.prices) }
+  const checks = (managers: RawRead['managers']) => checkBalances(managers, { place, maySilence: question.maySilence })
+  const shared = { subject, checkBalances: checks }
+  return ladderOf({
+    names,
     endpoint,
-    chainId: place.client.chain.id,
-    multicall3: place.client.chain.multicall3,
-    subject: subjectOf(place),
-    checkBalances: (managers) => checkBalances(managers, { place, maySilence }),
-  }
-}
-
-function subjectOf({ client, deployments }: Place): LensSubject {
-  const { usdFeeds, aaveOracle } = client.chain.prices
-  const feeds = Object.entries(usdFeeds) as [Hex, { readonly feed: Hex }][]
-  return { deployments, feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
+    runtime: LENS_RUNTIME,
+    byLens: (call, way) =>
+      question.byLens({ ...shared, call, pageSize: PAGE_SIZES[way], observeBlock: endpoint.observeBlock }),
+    staged: (signal) =>
+      question.staged({ ...shared, endpoint, chainId: chain.id, multicall3: chain.multicall3 }, signal),
+  })
 }
 
 /** A manager that does not answer would make a total too small, so the chain does not answer then. */

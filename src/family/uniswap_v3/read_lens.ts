@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
+import type { CallLens } from '../../chain/lens.ts'
 import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
 import { decodeLens, encodeList, encodeOne, type LensSubject } from './abi.ts'
 import type { RawRead } from './state.ts'
@@ -7,12 +8,10 @@ import type { RawRead } from './state.ts'
 /** Longest answer of one page, bytes: as hexadecimal text a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 
-/** Runs the lens on one endpoint, whichever way. */
-export type CallLens = (call: { readonly data: Hex; readonly block: bigint | 'latest' }) => Promise<Hex>
-
 /** How the lens is read on one rung. */
 export interface LensSource {
   readonly subject: LensSubject
+  /** Runs the lens on one endpoint, whichever way. */
   readonly call: CallLens
   /** Positions per call; the lens itself reads no more than 512. */
   readonly pageSize: number

@@ -2,7 +2,7 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
 import { type Ask, type Call, type CallResult, multicallEach } from '../../chain/multicall.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
-import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../chain/token_text.ts'
+import { textAnswer } from '../../chain/token_text.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
 import type { RawFeed, RawRead, RawToken } from './state.ts'
@@ -28,15 +28,10 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
     return {
       address,
       decimals: isUint8 ? smallNumber(decimals.data) : undefined,
-      symbol: textOf(symbol),
-      name: textOf(name),
+      symbol: textAnswer(symbol),
+      name: textAnswer(name),
     }
   })
-}
-
-function textOf(answer: CallResult | undefined): Hex | undefined {
-  if (answer?.ok !== true || answer.data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
-  return answer.data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
 }
 
 /**

@@ -1,68 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
-import { TEXT_BYTES_MAX, textFrom } from '../../../src/chain/token_text.ts'
+import { encodeAbiParameters, type Hex } from 'viem'
 import { tokenFrom } from '../../../src/family/uniswap_v3/token.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 
-/** What a contract returns for a string, cut where the lens cuts it. */
+/** What a contract returns for a string. */
 function returned(text: string): Hex {
-  return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+  return encodeAbiParameters([{ type: 'string' }], [text])
 }
 
 function shown(text: string): string {
   return tokenFrom({ address: walletOf('token'), decimals: 18, symbol: returned(text), name: undefined }).symbol
 }
-
-describe('textFrom()', () => {
-  test('reads strings, and 32 bytes up to the first NUL', () => {
-    expect(textFrom(returned('USDC'))).toBe('USDC')
-    expect(textFrom(returned('Ξther 🐸'))).toBe('Ξther 🐸')
-    expect(textFrom(stringToHex('MKR', { size: 32 }))).toBe('MKR')
-    expect(textFrom(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
-      'a name of exactly 32 characters.',
-    )
-    expect(textFrom(returned(''))).toBe('')
-    expect(textFrom(returned('padded\0\0'))).toBe('padded')
-  })
-
-  test('keeps the first 256 bytes of a long string, whole characters only', () => {
-    expect(textFrom(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
-    expect(textFrom(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
-    expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
-  })
-
-  test('takes nothing, too little and lies for no text', () => {
-    const lie = concatHex([
-      toHex(32, { size: 32 }),
-      toHex(2n ** 256n - 1n, { size: 32 }),
-      stringToHex('LIE', { size: 32 }),
-    ])
-    const tooLong = concatHex([toHex(32, { size: 32 }), toHex(40, { size: 32 }), stringToHex('LIE', { size: 32 })])
-    const elsewhere = concatHex([toHex(64, { size: 32 }), toHex(3, { size: 32 }), stringToHex('LIE', { size: 32 })])
-    const cutLie = concatHex([toHex(32, { size: 32 }), toHex(2n ** 255n, { size: 32 }), padHex('0x41', { size: 256 })])
-    for (const answer of [
-      undefined,
-      '0x',
-      '0x41',
-      padHex('0x41', { size: 63 }),
-      lie,
-      tooLong,
-      elsewhere,
-      cutLie,
-    ] as const) {
-      expect(textFrom(answer)).toBe('')
-    }
-  })
-
-  test('replaces bytes that are no UTF-8', () => {
-    const bytes = concatHex([
-      toHex(32, { size: 32 }),
-      toHex(2, { size: 32 }),
-      padHex('0xc328', { size: 32, dir: 'right' }),
-    ])
-    expect(textFrom(bytes)).toBe('\ufffd(')
-  })
-})
 
 describe('tokenFrom()', () => {
   test('shows no control, formatting or bidirectional characters, and at most 64 code points', () => {

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'bun:test'
+import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
+import { TEXT_BYTES_MAX, textAnswer, textFrom } from '../../src/chain/token_text.ts'
+
+/** What a contract returns for a string, cut where the lens cuts it. */
+function returned(text: string): Hex {
+  return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+}
+
+describe('textFrom()', () => {
+  test('reads strings, and 32 bytes up to the first NUL', () => {
+    expect(textFrom(returned('USDC'))).toBe('USDC')
+    expect(textFrom(returned('Ξther 🐸'))).toBe('Ξther 🐸')
+    expect(textFrom(stringToHex('MKR', { size: 32 }))).toBe('MKR')
+    expect(textFrom(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
+      'a name of exactly 32 characters.',
+    )
+    expect(textFrom(returned(''))).toBe('')
+    expect(textFrom(returned('padded\0\0'))).toBe('padded')
+  })
+
+  test('keeps the first 256 bytes of a long string, whole characters only', () => {
+    expect(textFrom(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
+    expect(textFrom(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
+    expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
+  })
+
+  test('takes nothing, too little and lies for no text', () => {
+    const lie = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2n ** 256n - 1n, { size: 32 }),
+      stringToHex('LIE', { size: 32 }),
+    ])
+    const tooLong = concatHex([toHex(32, { size: 32 }), toHex(40, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const elsewhere = concatHex([toHex(64, { size: 32 }), toHex(3, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const cutLie = concatHex([toHex(32, { size: 32 }), toHex(2n ** 255n, { size: 32 }), padHex('0x41', { size: 256 })])
+    for (const answer of [
+      undefined,
+      '0x',
+      '0x41',
+      padHex('0x41', { size: 63 }),
+      lie,
+      tooLong,
+      elsewhere,
+      cutLie,
+    ] as const) {
+      expect(textFrom(answer)).toBe('')
+    }
+  })
+
+  test('replaces bytes that are no UTF-8', () => {
+    const bytes = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2, { size: 32 }),
+      padHex('0xc328', { size: 32, dir: 'right' }),
+    ])
+    expect(textFrom(bytes)).toBe('\ufffd(')
+  })
+})
+
+describe('textAnswer()', () => {
+  const answer = (bytes: number) => ({ ok: true, data: padHex('0x41', { size: bytes }) })
+
+  test('cuts an answer where the lens does', () => {
+    expect(textAnswer(answer(TEXT_BYTES_MAX))).toBe(answer(TEXT_BYTES_MAX).data)
+    expect(textAnswer(answer(16_384))).toBe(padHex('0x', { size: TEXT_BYTES_MAX }))
+  })
+
+  test('is nothing where the call failed, was not made, or answered more than 16 KiB', () => {
+    expect(textAnswer(answer(16_385))).toBeUndefined()
+    expect(textAnswer({ ...answer(32), ok: false })).toBeUndefined()
+    expect(textAnswer(undefined)).toBeUndefined()
+  })
+})
