@@ -49,7 +49,7 @@ export function createChainClient(options: {
   readonly record?: RpcRecorder
 }): EvmClient {
   const { chain, clock, log, fetch = globalThis.fetch, record = () => {} } = options
-  const random = options.random ?? createSpread(clock.now() * 0.618)
+  const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
   const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))

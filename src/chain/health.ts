@@ -61,14 +61,16 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
   }
 }
 
+const GOLDEN_RATIO = 0.618_033_988_749_895
+
 /**
- * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from `seed`: enough to keep pauses
+ * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from any `seed`: enough to keep pauses
  * of several endpoints and processes apart, and the same again for the same seed.
  */
 export function createSpread(seed: number): () => number {
-  let value = Math.abs(seed) % 1
+  let value = (Math.abs(seed) * GOLDEN_RATIO) % 1
   return () => {
-    value = (value + 0.618_033_988_749_895) % 1
+    value = (value + GOLDEN_RATIO) % 1
     return value
   }
 }

@@ -78,7 +78,7 @@ export function createSolanaClient(options: {
   readonly record?: RpcRecorder
 }): SolanaClient {
   const { clock, log, fetch = globalThis.fetch, record = () => {} } = options
-  const random = options.random ?? createSpread(clock.now() * 0.618)
+  const random = options.random ?? createSpread(clock.now())
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
     transport: recorded(createTransport({ url, timeoutMs: CALL_MS, clock, fetch, meanings: SOLANA_MEANINGS }), {
