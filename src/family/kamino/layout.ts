@@ -74,7 +74,7 @@ export interface Reserve {
   readonly borrowFactorPct: bigint
   readonly curve: readonly CurvePoint[]
   readonly scopeFeed: string
-  /** Entries of the Scope feed whose product is the price. */
+  /** Entries of the Scope feed whose product is the price, as they are stored; see `scopeEntriesOf`. */
   readonly scopeChain: readonly number[]
 }
 
@@ -175,6 +175,12 @@ export function decodeMarket(data: Uint8Array): Market {
       liquidationThresholdPct: BigInt(bytes.u8(at + 4)),
     })),
   }
+}
+
+/** The entries of its feed that a reserve's price is chained from: all before the first that no feed has. */
+export function scopeEntriesOf({ scopeChain }: Reserve): readonly number[] {
+  const end = scopeChain.findIndex((index) => index >= SCOPE.count)
+  return scopeChain.slice(0, end < 0 ? undefined : end)
 }
 
 /** Reads one entry of a Scope feed's bytes, which `isAccount` has seen; undefined past its end. */

@@ -13,6 +13,7 @@ import {
   type Obligation,
   type Reserve,
   type ScopeEntry,
+  scopeEntriesOf,
   scopeFeedOf,
 } from './layout.ts'
 import { type Asset, cachedPrice, elevationGroupOf, isSoundReserve, type Snapshot, scopePrice } from './math.ts'
@@ -167,8 +168,7 @@ function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntr
   const feed = scopeFeedOf(reserve)
   const data = feed === undefined ? undefined : accounts.get(feed)?.data
   if (data === undefined || !isAccount('scopePrices', data)) return []
-  const end = reserve.scopeChain.findIndex((index) => index >= 512)
-  return reserve.scopeChain.slice(0, end < 0 ? undefined : end).map((index) => decodeScopeEntry(data, index))
+  return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(data, index))
 }
 
 function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verdict {
