@@ -41,7 +41,7 @@ export async function serve(config: Config, { listen, out, err, stop }: ServeOpt
 
   await fired(stop)
   log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
-  await services.app.drain()
+  services.app.drain()
   await pause(DRAIN_MS)
   const refusing = server.stop()
   await services.close()

@@ -53,7 +53,7 @@ export interface App {
   /** Requests accepted and not yet answered. */
   inFlight(): number
   /** From now on `/readyz` says no, so that load balancers look elsewhere; requests are answered as before. */
-  drain(): Promise<void>
+  drain(): void
   /** True once no request is in flight, false where one still is after `deadlineMs`. */
   idle(options: { readonly deadlineMs: number }): Promise<boolean>
   /** Ends all reads under way with 503, for a stop that has waited long enough. */
@@ -126,7 +126,7 @@ export function createApp(options: AppOptions): App {
   return {
     handler: handle,
     inFlight: inFlight.count,
-    async drain() {
+    drain() {
       draining = true
     },
     idle: ({ deadlineMs }) => inFlight.idle(deadlineMs),

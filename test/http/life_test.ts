@@ -170,7 +170,7 @@ describe('stopping', () => {
     const { app } = createFixture()
     const call = createClient(app.handler)
     expect((await call('/readyz')).status).toBe(200)
-    await app.drain()
+    app.drain()
     const answer = await call('/readyz')
     expect([answer.status, answer.body.status, answer.headers.get('retry-after')]).toEqual([503, 'draining', '1'])
     expect((await call(ITEM, { key: 'good' })).status).toBe(200)
