@@ -9,7 +9,7 @@ import {
 } from '../finance/lending.ts'
 import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from './figure.ts'
 
-/** Yield figures of the specification, 2.7, behind what names the position. */
+/** Schemas of the yield figures, which stand in an answer behind what names the position. */
 export const yieldFigures = {
   daily_supply_interest_usd: usdFigure,
   daily_borrow_interest_usd: usdFigure,
@@ -24,7 +24,7 @@ export const yieldFigures = {
   projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
 }
 
-/** Makes them. */
+/** The yield figures of a position, as text. */
 export function presentYieldFigures({ totals, ...legs }: LendingPosition) {
   const interest = dailyInterest(totals, legs)
   const ahead = projection(interest)

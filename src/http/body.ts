@@ -11,9 +11,9 @@ export function largeBodyFault(headers: Headers): ApiError | undefined {
 }
 
 /**
- * Reads and parses a body that is a JSON object. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it does not arrive in
- * time, 400 for another content type, text that is no UTF-8 or no JSON object, nesting beyond 16, a repeated or
- * dangerous key.
+ * Reads and parses a body that is a JSON object. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it
+ * does not arrive in time, 400 for another content type, text that is no UTF-8 or no JSON object, nesting beyond 16, a
+ * repeated or dangerous key.
  */
 export async function readJson(request: Request): Promise<object> {
   const type = request.headers.get('content-type')

@@ -1,6 +1,6 @@
 import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 
-/** Status of every code of the specification. `INVALID_REQUEST` is given its 4xx by whoever throws it. */
+/** Status of every error code. `INVALID_REQUEST` is given its 4xx by whoever throws it. */
 export const STATUS_BY_CODE = {
   MISSING_PARAMETER: 400,
   INVALID_PARAMETER: 400,

@@ -12,7 +12,7 @@ export function pageOf<Item>(items: readonly Item[], { page, limit }: PageReques
 }
 
 /**
- * Pagination object of the specification, 2.1. Links are absolute and keep the caller's other parameters; `override`
+ * The pagination object of an answer. Links are absolute and keep the caller's other parameters; `override`
  * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, page 1
  * where there are none.
  */

@@ -21,7 +21,7 @@ export interface AccountState {
   readonly creditsRemaining: bigint
 }
 
-/** The error answer of the specification, 7: `{ error: { code, message, request_id } }`. */
+/** An error as an answer: `{ error: { code, message, request_id } }`. */
 export function failure(error: ApiError, requestId: string): Outcome {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers

@@ -25,7 +25,7 @@ export interface Reply {
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
 }
 
-/** Pagination object of the specification, 2.1. */
+/** Where a page stands in its list, as an answer says it. */
 export interface Pagination {
   readonly page: number
   readonly limit: number
@@ -48,7 +48,7 @@ export interface RouteDefinition<Input, Body, Result> {
   readonly body?: GenericSchema<unknown, Body>
   /** Schema of the whole success body without `request_id`, for OpenAPI and for tests of real answers. */
   readonly output: GenericSchema
-  /** Codes beyond those that every route can answer: 404, 502, 503, 504. */
+  /** What its work can fail with, for OpenAPI; an unusable answer of a chain is 502 only where that is listed, else 503. */
   readonly errors?: readonly (404 | 502 | 503 | 504)[]
   /** False where no chain is read, so that no answer carries `X-As-Of`. @default true */
   readonly asOf?: false

@@ -86,7 +86,7 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       log: { path: LIST, credits: 16 },
     },
     {
-      name: 'the specification’s own name of the route is accepted and logged under ours',
+      name: 'another name of the family is accepted and logged under ours',
       target: `/v1/positions/amm_a?wallet=${single.toLowerCase()}`,
       status: 200,
       body: (body) => {

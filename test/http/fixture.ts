@@ -39,7 +39,7 @@ export interface Happenings {
 
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
 
-/** Routes of every shape that the specification has: a list, one item, a body, one that lists 502. */
+/** Routes of every shape that there is: a list, one item, a body, one that lists 502. */
 export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const work = async (signal: AbortSignal) => {
     happenings.reads += 1

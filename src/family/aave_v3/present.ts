@@ -14,7 +14,7 @@ import { healthFactorText, percentageText, ratioText, usdText } from '../figure.
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
 
-/** A wallet on a chain as the specification has it, 2.4. `target` is a health factor in decimal digits. */
+/** A wallet on a chain: what it has in each market, and what that comes to. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
@@ -24,7 +24,7 @@ export function presentWallet({ chainId, wallet, positions }: WalletPositions, t
   }
 }
 
-/** The same, reduced as the batch route has it. */
+/** The same with the few figures of the batch. */
 export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,

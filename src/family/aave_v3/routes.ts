@@ -153,7 +153,7 @@ interface Matching {
 }
 
 async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
-  const places = placesOf(reader, filter)
+  const places = placesToAsk(reader, filter)
   const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
@@ -164,7 +164,7 @@ async function readMatching(reader: LendingReader, { wallets, filter, signal }: 
 }
 
 /** The chains to ask, each narrowed to one market where that is wanted. */
-function placesOf({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
+function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
   if (places.size === 0) throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
   return [...places]
     .filter(([id]) => chain_id === undefined || id === chain_id)

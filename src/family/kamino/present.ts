@@ -59,12 +59,12 @@ export const riskOutput = v.strictObject({
   }),
 })
 
-/** Yield figures of the specification, 2.7. */
+/** Yield figures of an obligation, behind what names it. */
 export function presentYield(names: Named, position: LendingPosition): v.InferOutput<typeof yieldOutput>['data'] {
   return { ...presentNames(names), ...presentYieldFigures(position) }
 }
 
-/** Risk figures of the specification, 2.8; `target` and its digits as the caller gave them. */
+/** Risk figures of an obligation, behind what names it; `target` and its digits as the caller gave them. */
 export function presentRisk(
   names: Named,
   { totals }: LendingPosition,

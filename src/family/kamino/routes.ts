@@ -38,7 +38,7 @@ interface Result {
   readonly position: LendingPosition
 }
 
-/** The routes of Kamino, specification 4.9 and 4.10. Without a reader they answer that Solana is not configured. */
+/** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
 export function kaminoRoutes(options: {
   readonly reader: KaminoReader | undefined
   readonly program: KaminoProgram

@@ -22,7 +22,7 @@ export const yieldOutput = v.strictObject({
   }),
 })
 
-/** Yield figures of the specification, 2.7. */
+/** Yield figures of a position, behind what names it. */
 export function presentYield(
   { chainId, wallet, marketId }: Named,
   position: LendingPosition,

@@ -23,7 +23,7 @@ const marketId = v.pipe(
   documented({ type: 'string', pattern: '^0x[0-9a-fA-F]{64}$', description: 'Id of the market, 32 bytes.' }),
 )
 
-/** The route of Morpho Blue, specification 4.8. */
+/** Yield of a wallet in one market, over a reader. */
 export function createRoutes(reader: PositionReader): readonly Route[] {
   const input = v.object({
     chain_id: chainWith(reader),

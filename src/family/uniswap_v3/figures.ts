@@ -33,9 +33,9 @@ export interface Figures {
   readonly fees: TokenAmounts
   /** Whether the pool's tick is within the range, so that liquidity there earns. */
   readonly inRange: boolean
-  /** Whole tokens1 per whole token0. */
+  /** Whole token1 per whole token0. */
   readonly prices: RangePrices
-  /** Whole tokens0 per whole token1; its bounds change places. */
+  /** Whole token0 per whole token1; lower and upper change places. */
   readonly inverse: RangePrices
   readonly usd: UsdFigures | undefined
 }

@@ -129,8 +129,8 @@ export function uncollectedFees(position: {
 }
 
 /**
- * Whole tokens1 per whole token0 as decimal digits without an exponent: (√price / 2^96)² · 10^(decimals0 − decimals1),
- * to 18 significant digits, half away from zero, no trailing zeros. `inverse` gives tokens0 per token1.
+ * Whole token1 per whole token0 as decimal digits without an exponent: (√price / 2^96)² · 10^(decimals0 − decimals1),
+ * to 18 significant digits, half away from zero, no trailing zeros. `inverse` gives token0 per token1.
  */
 export function priceText(
   sqrtPriceX96: bigint,

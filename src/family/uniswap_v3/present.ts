@@ -13,7 +13,7 @@ export interface PresentOptions {
   readonly sqrtPrice: boolean
 }
 
-/** A position as the specification has it, 2.2; with `full`, its figures too. */
+/** A position in an answer; with `full`, its figures too. */
 export function presentPosition(position: Position, options: PresentOptions) {
   const { tokenId, chainId, deployment, owner, liquidity, pool } = position
   const wallet = getAddress(owner)

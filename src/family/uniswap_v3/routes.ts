@@ -83,7 +83,7 @@ function positionRoute(reader: PositionReader, chainIds: readonly number[]): Rou
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     async read({ id, chain_id, manager_address }, { signal }) {
-      const places = placesOf(reader, { chainId: chain_id, manager: manager_address })
+      const places = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
       const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
       return { position: onlyPosition(reads, id), reads }
     },
@@ -99,7 +99,7 @@ async function readWallet(
   reader: PositionReader,
   request: { readonly wallet: Address; readonly chainId: number | undefined; readonly signal: ReadContext['signal'] },
 ): Promise<ChainRead[]> {
-  const places = placesOf(reader, { chainId: request.chainId, manager: undefined })
+  const places = placesToAsk(reader, { chainId: request.chainId, manager: undefined })
   try {
     return await leavingOut(places, reader.readWallet(request.wallet, { places, signal: request.signal }))
   } catch (error) {
@@ -110,7 +110,7 @@ async function readWallet(
 }
 
 /** The chains to ask, narrowed to one manager where that is wanted. */
-function placesOf(
+function placesToAsk(
   { places }: PositionReader,
   { chainId, manager }: { readonly chainId: number | undefined; readonly manager: Address | undefined },
 ): Place[] {

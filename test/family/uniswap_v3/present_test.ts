@@ -49,7 +49,7 @@ function position(overrides: Partial<Position> = {}): Position {
 const single = { full: true, sqrtPrice: true }
 
 describe('presentPosition()', () => {
-  test('is the specification’s object, with text for all numbers but decimals and chain ids', () => {
+  test('has the fields of the interface, with text for all numbers but decimals and chain ids', () => {
     expect(presentPosition(position(), { full: false, sqrtPrice: true })).toEqual({
       token_id: (2n ** 200n).toString(),
       chain_id: 1,
