@@ -157,8 +157,8 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
 
   await Promise.all([...Array.from({ length: WORKERS }, work), administer(), administer(), remove(), strike()])
   await drained(instances, admin)
-  wrong.push(...(await compareLog(admin, { actors, outcomes })))
-  for (const actor of actors) wrong.push(...(await compareBooks(admin, actor)))
+  wrong.push(...(await whenThere(() => compareLog(admin, { actors, outcomes }))))
+  for (const actor of actors) wrong.push(...(await whenThere(() => compareBooks(admin, actor))))
   if (!options.crashes) wrong.push(...actors.flatMap(fullerThanAllowed))
   for (const each of instances) {
     await each.gate.close(2_000)
@@ -238,7 +238,19 @@ async function compareBooks(admin: Database, { organizationId }: Actor): Promise
     )
     return Number(row?.given) === granted ? [] : [`${organizationId} was given ${row?.given}, not ${granted}`]
   } catch (error) {
+    if (error instanceof UnavailableError) throw error
     return [`${organizationId}: ${String(error)}`]
+  }
+}
+
+/** Asks again while the last crash is not over. */
+async function whenThere<T>(read: () => Promise<T>): Promise<T> {
+  for (const endMs = performance.now() + 5_000; ; await Bun.sleep(50)) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || performance.now() > endMs) throw error
+    }
   }
 }
 
