@@ -7,7 +7,7 @@ import {
   parseAbi,
   zeroAddress,
 } from 'viem'
-import type { PriceSources, UsdAnswers } from '../../chain/price.ts'
+import type { FeedRound, PriceSources } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead } from './state.ts'
 
@@ -107,7 +107,7 @@ export function roundOf(round: {
   readonly answer: bigint
   readonly updatedAt: bigint
   readonly decimals: bigint
-}): NonNullable<UsdAnswers['round']> {
+}): FeedRound {
   const { answer, updatedAt, decimals } = round
   return { answer, updatedAtSec: updatedAt, decimals: decimals > 255n ? 255 : Number(decimals) }
 }

@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import type { FeedRound } from '../../chain/price.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
 
@@ -60,7 +61,7 @@ export interface RawPosition {
 /** Latest answer of a token's USD feed, unchecked; undefined where the feed failed. */
 export interface RawFeed {
   readonly token: number
-  readonly round: { readonly answer: bigint; readonly updatedAtSec: bigint; readonly decimals: number } | undefined
+  readonly round: FeedRound | undefined
 }
 
 /** What Aave's oracle says of a token that it has a source for, unchecked; no price where that source failed. */
