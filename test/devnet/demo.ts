@@ -33,7 +33,7 @@ interface Demo {
 }
 
 /** Runs `command`, whose last word is `serve`, against a local Ethereum until a signal comes or a part of it dies; returns the exit status. */
-export async function runDemo(command: readonly string[]): Promise<number> {
+async function runDemo(command: readonly string[]): Promise<number> {
   const ending = Promise.withResolvers<Ending>()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // More of them change nothing: a terminal and a package runner may each send their own.

@@ -6,7 +6,7 @@ export interface RpcCall {
 }
 
 /** A failed JSON-RPC call, with the revert data if the node gave any. */
-export class RpcError extends Error {
+class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly data: unknown
 

@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, type Hex, maxUint256, parseAbi } from
 import { BANK, UNISWAP_V3 } from './addresses.ts'
 import type { Transaction } from './transaction.ts'
 
-export const MAX_UINT128 = 2n ** 128n - 1n
+const MAX_UINT128 = 2n ** 128n - 1n
 
 export const MANAGER_ABI = parseAbi([
   'struct MintParams { address token0; address token1; uint24 fee; int24 tickLower; int24 tickUpper; uint256 amount0Desired; uint256 amount1Desired; uint256 amount0Min; uint256 amount1Min; address recipient; uint256 deadline; }',
@@ -24,7 +24,7 @@ export const MANAGER_ABI = parseAbi([
   'event IncreaseLiquidity(uint256 indexed tokenId, uint128 liquidity, uint256 amount0, uint256 amount1)',
 ])
 
-export const ROUTER_ABI = parseAbi([
+const ROUTER_ABI = parseAbi([
   'struct SwapParams { address tokenIn; address tokenOut; uint24 fee; address recipient; uint256 deadline; uint256 amountIn; uint256 amountOutMinimum; uint160 sqrtPriceLimitX96; }',
   'function exactInputSingle(SwapParams params) payable returns (uint256 amountOut)',
 ])

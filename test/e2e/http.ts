@@ -30,7 +30,7 @@ export function ask(port: number, request: RawRequest): Promise<RawAnswer> {
 }
 
 /** Sends bytes as they are and reads the answer until the server closes the connection. */
-export function send(port: number, bytes: Uint8Array): Promise<RawAnswer> {
+function send(port: number, bytes: Uint8Array): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   const chunks: Buffer[] = []
   const socket = connect({ port, host: '127.0.0.1' })
