@@ -7,6 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { createLog, silentLog } from '../../src/lib/log.ts'
 import { startTestServer, type TestDatabase, type TestServer, testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 const opened: Database[] = []
@@ -31,6 +32,15 @@ async function timed<T>(work: Promise<T>): Promise<{ readonly outcome: T | Error
   const startedMs = performance.now()
   const outcome = await work.catch((error: Error) => error)
   return { outcome, tookMs: performance.now() - startedMs }
+}
+
+/** How many sessions run this statement. */
+async function running(statement: string, db: Database = database.db): Promise<number> {
+  const [row] = await db.run<{ n: number }>(
+    "select count(*)::int4 as n from pg_stat_activity where query = $1 and state = 'active'",
+    [statement],
+  )
+  return row?.n ?? 0
 }
 
 /** Milliseconds until a statement succeeds again. */
@@ -130,9 +140,7 @@ test('run() ends by its deadline, frees the server of the statement, and the poo
   expect(tookMs).toBeGreaterThan(1_400)
   expect(tookMs).toBeLessThan(2_000)
   expect(await db.run('select 1 as one', [])).toEqual([{ one: 1 }])
-  await Bun.sleep(1_000)
-  const sleepers = "select count(*)::int4 as n from pg_stat_activity where query like 'select pg_sleep(30)%'"
-  expect(await db.run(sleepers, [])).toEqual([{ n: 0 }])
+  await until('the server to have given the statement up', async () => (await running('select pg_sleep(30)')) === 0)
 })
 
 test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
@@ -174,8 +182,8 @@ test('run() sees what was committed before, whatever isolation the database has 
 
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
-  const victim = timed(db.run("select pg_sleep(10), 'victim'", []))
-  await Bun.sleep(100)
+  const victim = timed(db.run("select pg_sleep(10), 'victim'", [], { deadlineMs: 60_000 }))
+  await until('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
   await database.db.run(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
     [],
@@ -218,8 +226,7 @@ test.each([
   const { outcome, tookMs } = await timed(open(url).run('select 1', [], { deadlineMs: 300 }))
   expect(outcome).toBeInstanceOf(UnavailableError)
   expect(tookMs).toBeLessThan(600)
-  await Bun.sleep(300)
-  expect(sockets.filter((socket) => !socket.destroyed).length).toBeLessThan(2)
+  await until('connections to be closed', () => sockets.filter((socket) => !socket.destroyed).length < 2)
   for (const socket of sockets) socket.destroy()
   server.close()
 })
@@ -236,7 +243,7 @@ test('close() returns within two seconds while a statement hangs', async () => {
   const { url, server, sockets } = await fakeServer(() => {})
   const db = open(url)
   const hanging = db.run('select 1', [], { deadlineMs: 60_000 }).catch((error) => error)
-  await Bun.sleep(50)
+  await until('a connection', () => sockets.length > 0)
   expect((await timed(db.close())).tookMs).toBeLessThan(2_000)
   expect(await hanging).toBeInstanceOf(UnavailableError)
   await expect(db.run('select 1', [])).rejects.toBeInstanceOf(UnavailableError)
@@ -273,10 +280,10 @@ async function withServer(work: (server: TestServer, db: Database) => Promise<vo
 test('the pool serves within a second after the server was killed and came back', () =>
   withServer(async (server, db) => {
     await db.run('create table kept (id integer)', [])
-    const running = timed(db.run('select pg_sleep(5)', []))
-    await Bun.sleep(50)
+    const interrupted = timed(db.run('select pg_sleep(5)', [], { deadlineMs: 60_000 }))
+    await until('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
     server.signal('SIGKILL')
-    expect((await running).outcome).toBeInstanceOf(UnavailableError)
+    expect((await interrupted).outcome).toBeInstanceOf(UnavailableError)
     expect(await recovery(db)).toBeLessThan(1_500)
     expect(await db.run('select count(*)::int4 as n from kept', [])).toEqual([{ n: 0 }])
   }))

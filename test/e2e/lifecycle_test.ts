@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { processesIn, untilEmpty } from './processes.ts'
@@ -76,9 +77,10 @@ describe.each([
     const service = await startService(program)
     const before = await total(service, 'status_code=200')
     const slow = heldUp({ kind: 'delay', ms: 1_500 }, () => get(service, single))
-    await until(() => upstream.seen.length > 0)
+    await until('a call to the chain', () => upstream.seen.length > 0)
     const stopped = service.stop()
-    await until(async () => (await ask(service.port, { method: 'GET', target: '/readyz', headers: {} })).status === 503)
+    const ready = () => ask(service.port, { method: 'GET', target: '/readyz', headers: {} })
+    await until('readiness to go', async () => (await ready()).status === 503)
     expect((await get(service, LOGS)).status).toBe(200)
     expect((await slow).status).toBe(200)
     const { status, ms } = await stopped
@@ -95,7 +97,7 @@ describe.each([
   test('SIGTERM ends it in time while a chain hangs', async () => {
     const service = await startService(program)
     const hanging = heldUp({ kind: 'hang' }, () => get(service, single))
-    await until(() => upstream.seen.length > 0)
+    await until('a call to the chain', () => upstream.seen.length > 0)
     const { status, ms } = await service.stop()
     expect(status).toBe(0)
     expect(ms).toBeLessThan(EXIT_LIMIT_MS)
@@ -139,7 +141,7 @@ describe.each([
         if (answer.status === 200) answered += 1
       }
     })
-    await Bun.sleep(500)
+    await until('every client to have been answered', () => answered > 5 * clients, 20_000)
     process.kill(service.pid, 'SIGKILL')
     running = false
     await Promise.all(load)
@@ -149,7 +151,6 @@ describe.each([
     const { headers, body } = await get(again, `${LOGS}?status_code=200&limit=1`)
     // The question before the load is in the log too.
     const charged = JSON.parse(body).pagination.total - before - 1
-    expect(answered).toBeGreaterThan(clients)
     expect(charged).toBeGreaterThanOrEqual(answered)
     expect(charged).toBeLessThanOrEqual(answered + clients)
 
@@ -159,14 +160,6 @@ describe.each([
     await again.stop()
   }, 60_000)
 })
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('Cannot wait any longer for what the test needs')
-    await Bun.sleep(10)
-  }
-}
 
 function continueProcess(pid: number): void {
   try {

@@ -1,0 +1,14 @@
+const POLL_MS = 10
+
+/** Waits for what a test needs. Throws, naming it, where it is not there within `limitMs`. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  limitMs: number = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + limitMs
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`Cannot wait longer than ${limitMs} ms: expected ${what}`)
+    await Bun.sleep(POLL_MS)
+  }
+}
