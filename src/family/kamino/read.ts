@@ -37,7 +37,7 @@ export type ObligationReading =
   | { readonly kind: 'absent'; readonly reason: 'no_obligation' | 'other_wallet' | 'other_market' }
 
 /** Reads obligations with everything their figures need. */
-export interface KaminoReader {
+export interface ObligationReader {
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
    * requests and in one where it was read before. Throws `UpstreamError` where Solana cannot be read, where an account
@@ -54,11 +54,11 @@ type Verdict =
   | { readonly kind: 'incomplete'; readonly problem: string }
 
 /** Makes a reader. It remembers which reserves an obligation and which feed a reserve has, to ask for all at once. */
-export function createKaminoReader(options: {
+export function createObligationReader(options: {
   readonly solana: SolanaClient
   readonly program: KaminoProgram
   readonly log: Log
-}): KaminoReader {
+}): ObligationReader {
   const { solana, program, log } = options
   const reservesOf = createMemory<readonly string[]>()
   const feedOf = createMemory<string>()

@@ -10,7 +10,7 @@ import { parseRational, type Rational } from '../../lib/rational.ts'
 import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
 import type { KaminoProgram } from './program.ts'
-import type { KaminoReader, ObligationReading } from './read.ts'
+import type { ObligationReader, ObligationReading } from './read.ts'
 
 /** What an obligation's yield or risk figures cost. */
 const CREDITS = 8
@@ -39,8 +39,8 @@ interface Result {
 }
 
 /** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
-export function kaminoRoutes(options: {
-  readonly reader: KaminoReader | undefined
+export function createRoutes(options: {
+  readonly reader: ObligationReader | undefined
   readonly program: KaminoProgram
 }): readonly Route[] {
   const { reader, program } = options
