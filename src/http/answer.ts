@@ -4,11 +4,11 @@ import { preflightHeaders } from './cors.ts'
 import type { Deadlines } from './deadline.ts'
 import { ApiError, apiErrorFrom } from './error.ts'
 import type { Admission, RefusalCode } from './gate.ts'
+import type { OrganizationSlots } from './organization_slots.ts'
 import { parseInput, validated } from './parse_input.ts'
 import { failure, type Outcome } from './respond.ts'
 import type { PresentContext, Reply } from './route.ts'
 import type { Found } from './route_table.ts'
-import type { Slots } from './slots.ts'
 
 /** One request between its arrival and its answer. */
 export interface Exchange {
@@ -35,8 +35,7 @@ export type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
 /** What the work of a request needs. */
 export interface WorkServices {
   readonly deadlines: Deadlines
-  /** Places for work under way, by organization. */
-  readonly slots: Slots
+  readonly slots: OrganizationSlots
   readonly log: Log
 }
 

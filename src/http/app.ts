@@ -12,12 +12,12 @@ import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { type Ending, meter } from './metered.ts'
+import { createOrganizationSlots } from './organization_slots.ts'
 import type { Probes } from './probes.ts'
 import { createPublicPages, PUBLIC_METHODS } from './public_pages.ts'
 import { failure, respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { createRouteTable, type Found } from './route_table.ts'
-import { createSlots } from './slots.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
 
 /** What the HTTP layer is given. */
@@ -67,7 +67,7 @@ export function createApp(options: AppOptions): App {
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
-  const slots = createSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
+  const slots = createOrganizationSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
   const services = { gate: options.gate, clock, log, deadlines, slots }
   const cors = createCors(options.corsOrigins)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })

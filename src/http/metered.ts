@@ -5,8 +5,8 @@ import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settled } from './gate.ts'
 import { bearerKey } from './key.ts'
 import { LOGGED_PATH_LENGTH_MAX } from './limits.ts'
+import type { OrganizationSlots } from './organization_slots.ts'
 import { type AccountState, failure, type Outcome } from './respond.ts'
-import type { Slots } from './slots.ts'
 
 /** What metering needs. */
 export interface MeterServices {
@@ -14,8 +14,7 @@ export interface MeterServices {
   readonly clock: Clock
   readonly log: Log
   readonly deadlines: Deadlines
-  /** Places for work under way, by organization. */
-  readonly slots: Slots
+  readonly slots: OrganizationSlots
 }
 
 /** A finished answer, and what its organization is told of itself; strangers are told nothing. */
