@@ -138,7 +138,7 @@ describe('a passing failure', () => {
     first.always = fault
     const startMs = performance.now()
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeLessThan(200)
+    expect(performance.now() - startMs).toBeLessThan(900)
     expect([first.seen.length, second.seen.length]).toEqual([1, 1])
   })
 
@@ -172,7 +172,7 @@ describe('a passing failure', () => {
     first.always = { kind: 'hang' }
     const startMs = performance.now()
     expect((await readHeld(client(first, second))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeLessThan(1_500)
+    expect(performance.now() - startMs).toBeLessThan(2_400)
   })
 
   test('puts the endpoint behind the others for the next read', async () => {
@@ -189,7 +189,7 @@ describe('a passing failure', () => {
     second.always = { kind: 'hang' }
     const startMs = performance.now()
     expect(await failureOf(readHeld(client(first, second)))).toBeInstanceOf(UpstreamError)
-    expect(performance.now() - startMs).toBeLessThan(2_800)
+    expect(performance.now() - startMs).toBeLessThan(3_500)
   })
 })
 
@@ -247,7 +247,7 @@ describe('a rate limit', () => {
     first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
     const startMs = performance.now()
     expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
-    expect(performance.now() - startMs).toBeLessThan(200)
+    expect(performance.now() - startMs).toBeLessThan(900)
   })
 })
 

@@ -104,7 +104,7 @@ test('send() gives up on an endpoint that hangs, and on one that drips, when its
     const error = await faulty(fault)
     expect(error).toBeInstanceOf(UpstreamError)
     expect(error.message).toBe(`No answer within ${TIMEOUT_MS} ms`)
-    expect(performance.now() - startedMs).toBeLessThan(TIMEOUT_MS + 150)
+    expect(performance.now() - startedMs).toBeLessThan(TIMEOUT_MS + 1_000)
   }
 })
 
@@ -112,10 +112,11 @@ test('send() leaves at once when the caller leaves', async () => {
   rpc.rule(() => ({ kind: 'hang' }))
   const caller = new AbortController()
   const startedMs = performance.now()
-  const call = failure(transport().send({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, caller.signal))
+  const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity, timeoutMs: 10_000 }
+  const call = failure(transport().send(request, caller.signal))
   setTimeout(() => caller.abort(), 30)
   expect(await call).toBeInstanceOf(AbortedError)
-  expect(performance.now() - startedMs).toBeLessThan(TIMEOUT_MS - 50)
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
 })
 
 test('send() stops reading a body of 50 MB, or one that unpacks to it', async () => {

@@ -284,7 +284,7 @@ describe('parseInput()', () => {
     expect(parse('x=1', { id: '+1' })).not.toContain('%2B')
   })
 
-  test('refuses 8 KB of anything within milliseconds', () => {
+  test('refuses 8 KB of anything at once', () => {
     const started = performance.now()
     for (const text of ['0', '1', '9', '-', 'a', '2024-', '0x', '%30', '.']) {
       const long = text.repeat(8_000 / text.length)
@@ -294,7 +294,7 @@ describe('parseInput()', () => {
         )
       }
     }
-    expect(performance.now() - started).toBeLessThan(200)
+    expect(performance.now() - started).toBeLessThan(1_000)
   })
 
   test('a check of several parameters together gives its own sentence', () => {
