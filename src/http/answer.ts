@@ -99,7 +99,6 @@ async function work(admission: Recognised, exchange: Exchange, services: WorkSer
           return scope.signal
         },
         organizationId,
-        requestId,
         requestedAtMs,
       }),
     )

@@ -5,7 +5,6 @@ export interface ReadContext {
   /** Fires when the caller leaves, the service stops, or the request's budget is spent. */
   readonly signal: AbortSignal
   readonly organizationId: string
-  readonly requestId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number
 }

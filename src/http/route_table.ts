@@ -19,7 +19,6 @@ export type Found =
 
 /** Finds endpoints. */
 export interface RouteTable {
-  readonly endpoints: readonly Endpoint[]
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found
@@ -55,7 +54,6 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
   for (const [path, allow] of methodsByPath(routes)) refuseOthers(path, { allow, router: routerOf(families, path) })
 
   return {
-    endpoints,
     canonical: (path) => canonicalPath(path, aliases),
     find(method, path) {
       // The router would take any number of slashes at the end for none.

@@ -89,7 +89,6 @@ async function ask(
     const result = await definition.read(input, {
       signal: new AbortController().signal,
       organizationId: 'organization',
-      requestId: 'request',
       requestedAtMs: 0,
     })
     const url = new URL(`http://service${definition.path}`)
