@@ -4,7 +4,7 @@ import type { DatabaseAddress } from './address.ts'
 import { createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
 
-/** Statements of one kind of patience, with connections of their own. */
+/** Statements whose deadlines are alike, with connections that no others use. */
 export interface Lane {
   run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]>
   /** Resolves when nothing is in flight; never rejects. */

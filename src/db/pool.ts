@@ -13,7 +13,7 @@ export interface DatabaseOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** Connections for statements of ordinary patience. @default 8 */
+  /** Connections for statements within the default deadline. @default 8 */
   readonly max?: number
 }
 

@@ -28,11 +28,15 @@ export interface YieldLeg {
   readonly apyRay: bigint
 }
 
-/** A position in money and yields. */
-export interface LendingPosition {
-  readonly totals: LendingTotals
+/** Both sides of a position. */
+export interface YieldLegs {
   readonly supplies: readonly YieldLeg[]
   readonly borrows: readonly YieldLeg[]
+}
+
+/** A position in money and yields. */
+export interface LendingPosition extends YieldLegs {
+  readonly totals: LendingTotals
 }
 
 /** A ratio that knows no bound where there is debt and nothing under it: `MAX` on the wire. */
@@ -87,20 +91,14 @@ export function weightedApy(legs: readonly YieldLeg[]): Rational {
 }
 
 /** (Interest earned − interest owed) in a year ÷ net worth; 0 where net worth is zero or less. */
-export function netApy(
-  totals: LendingTotals,
-  legs: { readonly supplies: readonly YieldLeg[]; readonly borrows: readonly YieldLeg[] },
-): Rational {
+export function netApy(totals: LendingTotals, legs: YieldLegs): Rational {
   const netWorth = totals.supplied - totals.debt
   if (netWorth <= 0n) return ZERO
   return rational(yearlyInterest(legs.supplies) - yearlyInterest(legs.borrows), netWorth * RAY)
 }
 
 /** Interest of one day, a 365th of the yearly one, so that 365 × net daily = net APY × net worth. */
-export function dailyInterest(
-  { perUsd }: LendingTotals,
-  legs: { readonly supplies: readonly YieldLeg[]; readonly borrows: readonly YieldLeg[] },
-): Interest {
+export function dailyInterest({ perUsd }: LendingTotals, legs: YieldLegs): Interest {
   const scale = RAY * perUsd * DAYS_PER_YEAR
   const supply = yearlyInterest(legs.supplies)
   const borrow = yearlyInterest(legs.borrows)

@@ -70,7 +70,7 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
   }
 }
 
-/** One read under way. Its signal, and the ear at the caller's, are made only when it asks: reads from memory do not. */
+/** One read under way. Its signal, which listens to the caller's, is made only when it asks: reads from memory do not. */
 class Run implements ReadScope {
   readonly untilMs: number
   readonly #request: Request

@@ -1,4 +1,4 @@
-/** One series that only grows, or one that is set. */
+/** One series of a counter, which only grows. */
 export interface Cell {
   add(amount: number): void
 }

@@ -1,4 +1,4 @@
-import { type LendingTotals, safeBorrowUsd, type YieldLeg } from '../../finance/lending.ts'
+import { type LendingTotals, safeBorrowUsd, type YieldLeg, type YieldLegs } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../finance/rate.ts'
 import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../lib/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../lib/rational.ts'
@@ -123,7 +123,7 @@ export function totalsOf(account: Account): LendingTotals {
 }
 
 /** Legs in the unit of `totalsOf`. */
-export function yieldLegs(account: Account): { readonly supplies: YieldLeg[]; readonly borrows: YieldLeg[] } {
+export function yieldLegs(account: Account): YieldLegs {
   const scaled = ({ value, apyRay }: YieldLeg): YieldLeg => ({ value: value * WAD, apyRay })
   return { supplies: suppliesOf(account).map(scaled), borrows: borrowsOf(account).map(scaled) }
 }

@@ -1,4 +1,4 @@
-/** Text that is HTML already: made by `html` alone, so that whatever else is put into a page is escaped. */
+/** Text that is HTML already, made by `html`, which escapes whatever else it is given; the page's style is ours as it is. */
 export interface Html {
   readonly markup: string
 }
