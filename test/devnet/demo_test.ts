@@ -27,6 +27,7 @@ test(
     const patience = AbortSignal.timeout(LENDING_LIMIT_MS)
     while (curls().length < 6 && !patience.aborted) await Bun.sleep(50)
     const lending = await Promise.all(curls().slice(3).map(paste))
+    const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
     const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
     demo.signal('SIGINT')
 
@@ -45,6 +46,12 @@ test(
       ...{ wallet: MORPHO_WALLETS.borrower, net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/) },
     })
     expect(kamino.data).toMatchObject({ obligation_address: OBLIGATION, health_factor: '2.0000' })
+
+    const shown = [
+      ...readme.matchAll(/"http:\/\/127\.0\.0\.1:8080(\/v1\/\S+0x[0-9a-fA-F]{40}\S*|\/v1\/\S+kamino\S+)"/g),
+    ]
+    expect(shown).toHaveLength(4)
+    for (const [, target] of shown) expect(curls().some((line) => line.endsWith(`${target}'`))).toBe(true)
 
     expect(pids.length).toBeGreaterThan(3)
     expect(await demo.exited).toBe(0)
