@@ -10,8 +10,8 @@ let database: TestDatabase
 
 beforeAll(async () => {
   database = await testDatabase()
-})
-afterAll(() => database.close())
+}, 60_000)
+afterAll(() => database.close(), 60_000)
 
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await admin.close()
   await server.close()
-})
+}, 60_000)
 
 function open(): Database {
   return openDatabase({ url: server.url, clock: systemClock, log: silentLog })

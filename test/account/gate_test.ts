@@ -30,13 +30,13 @@ beforeAll(async () => {
   otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
   gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   otherGate = await createGate({ db: otherDb, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-})
+}, 60_000)
 
 afterAll(async () => {
   await gate.close(2_000)
   await otherGate.close(2_000)
   await otherDb.close()
-})
+}, 60_000)
 
 async function verdict(key: string, endpoint: string | null = ENDPOINT): Promise<string> {
   const admission = await gate.admit({ key, endpoint })

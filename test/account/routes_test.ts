@@ -33,11 +33,11 @@ beforeAll(async () => {
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   call = createClient(app.handler)
-})
+}, 60_000)
 
 afterAll(async () => {
   await gate.close(2_000)
-})
+}, 60_000)
 
 /** An account whose log holds one request per entry, so many milliseconds before `now`. */
 async function accountWith(

@@ -20,7 +20,7 @@ import { createAccount } from './scene.ts'
 let db: Database
 beforeAll(async () => {
   db = (await testDatabase()).db
-})
+}, 60_000)
 
 async function codeOf(promise: Promise<unknown>): Promise<string> {
   try {

@@ -16,9 +16,9 @@ let db: Database
 beforeAll(async () => {
   // One connection, so that plans are made once and counters are those of this session.
   db = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog, max: 1 })
-})
+}, 60_000)
 
-afterAll(() => db.close())
+afterAll(() => db.close(), 60_000)
 
 test('settleBatch() counts each request in its own hour and answers in order of arrival', async () => {
   const { caller, organizationId } = await createAccount(db, { credits: 10 })

@@ -20,7 +20,7 @@ let lines: string[] = []
 beforeAll(async () => {
   anvil = await startAnvil()
   rpcs = await Promise.all([0, 1, 2].map(() => startFaultyRpc(anvil.rpcUrl)))
-})
+}, 60_000)
 beforeEach(() => {
   lines = []
   for (const rpc of rpcs) {
@@ -35,7 +35,7 @@ afterEach(() => {
 afterAll(async () => {
   await Promise.all(rpcs.map((rpc) => rpc.stop()))
   await anvil?.stop()
-})
+}, 60_000)
 
 function createClient(endpoints: number, overrides: Partial<Chain> = {}): EvmClient {
   const chain: Chain = {

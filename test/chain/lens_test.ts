@@ -26,7 +26,7 @@ let endpoint: Endpoint
 beforeAll(async () => {
   anvil = await startAnvil()
   rpc = await startFaultyRpc(anvil.rpcUrl)
-})
+}, 60_000)
 beforeEach(() => {
   rpc.rule(() => undefined)
   rpc.reset()
@@ -46,7 +46,7 @@ beforeEach(() => {
 afterAll(async () => {
   await rpc?.stop()
   await anvil?.stop()
-})
+}, 60_000)
 
 async function failure(promise: Promise<unknown>): Promise<Error> {
   return promise.then(

@@ -27,7 +27,7 @@ beforeAll(async () => {
   await ask('anvil_setCode', [ECHO, '0x366000600037366000f3'])
   await ask('anvil_setCode', [REVERT, '0x366000600037366000fd'])
   multicall3 = await deployMulticall3()
-})
+}, 60_000)
 beforeEach(() => {
   rpc.rule(() => undefined)
   rpc.reset()
@@ -48,7 +48,7 @@ beforeEach(() => {
 afterAll(async () => {
   await rpc?.stop()
   await anvil?.stop()
-})
+}, 60_000)
 
 async function ask(method: string, params: unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })

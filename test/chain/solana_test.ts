@@ -33,7 +33,7 @@ afterEach(() => {
 
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()])
-})
+}, 60_000)
 
 function client(...doubles: readonly Pick<SolanaDouble, 'url'>[]): SolanaClient {
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })

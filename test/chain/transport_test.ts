@@ -19,7 +19,7 @@ let rpc: FaultyRpc
 beforeAll(async () => {
   anvil = await startAnvil()
   rpc = await startFaultyRpc(anvil.rpcUrl)
-})
+}, 60_000)
 beforeEach(() => {
   rpc.rule(() => undefined)
   rpc.reset()
@@ -27,7 +27,7 @@ beforeEach(() => {
 afterAll(async () => {
   await rpc?.stop()
   await anvil?.stop()
-})
+}, 60_000)
 
 function transport(url = `${rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS) {
   return createTransport({ url, timeoutMs, clock: systemClock, fetch: globalThis.fetch })

@@ -14,11 +14,11 @@ const opened: Database[] = []
 
 beforeAll(async () => {
   database = await testDatabase()
-})
+}, 60_000)
 afterAll(async () => {
   await Promise.all(opened.map((db) => db.close()))
   await database.close()
-})
+}, 60_000)
 
 function open(url: string, options: { readonly max?: number; readonly lines?: string[] } = {}): Database {
   const { max = 4, lines } = options

@@ -22,7 +22,7 @@ let devnet: Devnet
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
-})
+}, 60_000)
 
 test('a wallet without ether writes through the viem client from any address', async () => {
   const { client, addresses } = devnet

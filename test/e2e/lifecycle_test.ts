@@ -45,7 +45,7 @@ describe.each([
   afterAll(async () => {
     await upstream.stop()
     program.remove()
-  })
+  }, 60_000)
 
   test('the first start prints one key, the second none, and the key works in both', async () => {
     const first = await startService(program)

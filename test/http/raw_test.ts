@@ -36,7 +36,7 @@ afterAll(async () => {
   if (node.exitCode === null) node.kill('SIGTERM')
   await node.exited
   await rm(directory, { recursive: true, force: true })
-})
+}, 60_000)
 
 describe('the same bytes', () => {
   for (const { name, bytes, status, code, node: differs } of RAW_REQUESTS) {

@@ -1,8 +1,8 @@
-import { afterAll, setDefaultTimeout } from 'bun:test'
+import { afterAll } from 'bun:test'
 import { closeTestDatabases } from './database.ts'
 
-/** For tests and hooks that name no limit: most take milliseconds, but a machine may be busy with other things. */
-setDefaultTimeout(60_000)
+/** Servers end in a second, but a machine may be busy with other things. */
+const LIMIT_MS = 60_000
 
 // Registered before every file's own hooks, so that it runs once, after the last file.
-afterAll(closeTestDatabases)
+afterAll(closeTestDatabases, LIMIT_MS)

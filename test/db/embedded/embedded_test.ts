@@ -13,7 +13,7 @@ setDefaultTimeout(30_000)
 
 const programParent = temporaryDirectory()
 const closers: (() => Promise<unknown>)[] = []
-afterAll(() => Promise.all(closers.map((close) => close())))
+afterAll(() => Promise.all(closers.map((close) => close())), 60_000)
 
 async function start(dataDir: string, onProgress: (step: string) => void = () => {}): Promise<EmbeddedDatabase> {
   const server = await startEmbedded({ dataDir, clock: systemClock, log: silentLog, programParent, onProgress })

@@ -259,9 +259,9 @@ describe('requests', () => {
 
   beforeAll(async () => {
     rpc = await startFaultyRpc(devnet.rpcUrl)
-  })
+  }, 60_000)
 
-  afterAll(() => rpc.stop())
+  afterAll(() => rpc.stop(), 60_000)
 
   async function countedRead(count: number, rungs?: readonly RungName[]): Promise<{ calls: number; depth: number }> {
     const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))

@@ -57,7 +57,7 @@ afterEach(() => {
   expect(lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
 })
 
-afterAll(() => double.stop())
+afterAll(() => double.stop(), 60_000)
 
 type AnyRoute = RouteDefinition<object, object, unknown>
 
