@@ -97,8 +97,8 @@ describe('versions', () => {
     const after = await readThrough('main', { 'getIsEModeCategoryIsolated(uint8)': ONE })
     expect(of(after, emode).features.isolatedEModes).toBe(true)
     expect([of(before, emode).category?.isolated, of(after, emode).category?.isolated]).toEqual([false, true])
-    // The ceiling is far from reached here: both are the LTV's.
-    expect(ceilingOf(after)).toBe(ceilingOf(before))
+    // The ceiling is far from reached here: both are the LTV's, but for interest of the moment between the readings.
+    expect(Number(ceilingOf(after))).toBeCloseTo(Number(ceilingOf(before)), 2)
     const bits = of(after, isolated).assets.map(({ reserve }) => reserve.debtCeiling)
     expect(bits).toContain(250_000_00n)
   })
