@@ -4,7 +4,7 @@ import listSql from '../../sql/queries/api_key_list.sql' with { type: 'text' }
 import updateRevokedSql from '../../sql/queries/api_key_update_revoked.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import { ApiError } from '../http/error.ts'
+import { CodedError } from '../lib/error.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { LIST_MAX, readOrganization } from './organization.ts'
@@ -45,7 +45,7 @@ interface ApiKeyRow {
   readonly expires_at: Date | null
 }
 
-/** Makes a key. Throws `ApiError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
+/** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
 export async function createKey(
   db: Database,
   options: { readonly organizationId: string; readonly name: string; readonly expiresAt?: Date },
@@ -59,14 +59,14 @@ export async function createKey(
   throw suspended()
 }
 
-/** Keys of an organization, revoked ones too, oldest first. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** Keys of an organization, revoked ones too, oldest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function listKeys(db: Database, organizationId: string): Promise<readonly ApiKey[]> {
   await readOrganization(db, organizationId)
   const rows = await list(db, [organizationId, LIST_MAX])
   return rows.map(apiKeyFrom)
 }
 
-/** The key's next request answers 401. Doing it again changes nothing. Throws `ApiError` NOT_FOUND. */
+/** The key's next request answers 401. Doing it again changes nothing. Throws `CodedError` NOT_FOUND. */
 export async function revokeKey(
   db: Database,
   options: { readonly organizationId: string; readonly keyId: string },
@@ -78,7 +78,7 @@ export async function revokeKey(
 
 /**
  * Makes a new key in the place of one that works; the old one goes on for `graceSec`, 24 hours unless told otherwise.
- * Throws `ApiError` NOT_FOUND where the old one does not work any more, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
+ * Throws `CodedError` NOT_FOUND where the old one does not work any more, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
  */
 export async function rerollKey(
   db: Database,
@@ -93,12 +93,12 @@ export async function rerollKey(
   throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()
 }
 
-function keyNotFound(keyId: string): ApiError {
-  return new ApiError('NOT_FOUND', `Cannot find a working key "${keyId.slice(0, 64)}" in this organization`)
+function keyNotFound(keyId: string): CodedError {
+  return new CodedError('NOT_FOUND', `Cannot find a working key "${keyId.slice(0, 64)}" in this organization`)
 }
 
-function suspended(): ApiError {
-  return new ApiError('ACCOUNT_SUSPENDED', 'Cannot make a key: the organization is suspended')
+function suspended(): CodedError {
+  return new CodedError('ACCOUNT_SUSPENDED', 'Cannot make a key: the organization is suspended')
 }
 
 function apiKeyFrom(row: ApiKeyRow): ApiKey {

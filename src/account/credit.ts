@@ -3,7 +3,7 @@ import insertSql from '../../sql/queries/credit_grant_insert.sql' with { type: '
 import listSql from '../../sql/queries/credit_grant_list.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import { ApiError } from '../http/error.ts'
+import { CodedError } from '../lib/error.ts'
 import { newId } from './id.ts'
 import { organizationNotFound } from './organization.ts'
 import { checkedLabel, checkedWhole } from './value.ts'
@@ -38,7 +38,7 @@ const OUT_OF_RANGE = '22003'
 
 /**
  * Gives credits, or takes them back where `credits` is below zero; the balance never falls below zero. Throws
- * `ApiError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER where that many cannot be given or taken.
+ * `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER where that many cannot be given or taken.
  */
 export async function grantCredits(
   db: Database,
@@ -47,22 +47,22 @@ export async function grantCredits(
   const { organizationId } = options
   const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
-  if (credits === 0) throw new ApiError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
+  if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
   const rows = await insert(db, [organizationId, String(credits), newId('grant'), reason]).catch((error: unknown) => {
     if (!(error instanceof SqlError) || error.code !== OUT_OF_RANGE) throw error
-    throw new ApiError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
+    throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
   })
   const [row] = rows
   if (row !== undefined) return creditsFrom(row)
   const [present] = await find(db, [organizationId])
   if (present === undefined) throw organizationNotFound(organizationId)
-  throw new ApiError(
+  throw new CodedError(
     'INVALID_PARAMETER',
     `Cannot take back ${-credits} credits: the organization has ${present.balance} left`,
   )
 }
 
-/** Balance and latest grants of an organization. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** Balance and latest grants of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readCredits(
   db: Database,
   organizationId: string,

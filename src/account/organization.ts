@@ -6,7 +6,7 @@ import updateRateLimitSql from '../../sql/queries/organization_update_rate_limit
 import updateStateSql from '../../sql/queries/organization_update_state.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import { ApiError } from '../http/error.ts'
+import { CodedError } from '../lib/error.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { checkedLabel, checkedWhole } from './value.ts'
@@ -47,7 +47,7 @@ interface OrganizationRow {
   readonly created_at: Date
 }
 
-/** Creates an organization without credits. Throws `ApiError` INVALID_PARAMETER for a bad name or limit. */
+/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER for a bad name or limit. */
 export async function createOrganization(
   db: Database,
   options: { readonly name: string; readonly rateLimit?: number },
@@ -66,29 +66,29 @@ export async function listOrganizations(
   return rows.map((row) => ({ ...organizationFrom(row), balance: BigInt(row.balance) }))
 }
 
-/** One organization that was not deleted. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** One organization that was not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readOrganization(db: Database, id: string): Promise<Organization> {
   const [row] = await find(db, [id])
   if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
   return organizationFrom(row)
 }
 
-/** From its next request on every call answers 403 ACCOUNT_SUSPENDED. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** From its next request on every call answers 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function suspendOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'suspend')
 }
 
-/** The same keys and credits work again. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** The same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function restoreOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'restore')
 }
 
-/** For good: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `ApiError` ORGANIZATION_NOT_FOUND. */
+/** For good: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function deleteOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'delete')
 }
 
-/** Sets how many requests are admitted in any one second. Throws `ApiError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
+/** Sets how many requests are admitted in any one second. Throws `CodedError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
 export async function setRateLimit(
   db: Database,
   options: { readonly id: string; readonly rateLimit: number },
@@ -120,8 +120,8 @@ export async function ensureDefaultOrganization(
 }
 
 /** The failure of naming an organization that is absent or deleted. */
-export function organizationNotFound(id: string): ApiError {
-  return new ApiError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
+export function organizationNotFound(id: string): CodedError {
+  return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }
 
 async function change(db: Database, id: string, to: 'suspend' | 'restore' | 'delete'): Promise<Organization> {

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import type { Database } from '../db/database.ts'
-import { ApiError } from '../http/error.ts'
 import { choice, instantFrom, instantTo, limit, page, shortText, wholeNumber } from '../http/input.ts'
 import { PARAMETER_LENGTH_MAX } from '../http/limits.ts'
 import { pagination } from '../http/page.ts'
 import { type Route, route } from '../http/route.ts'
+import { CodedError } from '../lib/error.ts'
 import { type RequestLogPage, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
@@ -80,7 +80,7 @@ export function usageRoutes(options: {
   readonly canonicalPath: (path: string) => string
 }): readonly Route[] {
   const { db, canonicalPath } = options
-  const logs = route<UsageInput, unknown, UsagePage>({
+  const logs = route<UsageInput, UsagePage>({
     method: 'GET',
     path: '/v1/usage/logs',
     summary: "Request history of the caller's organization, newest first.",
@@ -135,14 +135,14 @@ export function usageRoutes(options: {
 
 /**
  * The moments that are asked about; the call itself, and what comes after it, are not among them. `from` alone reaches
- * to now, `to` alone goes back as far as the default range. Throws `ApiError` where nothing lies between.
+ * to now, `to` alone goes back as far as the default range. Throws `CodedError` where nothing lies between.
  */
 function boundsOf(input: UsageInput, requestedAtMs: number): { fromMs: number; toMs: number } {
   const { range, from, to } = input
   const toMs = to === undefined ? requestedAtMs : Math.min(requestedAtMs, to.getTime() + 1)
   const fromMs = from?.getTime() ?? toMs - RANGE_MS[range ?? RANGE_DEFAULT]
   if (fromMs < 0)
-    throw new ApiError('INVALID_PARAMETER', 'Cannot read parameter "to": expected a moment after 1970-01-02')
+    throw new CodedError('INVALID_PARAMETER', 'Cannot read parameter "to": expected a moment after 1970-01-02')
   return { fromMs, toMs: Math.max(fromMs, toMs) }
 }
 

@@ -1,21 +1,21 @@
-import { ApiError } from '../http/error.ts'
+import { CodedError } from '../lib/error.ts'
 
-/** A name or a reason as people write it: 1 to `max` printable characters. Throws `ApiError` INVALID_PARAMETER. */
+/** A name or a reason as people write it: 1 to `max` printable characters. Throws `CodedError` INVALID_PARAMETER. */
 export function checkedLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length
   if (length < 1 || length > max || /[\p{C}\p{Zl}\p{Zp}]/u.test(trimmed)) {
-    throw new ApiError('INVALID_PARAMETER', `Cannot use this ${what}: expected 1 to ${max} printable characters`)
+    throw new CodedError('INVALID_PARAMETER', `Cannot use this ${what}: expected 1 to ${max} printable characters`)
   }
   return trimmed
 }
 
-/** A whole number within bounds. Throws `ApiError` INVALID_PARAMETER. */
+/** A whole number within bounds. Throws `CodedError` INVALID_PARAMETER. */
 export function checkedWhole(
   value: number,
   options: { readonly what: string; readonly min: number; readonly max: number },
 ): number {
   const { what, min, max } = options
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value
-  throw new ApiError('INVALID_PARAMETER', `Cannot use this ${what}: expected a whole number from ${min} to ${max}`)
+  throw new CodedError('INVALID_PARAMETER', `Cannot use this ${what}: expected a whole number from ${min} to ${max}`)
 }

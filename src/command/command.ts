@@ -1,6 +1,6 @@
 import { checkedLabel } from '../account/value.ts'
 import type { Config } from '../config.ts'
-import { ApiError } from '../http/error.ts'
+import { CodedError } from '../lib/error.ts'
 
 /** What a command may touch of the world; `main.ts` supplies it. */
 export interface CommandIo {
@@ -64,6 +64,6 @@ export function parseLabel(text: string, what: string, max?: number): string {
   try {
     return checkedLabel(text, what, max)
   } catch (error) {
-    throw error instanceof ApiError ? new UsageError(error.message) : error
+    throw error instanceof CodedError ? new UsageError(error.message) : error
   }
 }

@@ -1,13 +1,14 @@
+import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { readJson } from './body.ts'
 import { preflightHeaders } from './cors.ts'
 import type { Deadlines } from './deadline.ts'
-import { ApiError, apiErrorFrom } from './error.ts'
+import { failureOf, HttpError } from './error.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 import type { OrganizationSlots } from './organization_slots.ts'
-import { parseInput, validated } from './parse_input.ts'
+import { readParameters } from './parse_input.ts'
 import { failure, type Outcome } from './respond.ts'
-import type { PresentContext, Reply } from './route.ts'
+import type { Answer, PresentContext, Reply } from './route.ts'
 import type { Found } from './route_table.ts'
 
 /** One request between its arrival and its answer. */
@@ -26,7 +27,7 @@ export interface Exchange {
   readonly base: string
   readonly found: Found
   /** What is wrong with the request itself, whoever sent it; it is answered before anything else, and logged all the same. */
-  readonly fault: ApiError | undefined
+  readonly fault: CodedError | undefined
 }
 
 /** Admission of a request whose key was recognised. */
@@ -49,7 +50,7 @@ export function answerToStranger(exchange: Exchange): Outcome {
     if (exchange.found.kind === 'endpoint') throw unknownKey()
     return withoutWork(exchange.found, exchange.method)
   } catch (error) {
-    return failure(apiErrorFrom(error, { badGateway: false }), exchange.requestId)
+    return failure(failureOf(error, { badGateway: false }), exchange.requestId)
   }
 }
 
@@ -69,7 +70,7 @@ export async function answerTo(admission: Recognised, exchange: Exchange, servic
 /** The answer where a request fails, with a line in the log where that is our fault. */
 export function explained(error: unknown, { found, requestId }: Exchange, log: Log): Outcome {
   const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
-  const shown = apiErrorFrom(error, { badGateway })
+  const shown = failureOf(error, { badGateway })
   const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
   else if (shown.status >= 500) log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
@@ -84,17 +85,16 @@ async function work(admission: Recognised, exchange: Exchange, services: WorkSer
   const { organizationId } = caller
   const { route } = found.endpoint
 
-  let input = parseInput(route.input, { params: found.params, query })
-  if (route.body !== undefined) input = merged(input, validated(route.body, await readJson(request)))
-
-  const least = route.creditsMin(input)
+  const parameters = readParameters(route.input, { params: found.params, query })
+  const call = await route.accept({ parameters, body: () => readJson(request) })
+  const least = call.creditsMin
   if (least > caller.credits) throw tooPoor(`it costs at least ${least} credits, ${caller.credits} are left`)
 
   if (!services.slots.take(organizationId)) throw crowded()
-  let result: never
+  let answer: Answer
   try {
-    result = await services.deadlines.run(request, (scope) =>
-      route.read(input, {
+    answer = await services.deadlines.run(request, (scope) =>
+      call.read({
         get signal() {
           return scope.signal
         },
@@ -106,13 +106,11 @@ async function work(admission: Recognised, exchange: Exchange, services: WorkSer
     services.slots.free(organizationId)
   }
 
-  const credits = route.credits(result, input)
-  if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-  const reply = route.present(result, input, new RequestAddress(exchange))
+  const reply = answer.present(new RequestAddress(exchange))
   const body = successText(reply, requestId)
   // Read once more, because nobody is charged for an answer to a closed connection.
   if (request.signal.aborted) return CALLER_LEFT
-  return { status: 200, body, credits, headers: asOf(reply) }
+  return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
 }
 
 /** Absolute address of a request, parsed only where a route asks for it. */
@@ -139,25 +137,24 @@ function asOf(reply: Reply): Readonly<Record<string, string>> {
   return { 'x-as-of': reply.asOf.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
 }
 
-/** Spread, not assigned: a key named like a prototype's stays a key. */
-function merged(input: never, body: never): never {
-  return { ...(input as object), ...(body as object) } as never
-}
-
 function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): Outcome {
-  if (found.kind === 'unknown') throw new ApiError('NOT_FOUND', 'Cannot find this path')
+  if (found.kind === 'unknown') throw new CodedError('NOT_FOUND', 'Cannot find this path')
   if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
-  throw new ApiError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {
+  throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {
     status: 405,
     headers: { allow: found.allow },
   })
 }
 
 /** One message for every way in which a key can be wrong. */
-function unknownKey(): ApiError {
-  return new ApiError('INVALID_API_KEY', 'Cannot authenticate: expected the header "Authorization: Bearer <API key>"', {
-    headers: { 'www-authenticate': 'Bearer' },
-  })
+function unknownKey(): CodedError {
+  return new HttpError(
+    'INVALID_API_KEY',
+    'Cannot authenticate: expected the header "Authorization: Bearer <API key>"',
+    {
+      headers: { 'www-authenticate': 'Bearer' },
+    },
+  )
 }
 
 const REFUSALS: Readonly<Record<RefusalCode, string>> = {
@@ -167,18 +164,18 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
 
-function refusal({ code, rateLimit }: Extract<Recognised, { readonly kind: 'refused' }>): ApiError {
-  if (code !== 'RATE_LIMIT_EXCEEDED') return new ApiError(code, REFUSALS[code])
+function refusal({ code, rateLimit }: Extract<Recognised, { readonly kind: 'refused' }>): CodedError {
+  if (code !== 'RATE_LIMIT_EXCEEDED') return new CodedError(code, REFUSALS[code])
   // Not from the reset's second, which is rounded up already: nearly every wait would be told as two seconds.
   const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
-  return new ApiError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
+  return new HttpError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
 }
 
 /** 402, before the work or at the charge. */
-export function tooPoor(detail: string): ApiError {
-  return new ApiError('INSUFFICIENT_CREDITS', `Cannot pay for this request: ${detail}`)
+export function tooPoor(detail: string): CodedError {
+  return new CodedError('INSUFFICIENT_CREDITS', `Cannot pay for this request: ${detail}`)
 }
 
-function crowded(): ApiError {
-  return new ApiError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests of this organization are under way')
+function crowded(): CodedError {
+  return new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests of this organization are under way')
 }

@@ -1,12 +1,13 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import type { Clock } from '../lib/clock.ts'
+import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { largeBodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
-import { ApiError, apiErrorFrom } from './error.ts'
+import { failureOf } from './error.ts'
 import type { Gate } from './gate.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
@@ -85,7 +86,7 @@ export function createApp(options: AppOptions): App {
     try {
       ending = await end(request, { requestId, settlementId: fresh.slice(ID_PREFIX_LENGTH), startedMs })
     } catch (error) {
-      const shown = apiErrorFrom(error, { badGateway: false })
+      const shown = failureOf(error, { badGateway: false })
       if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, error })
       ending = { route: 'refused', outcome: failure(shown, requestId) }
     } finally {
@@ -161,15 +162,15 @@ function mayHaveBody(method: string): boolean {
 function faultOf(
   request: Request,
   { target, host }: { readonly target: Target | undefined; readonly host: string | null },
-): ApiError | undefined {
+): CodedError | undefined {
   if (target === undefined || !isHost(host)) return badTarget()
   return mayHaveBody(request.method) ? largeBodyFault(request.headers) : undefined
 }
 
-function badTarget(): ApiError {
-  return new ApiError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
+function badTarget(): CodedError {
+  return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
 }
 
-function overloaded(): ApiError {
-  return new ApiError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+function overloaded(): CodedError {
+  return new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
 }

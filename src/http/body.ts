@@ -1,17 +1,17 @@
-import { ApiError } from './error.ts'
+import { HttpError } from './error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
 
 /** What an answer that leaves a body unread must say, or the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }
 
 /** The 413 for a request that announces a body that is too large, before a byte of it is read; else nothing. */
-export function largeBodyFault(headers: Headers): ApiError | undefined {
+export function largeBodyFault(headers: Headers): HttpError | undefined {
   const announced = headers.get('content-length')
   return announced !== null && Number(announced) > BODY_BYTES_MAX ? tooLarge() : undefined
 }
 
 /**
- * Reads and parses a body that is a JSON object. Throws `ApiError` INVALID_REQUEST: 413 above 256 KiB, 408 where it
+ * Reads and parses a body that is a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 where it
  * does not arrive in time, 400 for another content type, text that is no UTF-8 or no JSON object, nesting beyond 16, a
  * repeated or dangerous key.
  */
@@ -33,7 +33,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new ApiError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
+    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
   }
 }
 
@@ -65,7 +65,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 function endedEarly(cause: unknown): never {
-  throw new ApiError('INVALID_REQUEST', 'Cannot read the body: it ended early', { headers: CLOSE, cause })
+  throw new HttpError('INVALID_REQUEST', 'Cannot read the body: it ended early', { headers: CLOSE, cause })
 }
 
 function ignoreClosed(): void {
@@ -88,7 +88,7 @@ function utf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
-    throw new ApiError('INVALID_REQUEST', 'Cannot read the body: expected UTF-8', { cause })
+    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected UTF-8', { cause })
   }
 }
 
@@ -149,19 +149,19 @@ function unescaped(quoted: string): string {
   }
 }
 
-function invalidBody(detail: string, headers: Readonly<Record<string, string>> = {}): ApiError {
-  return new ApiError('INVALID_REQUEST', `Cannot read the body: ${detail}`, { headers })
+function invalidBody(detail: string, headers: Readonly<Record<string, string>> = {}): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: ${detail}`, { headers })
 }
 
-function tooLarge(): ApiError {
-  return new ApiError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
+function tooLarge(): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
     status: 413,
     headers: CLOSE,
   })
 }
 
-function tooSlow(): ApiError {
-  return new ApiError('INVALID_REQUEST', `Cannot read the body: expected it within ${BODY_TIMEOUT_MS / 1000} s`, {
+function tooSlow(): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected it within ${BODY_TIMEOUT_MS / 1000} s`, {
     status: 408,
     headers: CLOSE,
   })

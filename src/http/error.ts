@@ -1,7 +1,7 @@
-import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
+import { AbortedError, CodedError, type ErrorCode, UnavailableError, UpstreamError } from '../lib/error.ts'
 
-/** Status of every error code. `INVALID_REQUEST` is given its 4xx by whoever throws it. */
-export const STATUS_BY_CODE = {
+/** Status of every error code. `INVALID_REQUEST` is any 4xx that has no code of its own. */
+export const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   MISSING_PARAMETER: 400,
   INVALID_PARAMETER: 400,
   INVALID_REQUEST: 400,
@@ -18,15 +18,11 @@ export const STATUS_BY_CODE = {
   UPSTREAM_ERROR: 502,
   SERVICE_UNAVAILABLE: 503,
   GATEWAY_TIMEOUT: 504,
-} as const
+}
 
-/** Machine-readable code of an error answer. */
-export type ErrorCode = keyof typeof STATUS_BY_CODE
-
-/** A failure that the caller is told about: a code from the table and a sentence that helps to mend it. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError'
-  readonly code: ErrorCode
+/** A failure of HTTP itself: headers that the answer must carry, or a status that no code stands for. */
+export class HttpError extends CodedError {
+  override readonly name = 'HttpError'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
@@ -39,29 +35,36 @@ export class ApiError extends Error {
       readonly cause?: unknown
     } = {},
   ) {
-    super(message, { cause: options.cause })
-    this.code = code
+    super(code, message, options)
     this.status = options.status ?? STATUS_BY_CODE[code]
     this.headers = options.headers ?? {}
   }
 }
 
+/** What the caller may see of a failure. */
+export interface Failure {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly message: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /**
- * What the caller may see of any thrown value: errors of lower layers by class, everything else a generic 500. An
- * unusable upstream answer is 502 where `badGateway` says that the route lists it, else 503.
+ * What the caller may see of any thrown value: a coded error as it is, everything else as a generic 500. An unusable
+ * upstream answer is 502 if `badGateway` says that the route lists it, else 503.
  */
-export function apiErrorFrom(error: unknown, options: { readonly badGateway: boolean }): ApiError {
-  if (error instanceof ApiError) return error
+export function failureOf(error: unknown, options: { readonly badGateway: boolean }): Failure {
+  if (error instanceof HttpError) return error
   if (error instanceof UnavailableError) {
-    return new ApiError('SERVICE_UNAVAILABLE', error.message, {
-      headers: { 'retry-after': String(error.retryAfterSec) },
-      cause: error,
-    })
+    return failed(error.code, error.message, { 'retry-after': String(error.retryAfterSec) })
   }
-  if (error instanceof UpstreamError) {
-    return new ApiError(options.badGateway ? 'UPSTREAM_ERROR' : 'SERVICE_UNAVAILABLE', error.message, { cause: error })
-  }
-  // The caller's own leaving is not answered at all, so this one was somebody else's.
-  if (error instanceof AbortedError) return new ApiError('SERVICE_UNAVAILABLE', 'Cannot answer now', { cause: error })
-  return new ApiError('INTERNAL_ERROR', 'Cannot answer because of an internal error', { cause: error })
+  if (error instanceof UpstreamError && !options.badGateway) return failed('SERVICE_UNAVAILABLE', error.message)
+  if (error instanceof CodedError) return failed(error.code, error.message)
+  // The caller's own leaving is not answered at all: here the service ended the work.
+  if (error instanceof AbortedError) return failed('SERVICE_UNAVAILABLE', 'Cannot answer now')
+  return failed('INTERNAL_ERROR', 'Cannot answer because of an internal error')
+}
+
+function failed(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): Failure {
+  return { status: STATUS_BY_CODE[code], code, message, headers }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { answerTo, answerToStranger, type Exchange, explained, type Recognised, tooPoor } from './answer.ts'
 import type { Deadlines } from './deadline.ts'
+import { failureOf } from './error.ts'
 import type { Admission, Gate, Settled } from './gate.ts'
 import { bearerKey } from './key.ts'
 import { LOGGED_PATH_LENGTH_MAX } from './limits.ts'
@@ -67,7 +68,7 @@ async function settle(
   const account = { rateLimit, creditsCharged: settled.creditsCharged, creditsRemaining: settled.creditsRemaining }
   if (settled.paid) return { outcome, account }
   const detail = `it costs ${outcome.credits} credits, ${settled.creditsRemaining} are left`
-  return { outcome: failure(tooPoor(detail), exchange.requestId), account }
+  return { outcome: failure(failureOf(tooPoor(detail), { badGateway: false }), exchange.requestId), account }
 }
 
 function loggedPath({ found, path }: Exchange): string {

@@ -1,4 +1,5 @@
-import { type ErrorCode, STATUS_BY_CODE } from './error.ts'
+import { ERROR_CODES } from '../lib/error.ts'
+import { STATUS_BY_CODE } from './error.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 import { PAGE_PATHS } from './openapi_pages.ts'
 import type { Route } from './route.ts'
@@ -121,7 +122,7 @@ function withRequestId(schema: JsonSchema): JsonSchema {
 /** A failure by status; of 431 the runtime knows nothing but that. */
 function failed(status: string): unknown {
   if (status === '431') return { description: DESCRIPTIONS[431] }
-  const codes = Object.keys(STATUS_BY_CODE).filter((code) => String(STATUS_BY_CODE[code as ErrorCode]) === status)
+  const codes = ERROR_CODES.filter((code) => String(STATUS_BY_CODE[code]) === status)
   const code = { enum: codes.length === 0 ? ['INVALID_REQUEST'] : codes }
   const account = status === '401' ? ['X-Request-Id'] : ACCOUNT_HEADERS
   return {
@@ -146,7 +147,7 @@ const ERROR_SCHEMA = {
     error: {
       type: 'object',
       properties: {
-        code: { type: 'string', enum: Object.keys(STATUS_BY_CODE) },
+        code: { type: 'string', enum: ERROR_CODES },
         message: { type: 'string' },
         request_id: { type: 'string' },
       },

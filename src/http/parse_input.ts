@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ApiError } from './error.ts'
+import { CodedError } from '../lib/error.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from './limits.ts'
 
 /** Where the text of a request's parameters comes from. */
@@ -10,12 +10,19 @@ export interface RawInput {
   readonly query: string
 }
 
+/** Values by name, not yet checked. */
+export interface Parameters {
+  readonly values: unknown
+  /** Names of values in which a plus sign became a space, which the caller may not have meant. */
+  readonly spaced?: ReadonlySet<string>
+}
+
 /**
- * Path and query parameters as the schema wants them. An empty value is a missing one, unknown query parameters are
- * ignored, a path parameter wins over a query parameter of its name. Throws `ApiError` MISSING_PARAMETER or
- * INVALID_PARAMETER that names the parameter, its value and what is expected; INVALID_REQUEST for too many of them.
+ * The text of path and query parameters by name. An empty value is a missing one, a path parameter wins over a query
+ * parameter of its name, parameters that the schema does not know are not looked at. Throws `CodedError`
+ * INVALID_PARAMETER for broken, repeated and too long ones, INVALID_REQUEST for too many.
  */
-export function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
+export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
   const { values, repeated, spaced } = queryValues(raw.query, schema)
   for (const [name, text] of Object.entries(raw.params)) {
     repeated.delete(name)
@@ -27,28 +34,27 @@ export function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: 
   for (const name of repeated) {
     if (hasEntry(schema, name)) throw invalidParameter(name, 'expected it once, it is repeated')
   }
-  return validated(schema, values, { spaced })
+  return { values, spaced }
 }
 
 /**
- * The value as the schema wants it, or the first mistake as an `ApiError` that names its parameter. `spaced`: names of
- * parameters in which a plus sign became a space, which the caller may not have meant.
+ * The values as the schema wants them, or the first mistake as a `CodedError`: MISSING_PARAMETER, or INVALID_PARAMETER
+ * that names the parameter, its value and what is expected.
  */
 export function validated<Output>(
   schema: v.GenericSchema<unknown, Output>,
-  values: unknown,
-  { spaced = NONE }: { readonly spaced?: ReadonlySet<string> } = {},
+  { values, spaced = NONE }: Parameters,
 ): Output {
   const result = v.safeParse(schema, values, { abortEarly: true })
   if (result.success) return result.output
   const [issue] = result.issues
   const path = issue.path?.map((item) => String(item.key)) ?? []
   // A mistake of several parameters together brings its own whole sentence.
-  if (path.length === 0) throw new ApiError('INVALID_PARAMETER', issue.message)
+  if (path.length === 0) throw new CodedError('INVALID_PARAMETER', issue.message)
   const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
   if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
   if (issue.input === undefined) {
-    throw new ApiError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
+    throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
   }
   const hint = spaced.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
   throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}${hint}`)
@@ -84,7 +90,10 @@ function queryValues(query: string, schema: v.GenericSchema): QueryValues {
   if (query === '') return { values, repeated, spaced }
   const pairs = query.split('&', QUERY_PARAMETERS_MAX + 1)
   if (pairs.length > QUERY_PARAMETERS_MAX) {
-    throw new ApiError('INVALID_REQUEST', `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`)
+    throw new CodedError(
+      'INVALID_REQUEST',
+      `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`,
+    )
   }
   const seen = new Set<string>()
   for (const pair of pairs) {
@@ -118,12 +127,12 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
   return value
 }
 
-function tooLong(name: string, value: string): ApiError {
+function tooLong(name: string, value: string): CodedError {
   return invalidParameter(name, `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`)
 }
 
-function invalidParameter(name: string, detail: string): ApiError {
-  return new ApiError('INVALID_PARAMETER', `Cannot read parameter "${name}": ${detail}`)
+function invalidParameter(name: string, detail: string): CodedError {
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${name}": ${detail}`)
 }
 
 function quoted(value: unknown): string {

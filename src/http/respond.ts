@@ -1,4 +1,4 @@
-import type { ApiError } from './error.ts'
+import type { Failure } from './error.ts'
 import type { RateLimit } from './gate.ts'
 
 /** Type of every JSON answer. */
@@ -22,7 +22,7 @@ export interface AccountState {
 }
 
 /** An error as an answer: `{ error: { code, message, request_id } }`. */
-export function failure(error: ApiError, requestId: string): Outcome {
+export function failure(error: Failure, requestId: string): Outcome {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
   return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }

@@ -1,4 +1,5 @@
 import type { GenericSchema } from 'valibot'
+import { type Parameters, validated } from './parse_input.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -33,39 +34,108 @@ export interface Pagination {
   readonly prev_page: string | null
 }
 
-/**
- * One endpoint. `input` validates path and query parameters together (all strings), `body` a JSON body; both reach
- * `read` as one object. Everything that is equal between routes is in `app.ts`.
- */
-export interface RouteDefinition<Input, Body, Result> {
+/** What the table of routes, OpenAPI and the operator know about a route. */
+interface RouteFacts {
   readonly method: 'GET' | 'POST'
   /** Template with `:name` parameters, canonical names: `/v1/positions/uniswap-v3/:id`. */
   readonly path: string
   /** One sentence for OpenAPI. */
   readonly summary: string
-  readonly input: GenericSchema<unknown, Input>
-  readonly body?: GenericSchema<unknown, Body>
   /** Schema of the whole success body without `request_id`, for OpenAPI and for tests of real answers. */
   readonly output: GenericSchema
-  /** What its work can fail with, for OpenAPI; an unusable answer of a chain is 502 only where that is listed, else 503. */
+  /** What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503. */
   readonly errors?: readonly (404 | 502 | 503 | 504)[]
-  /** False where no chain is read, so that no answer carries `X-As-Of`. @default true */
+  /** False if no chain is read, so that no answer carries `X-As-Of`. @default true */
   readonly asOf?: false
   /** How the price is reckoned, one sentence for OpenAPI. */
   readonly price: string
-  /** The least a 2xx can cost with this input: who cannot pay it is refused before any work. */
-  readonly creditsMin: (input: Input & Body) => number
-  readonly read: (input: Input & Body, context: ReadContext) => Promise<Result>
-  readonly credits: (result: Result, input: Input & Body) => number
-  readonly present: (result: Result, input: Input & Body, context: PresentContext) => Reply
 }
 
-/** A route whose types have been checked by `route()` and forgotten, so that different ones fit one table. */
-export type Route = RouteDefinition<never, never, never>
+/** The work of a route, from typed input to the wire. */
+interface RouteWork<Input, Result> extends RouteFacts {
+  /** The least a 2xx can cost with this input: who cannot pay it is refused before any work. */
+  readonly creditsMin: (input: Input) => number
+  readonly read: (input: Input, context: ReadContext) => Promise<Result>
+  readonly credits: (result: Result, input: Input) => number
+  readonly present: (result: Result, input: Input, context: PresentContext) => Reply
+}
 
-/** Checks one endpoint's types from `read` to `present` and makes it fit the table of routes. */
-export function route<Input, Body = unknown, Result = unknown>(
-  definition: RouteDefinition<Input, Body, Result>,
+/** One request for a route, whether it came over HTTP, from a tool or from a test. */
+export interface Asked {
+  /** Path and query parameters together. */
+  readonly parameters: Parameters
+  /** Reads the body. Only routes with a body ask for it, once their parameters are known to be right. */
+  readonly body: () => Promise<unknown>
+}
+
+/** A request whose input is right. */
+export interface Call {
+  /** The least that a success can cost. */
+  readonly creditsMin: number
+  read(context: ReadContext): Promise<Answer>
+}
+
+/** A result that is ready to be shown. */
+export interface Answer {
+  readonly credits: number
+  present(context: PresentContext): Reply
+}
+
+/** One endpoint. Its types stay inside: whoever runs it hands in text or JSON and gets back a reply and its price. */
+export interface Route extends RouteFacts {
+  /** Schema of path and query parameters. */
+  readonly input: GenericSchema
+  /** Schema of a JSON body. */
+  readonly body?: GenericSchema
+  /** Checks parameters and body. Throws `CodedError` MISSING_PARAMETER, INVALID_PARAMETER, or as `asked.body` does. */
+  accept(asked: Asked): Promise<Call>
+}
+
+/** An endpoint whose input is parameters alone, all of them strings. */
+export function route<Input, Result>(
+  definition: RouteWork<Input, Result> & { readonly input: GenericSchema<unknown, Input> },
 ): Route {
-  return definition as unknown as Route
+  return {
+    ...factsOf(definition),
+    input: definition.input,
+    accept: async ({ parameters }) => callOf(definition, validated(definition.input, parameters)),
+  }
+}
+
+/** An endpoint that also takes a JSON body. Both schemas check their part; `read` gets them as one object. */
+export function routeWithBody<Input extends object, Body extends object, Result>(
+  definition: RouteWork<Input & Body, Result> & {
+    readonly input: GenericSchema<unknown, Input>
+    readonly body: GenericSchema<unknown, Body>
+  },
+): Route {
+  return {
+    ...factsOf(definition),
+    input: definition.input,
+    body: definition.body,
+    async accept({ parameters, body }) {
+      const input = validated(definition.input, parameters)
+      return callOf(definition, { ...input, ...validated(definition.body, { values: await body() }) })
+    },
+  }
+}
+
+function factsOf({ method, path, summary, output, errors, asOf, price }: RouteFacts): RouteFacts {
+  return {
+    ...{ method, path, summary, output, price },
+    ...(errors === undefined ? {} : { errors }),
+    ...(asOf === undefined ? {} : { asOf }),
+  }
+}
+
+function callOf<Input, Result>(work: RouteWork<Input, Result>, input: Input): Call {
+  return {
+    creditsMin: work.creditsMin(input),
+    async read(context) {
+      const result = await work.read(input, context)
+      const credits = work.credits(result, input)
+      if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
+      return { credits, present: (presenting) => work.present(result, input, presenting) }
+    },
+  }
 }

@@ -1,4 +1,4 @@
-import { createRouter, type RouterContext } from '@hattip/router'
+import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
 import type { Route } from './route.ts'
 
@@ -24,91 +24,105 @@ export interface RouteTable {
   find(method: string, path: string): Found
 }
 
-/** Family of the routes that have no three static segments in front. */
-const NO_FAMILY = ''
-const UNKNOWN: Found = { kind: 'unknown' }
-
-/** What the router's handlers read and what they leave behind. */
-interface Lookup {
-  readonly method: string
-  readonly url: { readonly pathname: string }
-  params: Record<string, string>
-  found: Found
+/** A path's methods. */
+interface Methods {
+  readonly template: string
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly allow: string
 }
 
+type Router = ReturnType<typeof createRouter>
+/** What a handler of the router is given. */
+type Context = Parameters<Router['handlers'][number]>[0]
+
+const UNKNOWN: Found = { kind: 'unknown' }
+const NO_PARAMETERS = {}
+
 /**
- * Puts the routes of each family into an `@hattip/router` of its own, static paths before those with parameters, so
- * that a request is matched against a handful of patterns. The routers only match: their handlers are asked one by one
- * for what they found, without the router's composition, which parses the URL anew, turns errors into text and lets a
- * handler without an answer fall through to the next. `aliases` maps other names of a path's third segment to the
- * canonical one. Throws where two routes share method and path, or a body's schema is no `v.strictObject`.
+ * Paths without parameters are looked up; the others are matched by one `@hattip/router` for each family. The routers
+ * only match: their handlers are asked one by one for what they found, without the router's composition, which turns
+ * errors into text and lets a handler without an answer fall through to the next. `aliases` maps other names of a
+ * path's third segment to the canonical one. Throws if two routes share method and path, or if a body's schema is not
+ * a `v.strictObject`.
  */
 export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<string, string>): RouteTable {
-  const ordered = [...routes].sort((a, b) => parameterCount(a.path) - parameterCount(b.path))
-  const endpoints = ordered.map(endpointOf)
-  const names = new Set(endpoints.map((endpoint) => endpoint.name))
-  if (names.size !== endpoints.length) throw new Error('Cannot make the table of routes: two share method and path')
+  const fixed = new Map<string, Methods>()
+  const routers = new Map<string, Router>()
+  const context = matchingContext()
+  let matched: Methods | undefined
 
-  const families = new Map<string, ReturnType<typeof createRouter>>()
-  for (const endpoint of endpoints) remember(endpoint, routerOf(families, endpoint.route.path))
-  for (const [path, allow] of methodsByPath(routes)) refuseOthers(path, { allow, router: routerOf(families, path) })
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const methods = methodsOf(routes.filter((route) => route.path === path))
+    if (!path.includes(':')) {
+      fixed.set(path, methods)
+      continue
+    }
+    const family = path.slice(0, familyEnd(path))
+    const router = routers.get(family) ?? createRouter()
+    routers.set(family, router)
+    router.use(path, () => {
+      matched = methods
+    })
+  }
+
+  /** The methods of the first template that the path fits; its parameters are in `context`. */
+  function match(path: string): Methods | undefined {
+    const router = routers.get(path.slice(0, familyEnd(path)))
+    if (router === undefined) return undefined
+    matched = undefined
+    context.url.pathname = path
+    for (const handler of router.handlers) {
+      handler(context)
+      if (matched !== undefined) break
+    }
+    return matched
+  }
 
   return {
     canonical: (path) => canonicalPath(path, aliases),
     find(method, path) {
       // The router would take any number of slashes at the end for none.
       if (path.endsWith('/')) return UNKNOWN
-      const lookup: Lookup = {
-        method: method === 'HEAD' ? 'GET' : method,
-        url: { pathname: path },
-        params: {},
-        found: UNKNOWN,
-      }
-      search(families.get(path.slice(0, familyEnd(path))), lookup)
-      if (lookup.found === UNKNOWN) search(families.get(NO_FAMILY), lookup)
-      return lookup.found
+      const constant = fixed.get(path)
+      const methods = constant ?? match(path)
+      if (methods === undefined) return UNKNOWN
+      const endpoint = methods.endpoints.get(method === 'HEAD' ? 'GET' : method)
+      if (endpoint === undefined) return { kind: 'other_method', template: methods.template, allow: methods.allow }
+      return { kind: 'endpoint', endpoint, params: constant === undefined ? context.params : NO_PARAMETERS }
     },
   }
-}
-
-function search(router: ReturnType<typeof createRouter> | undefined, lookup: Lookup): void {
-  if (router === undefined) return
-  for (const handler of router.handlers) {
-    handler(lookup as unknown as Parameters<typeof handler>[0])
-    if (lookup.found !== UNKNOWN) return
-  }
-}
-
-function remember(endpoint: Endpoint, router: ReturnType<typeof createRouter>): void {
-  const found = (context: RouterContext) => {
-    const lookup = context as unknown as Lookup
-    lookup.found = { kind: 'endpoint', endpoint, params: lookup.params }
-  }
-  if (endpoint.route.method === 'GET') router.get(endpoint.route.path, found)
-  else router.post(endpoint.route.path, found)
-}
-
-function refuseOthers(
-  path: string,
-  { allow, router }: { readonly allow: string; readonly router: ReturnType<typeof createRouter> },
-): void {
-  const found: Found = { kind: 'other_method', template: braced(path), allow }
-  router.use(path, (context) => {
-    ;(context as unknown as Lookup).found = found
-  })
-}
-
-function routerOf(families: Map<string, ReturnType<typeof createRouter>>, path: string) {
-  const leading = path.slice(0, familyEnd(path))
-  const family = familyEnd(path) < 0 || leading.includes(':') ? NO_FAMILY : leading
-  const router = families.get(family) ?? createRouter()
-  families.set(family, router)
-  return router
 }
 
 /** The template as logs and OpenAPI write it: `:id` becomes `{id}`. */
 export function braced(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
+}
+
+/** A context that is only matched with: handlers read its path and leave parameters in it. */
+function matchingContext(): Context {
+  const never = () => Promise.reject(new Error('Cannot answer: the router only matches'))
+  return {
+    request: new Request('http://walletscope.invalid/'),
+    url: new URL('http://walletscope.invalid/'),
+    method: 'GET',
+    ip: '',
+    platform: undefined,
+    params: {},
+    locals: {},
+    env: () => undefined,
+    passThrough: () => {},
+    waitUntil: () => {},
+    next: never,
+    handleError: never,
+  }
+}
+
+function methodsOf(routes: readonly Route[]): Methods {
+  const endpoints = new Map(routes.map((route) => [route.method as string, endpointOf(route)]))
+  if (endpoints.size !== routes.length) throw new Error('Cannot make the table of routes: two share method and path')
+  const allow = [...endpoints.keys()].map((method) => (method === 'GET' ? 'GET, HEAD' : method))
+  const template = braced(routes[0]?.path ?? '')
+  return { template, endpoints, allow: [...allow, 'OPTIONS'].join(', ') }
 }
 
 function endpointOf(route: Route): Endpoint {
@@ -118,18 +132,4 @@ function endpointOf(route: Route): Endpoint {
   }
   const template = braced(route.path)
   return { route, template, name: `${route.method} ${template}` }
-}
-
-function parameterCount(path: string): number {
-  return path.split(':').length - 1
-}
-
-function methodsByPath(routes: readonly Route[]): Map<string, string> {
-  const methods = new Map<string, string>()
-  for (const { path, method } of routes) {
-    const own = method === 'GET' ? 'GET, HEAD' : method
-    const others = methods.get(path)
-    methods.set(path, others === undefined ? own : `${others}, ${own}`)
-  }
-  return new Map([...methods].map(([path, allow]) => [path, `${allow}, OPTIONS`]))
 }

@@ -1,17 +1,55 @@
-/** A dependency (database, chain) could not answer within its budget; asking again later may work. Becomes 503. */
-export class UnavailableError extends Error {
+/** Machine-readable codes of failures, in the order of the specification. */
+export const ERROR_CODES = [
+  'MISSING_PARAMETER',
+  'INVALID_PARAMETER',
+  'INVALID_REQUEST',
+  'INVALID_API_KEY',
+  'INSUFFICIENT_CREDITS',
+  'ACCOUNT_SUSPENDED',
+  'ENDPOINT_DISABLED',
+  'FEATURE_DISABLED',
+  'NOT_FOUND',
+  'ORGANIZATION_NOT_FOUND',
+  'RATE_LIMIT_EXCEEDED',
+  'INTERNAL_ERROR',
+  'API_ENDPOINT_NOT_CONFIGURED',
+  'UPSTREAM_ERROR',
+  'SERVICE_UNAVAILABLE',
+  'GATEWAY_TIMEOUT',
+] as const
+
+/** Machine-readable code of a failure. */
+export type ErrorCode = (typeof ERROR_CODES)[number]
+
+/** A failure that the caller is told about: a code and a sentence that helps to mend it. */
+export class CodedError extends Error {
+  override readonly name: string = 'CodedError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+  }
+}
+
+/** A dependency (database, chain) could not answer within its budget; asking again later may work. */
+export class UnavailableError extends CodedError {
   override readonly name = 'UnavailableError'
   readonly retryAfterSec: number
 
   constructor(message: string, options: { readonly cause?: unknown; readonly retryAfterSec?: number } = {}) {
-    super(message, { cause: options.cause })
+    super('SERVICE_UNAVAILABLE', message, options)
     this.retryAfterSec = options.retryAfterSec ?? 1
   }
 }
 
-/** A dependency answered, and the answer is unusable. Becomes 502 on the routes that list it, else 503. */
-export class UpstreamError extends Error {
-  override readonly name = 'UpstreamError'
+/** A dependency answered, and the answer is unusable. Routes that do not list UPSTREAM_ERROR say SERVICE_UNAVAILABLE. */
+export class UpstreamError extends CodedError {
+  override readonly name: string = 'UpstreamError'
+
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super('UPSTREAM_ERROR', message, options)
+  }
 }
 
 /** The caller went away before the work was done: nothing is charged, and the log says 499. */

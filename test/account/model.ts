@@ -4,10 +4,9 @@ import { type AccountGate, createGate } from '../../src/account/gate.ts'
 import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/pool.ts'
-import { ApiError } from '../../src/http/error.ts'
 import type { Settled, Settlement } from '../../src/http/gate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
+import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
@@ -136,7 +135,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
           if (random() < 0.5) await revokeKey(db, { organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
         }
       } catch (error) {
-        if (!(error instanceof ApiError)) ignoreUnavailable(error)
+        if (!(error instanceof CodedError)) ignoreUnavailable(error)
       }
       await Bun.sleep(random() * 20)
     }

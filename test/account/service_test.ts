@@ -13,7 +13,7 @@ import {
   suspendOrganization,
 } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import { ApiError } from '../../src/http/error.ts'
+import { CodedError } from '../../src/lib/error.ts'
 import { testDatabase } from '../support/database.ts'
 import { createAccount } from './scene.ts'
 
@@ -26,7 +26,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise
   } catch (error) {
-    if (error instanceof ApiError) return error.code
+    if (error instanceof CodedError) return error.code
     throw error
   }
   return 'no error'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseJson } from '../../src/http/body.ts'
-import { ApiError } from '../../src/http/error.ts'
+import { CodedError } from '../../src/lib/error.ts'
 import { createClient } from '../support/client.ts'
 import { createFixture, WALLET } from './fixture.ts'
 
@@ -43,13 +43,13 @@ describe('parseJson()', () => {
     ['a byte order mark', '\ufeff{}'],
     ['a broken escape in a key', '{"\\x":1}'],
   ])('refuses %s', (_name, text) => {
-    expect(() => parseJson(text)).toThrow(ApiError)
+    expect(() => parseJson(text)).toThrow(CodedError)
   })
 
   test('refuses a million brackets at once', () => {
     const started = performance.now()
     expect(() => parseJson('['.repeat(1_000_000))).toThrow('expected at most 16 levels of nesting')
-    expect(() => parseJson('{"a":'.repeat(50_000))).toThrow(ApiError)
+    expect(() => parseJson('{"a":'.repeat(50_000))).toThrow(CodedError)
     expect(performance.now() - started).toBeLessThan(1_000)
   })
 

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
-import { ApiError } from '../../src/http/error.ts'
 import {
   chainIdIn,
   choice,
@@ -16,9 +15,9 @@ import {
 } from '../../src/http/input.ts'
 import { openapiDocument } from '../../src/http/openapi.ts'
 import { pageOf, pagination } from '../../src/http/page.ts'
-import { type Route, route } from '../../src/http/route.ts'
+import { type Route, route, routeWithBody } from '../../src/http/route.ts'
 import type { Clock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
+import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
@@ -96,13 +95,13 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       await work(signal)
       // Only its signal ends this one, for tests that cannot reach into the process.
       if (id === 999n) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-      if (id === 404n) throw new ApiError('NOT_FOUND', 'Cannot find position 404')
+      if (id === 404n) throw new CodedError('NOT_FOUND', 'Cannot find position 404')
       return id
     },
     credits: () => 2,
     present: (id) => ({ data: { token_id: String(id), chain_id: 1 } }),
   })
-  const batch = route({
+  const batch = routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
     summary: 'Reads many wallets.',

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { ApiError } from '../../src/http/error.ts'
 import {
   chainIdIn,
   choice,
@@ -14,11 +13,17 @@ import {
   targetHealthFactor,
   tokenId,
 } from '../../src/http/input.ts'
-import { parseInput } from '../../src/http/parse_input.ts'
+import { type RawInput, readParameters, validated } from '../../src/http/parse_input.ts'
+import { CodedError } from '../../src/lib/error.ts'
 
 const CHECKSUMMED = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
 /** What a parameter named `x` gives, or the code and message that refuse it. */
+/** Reads and checks parameters, as the app does. */
+function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
+  return validated(schema, readParameters(schema, raw))
+}
+
 function read(schema: v.GenericSchema<unknown, unknown>, text: string): unknown {
   return outcome(() => {
     const input = parseInput(v.object({ x: schema }), { params: {}, query: `x=${encodeURIComponent(text)}` })
@@ -30,7 +35,7 @@ function outcome(run: () => unknown): unknown {
   try {
     return run()
   } catch (error) {
-    if (error instanceof ApiError) return `${error.code}: ${error.message}`
+    if (error instanceof CodedError) return `${error.code}: ${error.message}`
     throw error
   }
 }

@@ -1,10 +1,9 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { ApiError } from '../../http/error.ts'
 import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } from '../../http/input.ts'
 import { pageOf, pagination } from '../../http/page.ts'
-import { type ReadContext, type Route, route } from '../../http/route.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
+import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { asOf, leavingOut } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
@@ -61,7 +60,7 @@ function batchRoute(reader: LendingReader, chainIds: readonly number[]): Route {
     market_id: v.optional(marketIdIn(reader)),
     target_health_factor: v.optional(targetNumber, 1.5),
   })
-  return route({
+  return routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
     summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
@@ -165,7 +164,7 @@ async function readMatching(reader: LendingReader, { wallets, filter, signal }: 
 
 /** The chains to ask, each narrowed to one market where that is wanted. */
 function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
-  if (places.size === 0) throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+  if (places.size === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
   return [...places]
     .filter(([id]) => chain_id === undefined || id === chain_id)
     .map(([, { client, deployments }]) => ({

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
-import { ApiError } from '../../http/error.ts'
 import { documented, targetHealthFactor } from '../../http/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { isBase58Address } from '../../lib/base58.ts'
 import { formatExact } from '../../lib/decimal.ts'
+import { CodedError } from '../../lib/error.ts'
 import { parseRational, type Rational } from '../../lib/rational.ts'
 import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
@@ -47,7 +47,7 @@ export function createRoutes(options: {
 
   async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
     if (reader === undefined) {
-      throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
+      throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
     }
     const reading = await reader.read(
       {
@@ -116,11 +116,11 @@ function target({ target_health_factor: text }: Input): { readonly target: Ratio
 function notFound(
   { obligation_address, wallet, market_address }: Input,
   reason: Extract<ObligationReading, { kind: 'absent' }>['reason'],
-): ApiError {
+): CodedError {
   const why = {
     no_obligation: 'there is no such obligation',
     other_wallet: `it does not belong to wallet ${wallet}`,
     other_market: `it is not in market ${market_address}`,
   }[reason]
-  return new ApiError('NOT_FOUND', `Cannot find Kamino obligation ${obligation_address}: ${why}`)
+  return new CodedError('NOT_FOUND', `Cannot find Kamino obligation ${obligation_address}: ${why}`)
 }

@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import { ApiError } from '../../http/error.ts'
 import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/input.ts'
 import { type Route, route } from '../../http/route.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { CodedError, UnavailableError } from '../../lib/error.ts'
 import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
 import type { PositionReader } from './read.ts'
@@ -44,7 +43,7 @@ export function createRoutes(reader: PositionReader): readonly Route[] {
       async read({ chain_id, wallet, market_id }, { signal }) {
         const place = reader.places.get(chain_id)
         if (place === undefined) {
-          throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
+          throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
         }
         const read = await reader.read(place, { marketId: market_id, wallet, signal })
         return { block: read.block, position: positionIn(read, { chain_id, wallet, market_id }) }
@@ -74,5 +73,5 @@ function positionIn(
     throw new UnavailableError(read.message, { retryAfterSec: UNANSWERABLE_RETRY_SEC })
   }
   const why = read.reason === 'no_market' ? 'there is no such market' : `wallet ${wallet} has no position in it`
-  throw new ApiError('NOT_FOUND', `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${why}`)
+  throw new CodedError('NOT_FOUND', `Cannot find a position in Morpho market ${market_id} on chain ${chain_id}: ${why}`)
 }

@@ -1,10 +1,9 @@
 import * as v from 'valibot'
 import { type Address, isAddressEqual } from 'viem'
-import { ApiError } from '../../http/error.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../../http/input.ts'
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
@@ -105,7 +104,7 @@ async function readWallet(
   } catch (error) {
     if (!(error instanceof ListTooLongError)) throw error
     const advice = places.length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
-    throw new ApiError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
+    throw new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
   }
 }
 
@@ -115,7 +114,7 @@ function placesToAsk(
   { chainId, manager }: { readonly chainId: number | undefined; readonly manager: Address | undefined },
 ): Place[] {
   if (places.size === 0) {
-    throw new ApiError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Uniswap V3 positions is configured')
+    throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Uniswap V3 positions is configured')
   }
   const chosen = [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
   if (manager === undefined) return chosen
@@ -131,7 +130,7 @@ function placesToAsk(
   )
   const expected =
     known.length === 0 ? 'there is none on that chain' : `expected a configured one (${known.join(', ')})`
-  throw new ApiError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
+  throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
 }
 
 /** By chain, manager and id, ascending. */
@@ -173,18 +172,18 @@ function onlyPosition(reads: readonly ChainRead[], id: bigint): Position {
   const [position] = positions
   if (position !== undefined) return position
   const [broken] = unreadable
-  if (broken === undefined) throw new ApiError('NOT_FOUND', `There is no position ${id} on any manager asked`)
+  if (broken === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
   throw new UnavailableError(
     `Cannot decode position ${id} of manager ${broken.manager} on chain ${broken.chainId} because ${broken.because}`,
     { retryAfterSec: UNREADABLE_RETRY_SEC },
   )
 }
 
-function ambiguous(found: readonly { readonly chainId: number; readonly manager: Address }[], id: bigint): ApiError {
+function ambiguous(found: readonly { readonly chainId: number; readonly manager: Address }[], id: bigint): CodedError {
   const chains = new Set(found.map(({ chainId }) => chainId)).size
   const settles = [...(chains > 1 ? ['"chain_id"'] : []), ...(chains < found.length ? ['"manager_address"'] : [])].join(
     ' and ',
   )
   const where = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`).join(', ')
-  return new ApiError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
+  return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
 }

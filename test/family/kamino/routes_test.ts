@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import * as v from 'valibot'
 import { createSolanaClient } from '../../../src/chain/solana.ts'
 import { createKamino } from '../../../src/family/kamino/mod.ts'
 import { KAMINO_MAINNET } from '../../../src/family/kamino/program.ts'
-import { apiErrorFrom } from '../../../src/http/error.ts'
-import { parseInput } from '../../../src/http/parse_input.ts'
-import type { Reply, Route, RouteDefinition } from '../../../src/http/route.ts'
+import type { Reply, Route } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
+import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
 import {
   addressOf,
   marketBytes,
@@ -59,12 +57,10 @@ afterEach(() => {
 
 afterAll(() => double.stop(), 60_000)
 
-type AnyRoute = RouteDefinition<object, object, unknown>
-
-function routeOf(figures: 'yield' | 'risk', routes: readonly Route[] = family.routes): AnyRoute {
+function routeOf(figures: 'yield' | 'risk', routes: readonly Route[] = family.routes): Route {
   const found = routes.find(({ path }) => path === `/v1/lending/kamino/position/:obligation_address/${figures}`)
   if (found === undefined) throw new Error(`Expected a route for ${figures}`)
-  return found as unknown as AnyRoute
+  return found
 }
 
 interface Answer {
@@ -85,19 +81,10 @@ async function ask(
   const definition = routeOf(figures, routes)
   const parameters = new URLSearchParams({ wallet: WALLET, market_address: MARKET, ...rest }).toString()
   try {
-    const input = parseInput(definition.input, { params: { obligation_address }, query: parameters })
-    const result = await definition.read(input, {
-      signal: new AbortController().signal,
-      organizationId: 'organization',
-      requestedAtMs: 0,
-    })
-    const url = new URL(`http://service${definition.path}`)
-    const reply = definition.present(result, input, { url })
-    const { asOf: _, ...body } = reply
-    v.assert(definition.output, body)
-    return { status: 200, reply, credits: definition.credits(result, input) }
+    const { reply, credits } = await askRoute(definition, { params: { obligation_address }, query: parameters })
+    return { status: 200, reply, credits }
   } catch (error) {
-    const { status, code, message } = apiErrorFrom(error, { badGateway: definition.errors?.includes(502) ?? false })
+    const { status, code, message } = failureOfRoute(error, definition)
     expect(message).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
     return { status, code, message }
   }
@@ -450,6 +437,8 @@ test('without Solana both routes say that it is not configured', async () => {
   for (const kind of ['yield', 'risk'] as const) {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
     const definition = routeOf(kind, routes)
-    expect([definition.creditsMin({}), definition.errors]).toEqual([8, [404, 502]])
+    const values = { obligation_address: OBLIGATION, wallet: WALLET, market_address: MARKET }
+    const { creditsMin } = await definition.accept({ parameters: { values }, body: async () => undefined })
+    expect([creditsMin, definition.errors]).toEqual([8, [404, 502]])
   }
 })

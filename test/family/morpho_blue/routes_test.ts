@@ -1,11 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import * as v from 'valibot'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import { createMorphoBlue } from '../../../src/family/morpho_blue/mod.ts'
-import { apiErrorFrom } from '../../../src/http/error.ts'
-import { parseInput } from '../../../src/http/parse_input.ts'
-import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
+import type { Reply, Route } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -14,6 +11,7 @@ import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { MorphoMarketName } from '../../devnet/morpho_blue/scenario.ts'
 import { oraclePrice } from '../../devnet/morpho_blue/tools.ts'
+import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
 import { clientOf, DEPLOYMENT, patient } from './support.ts'
 
 const { usdc, weth, dai, wbtc } = TOKENS
@@ -30,8 +28,6 @@ afterEach(async () => {
   await devnet.setFeed(usdc.feed, { answer: 100_000_000n })
 })
 
-type AnyRoute = RouteDefinition<object, object, unknown>
-
 interface Answer {
   readonly status: number
   readonly code?: string
@@ -41,7 +37,7 @@ interface Answer {
   readonly credits?: readonly [least: number, exact: number]
 }
 
-function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): AnyRoute {
+function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): Route {
   const { routes } = createMorphoBlue({
     clients: new Map(clients.map((client) => [client.chain.id, client])),
     clock: systemClock,
@@ -50,7 +46,7 @@ function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], 
   })
   const [only] = routes
   if (only === undefined || routes.length > 1) throw new Error('Expected one route')
-  return only as unknown as AnyRoute
+  return only
 }
 
 function pricedChain(prices: Partial<Chain['prices']>): ChainClient {
@@ -63,15 +59,11 @@ async function ask(query: Readonly<Record<string, string | undefined>>, route = 
   const { chain_id = '1', ...rest }: Record<string, string | undefined> = { ...defaults, ...query }
   const given = Object.entries(rest).filter(([, value]) => value !== undefined) as [string, string][]
   try {
-    const input = parseInput(route.input, { params: { chain_id }, query: new URLSearchParams(given).toString() })
-    const context = { signal: patient, organizationId: 'org', requestId: 'req', requestedAtMs: 0 }
-    const result = await route.read(input, context)
-    const reply = route.present(result, input, { url: new URL('http://service/') })
-    const { asOf: _, ...body } = reply
-    v.assert(route.output, JSON.parse(JSON.stringify(body)))
-    return { status: 200, reply, credits: [route.creditsMin(input), route.credits(result, input)] }
+    const query = new URLSearchParams(given).toString()
+    const { reply, credits, creditsMin } = await askRoute(route, { params: { chain_id }, query }, patient)
+    return { status: 200, reply, credits: [creditsMin, credits] }
   } catch (error) {
-    const { status, code, message, headers } = apiErrorFrom(error, { badGateway: route.errors?.includes(502) ?? false })
+    const { status, code, message, headers } = failureOfRoute(error, route)
     expect(message).not.toContain('127.0.0.1')
     return { status, code, message, retryAfter: headers['retry-after'] }
   }

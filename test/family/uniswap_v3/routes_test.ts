@@ -1,20 +1,17 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import * as v from 'valibot'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { createUniswapV3 } from '../../../src/family/uniswap_v3/mod.ts'
-import { ApiError } from '../../../src/http/error.ts'
-import { parseInput } from '../../../src/http/parse_input.ts'
-import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
+import type { Reply, Route } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { CodedError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { askRoute } from '../../support/ask_route.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient } from './support.ts'
-
-type AnyRoute = RouteDefinition<unknown, unknown, unknown>
 
 interface Answer {
   readonly reply: Reply & { readonly data: never; readonly counts: Record<string, unknown> }
@@ -23,7 +20,7 @@ interface Answer {
 }
 
 let devnet: Devnet
-let routes: { readonly list: AnyRoute; readonly one: AnyRoute }
+let routes: { readonly list: Route; readonly one: Route }
 /** The same with a second manager and a second chain without this family. */
 let crowded: typeof routes
 
@@ -43,22 +40,14 @@ function routesOf(clients: readonly ChainClient[], deployments: readonly Uniswap
     log: silentLog,
     deployments: new Map(deployments.length === 0 ? [] : [[1, deployments]]),
   })
-  const [list, one] = family.routes as unknown as readonly AnyRoute[]
+  const [list, one] = family.routes
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }
 }
 
 /** What the app does with a route, without the gate. */
-async function ask(route: AnyRoute, query: string, params: Record<string, string> = {}): Promise<Answer> {
-  const input = parseInput(route.input, { params, query })
-  const context = { signal: patient, organizationId: 'org', requestId: 'req', requestedAtMs: 0 }
-  const result = await route.read(input as never, context)
-  const url = new URL(`https://api.example.org/v1/positions/uniswap-v3?${query}`)
-  const reply = route.present(result, input as never, { url }) as Answer['reply']
-  const { asOf: _, ...body } = reply
-  const { issues } = v.safeParse(route.output, JSON.parse(JSON.stringify(body)))
-  expect(issues).toBeUndefined()
-  return { reply, credits: route.credits(result, input as never), creditsMin: route.creditsMin(input as never) }
+async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
+  return (await askRoute(route, { params, query }, patient)) as Answer
 }
 
 test('both routes say how to leave a dead chain out, where others are asked too', async () => {
@@ -68,7 +57,7 @@ test('both routes say how to leave a dead chain out, where others are asked too'
     ...{ clients: new Map(dead.map((client) => [client.chain.id, client])), deployments },
     ...{ clock: systemClock, log: silentLog },
   })
-  const [list, one] = routes as unknown as readonly AnyRoute[]
+  const [list, one] = routes
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   const { provider } = devnet.wallets
   const advice = /^Cannot read chain [15] .*: leave it out with the "chain_id" parameter or try again$/
@@ -83,8 +72,8 @@ async function refused(answer: Promise<Answer>): Promise<{ code: string; message
     () => undefined,
     (thrown: unknown) => thrown,
   )
-  expect(error).toBeInstanceOf(ApiError)
-  const { code, message } = error as ApiError
+  expect(error).toBeInstanceOf(CodedError)
+  const { code, message } = error as CodedError
   return { code, message }
 }
 

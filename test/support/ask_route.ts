@@ -1,0 +1,42 @@
+import * as v from 'valibot'
+import { failureOf } from '../../src/http/error.ts'
+import { readParameters } from '../../src/http/parse_input.ts'
+import type { Reply, Route } from '../../src/http/route.ts'
+
+/** One question to a route, as the app would put it. */
+export interface RouteQuestion {
+  readonly params?: Readonly<Record<string, string>>
+  /** Query without `?`. */
+  readonly query?: string
+  readonly body?: unknown
+}
+
+/** What a route made of it. */
+export interface RouteAnswer {
+  readonly reply: Reply
+  readonly credits: number
+  readonly creditsMin: number
+}
+
+/** Runs a route without the gate and holds its answer to its own schema. Throws as the route does. */
+export async function askRoute(
+  route: Route,
+  { params = {}, query = '', body }: RouteQuestion,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<RouteAnswer> {
+  const call = await route.accept({
+    parameters: readParameters(route.input, { params, query }),
+    body: async () => body,
+  })
+  const answer = await call.read({ signal, organizationId: 'organization', requestedAtMs: 0 })
+  const url = new URL(`https://api.example.org${route.path}${query === '' ? '' : `?${query}`}`)
+  const reply = answer.present({ url })
+  const { asOf: _, ...wire } = reply
+  v.assert(route.output, JSON.parse(JSON.stringify(wire)))
+  return { reply, credits: answer.credits, creditsMin: call.creditsMin }
+}
+
+/** What the app would say of a failure of this route. */
+export function failureOfRoute(error: unknown, route: Route) {
+  return failureOf(error, { badGateway: route.errors?.includes(502) ?? false })
+}
