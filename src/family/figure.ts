@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { BoundlessRatio } from '../finance/lending.ts'
 import { formatRational, type Rational } from '../lib/rational.ts'
+import { fixedDecimal, text } from '../lib/text_format.ts'
 
 const USD_DIGITS = 6
 const RATIO_DIGITS = 8
@@ -8,17 +9,16 @@ const PERCENTAGE_DIGITS = 4
 const HEALTH_FACTOR_DIGITS = 4
 
 /** US dollars in an answer. */
-export const usdFigure = v.pipe(v.string(), v.regex(/^-?\d+\.\d{6}$/))
+export const usdFigure = text(fixedDecimal(USD_DIGITS, { signed: true }))
 /** A rate or a ratio in an answer, 1 for 100 %. */
-export const ratioFigure = v.pipe(v.string(), v.regex(/^-?\d+\.\d{8}$/))
+export const ratioFigure = text(fixedDecimal(RATIO_DIGITS, { signed: true }))
 /** The same where it may have no bound. */
-export const ratioOrMaxFigure = v.pipe(v.string(), v.regex(/^(\d+\.\d{8}|MAX)$/))
+export const ratioOrMaxFigure = text(fixedDecimal(RATIO_DIGITS, { max: true }))
 /** A ratio in an answer, 100 for 100 %. */
-export const percentageFigure = v.pipe(v.string(), v.regex(/^\d+\.\d{4}$/))
+export const percentageFigure = text(fixedDecimal(PERCENTAGE_DIGITS))
 /** A health factor in an answer. */
 export const healthFactorFigure = v.pipe(
-  v.string(),
-  v.regex(/^(\d+\.\d{4}|MAX)$/),
+  text(fixedDecimal(HEALTH_FACTOR_DIGITS, { max: true })),
   v.description('Truncated to 4 digits; MAX without debt'),
 )
 

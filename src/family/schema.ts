@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import { EVM_ADDRESS, text } from '../lib/text_format.ts'
 
 /** A chain's id in an answer. */
 export const chainId = v.pipe(v.number(), v.integer())
 /** An EVM address in an answer. */
-export const evmAddress = v.pipe(v.string(), v.regex(/^0x[0-9a-fA-F]{40}$/))
+export const evmAddress = text(EVM_ADDRESS)
 /** A number of things in an answer. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 /** The pagination object of a list, `Pagination`. */

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { Address } from 'viem'
 import { getAddress } from 'viem/utils'
 import { pow10, UINT256_MAX } from '../lib/fixed_point.ts'
+import { EVM_ADDRESS, type TextFormat, textSchema } from '../lib/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from './limits.ts'
 
 /*
@@ -11,10 +12,9 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from './limits.ts'
  */
 
 const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
-const UINT256 = /^(?:0|[1-9][0-9]{0,77})$/
-const DECIMAL = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
-const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
-const PRINTABLE = /^[\x20-\x7e]+$/
+const TARGET = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
+const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASCII' }
+const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
 
 /** What OpenAPI says about a parameter or field: an OpenAPI 3.1 schema object. */
 export interface Documented {
@@ -30,12 +30,11 @@ export function documented<Input>(schema: Documented): v.MetadataAction<Input, {
 /** An EVM address in one case, or in mixed case with a right checksum; yields the checksummed form. */
 export const evmAddress = v.pipe(
   v.string('expected an EVM address, 0x and 40 hexadecimal digits'),
-  v.regex(EVM_ADDRESS, 'expected an EVM address, 0x and 40 hexadecimal digits'),
+  v.regex(EVM_ADDRESS.pattern, 'expected an EVM address, 0x and 40 hexadecimal digits'),
   v.check(isOneCaseOrChecksummed, 'expected an EVM address with a right checksum, or all in lower case'),
   v.transform((text): Address => getAddress(text.toLowerCase())),
   documented({
-    type: 'string',
-    pattern: '^0x[0-9a-fA-F]{40}$',
+    ...textSchema(EVM_ADDRESS),
     description: 'EVM address; in mixed case its checksum must be right.',
   }),
 )
@@ -91,23 +90,28 @@ export function choice<const Words extends readonly [string, ...string[]]>(words
 /** A token id: decimal digits without leading zeros, below 2^256; yields a bigint. */
 export const tokenId = v.pipe(
   v.string('expected a token id in decimal digits, below 2^256'),
-  v.regex(UINT256, 'expected a token id in decimal digits, below 2^256'),
+  v.regex(TOKEN_ID.pattern, 'expected a token id in decimal digits, below 2^256'),
   v.transform((text) => BigInt(text)),
   v.maxValue(UINT256_MAX, 'expected a token id in decimal digits, below 2^256'),
-  documented({ type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }),
+  documented(textSchema(TOKEN_ID)),
 )
 
 /** Printable ASCII text of at most `max` characters. */
 export function shortText(max: number) {
   const expected = `expected at most ${max} printable ASCII characters`
-  return v.pipe(v.string(expected), v.maxLength(max, expected), v.regex(PRINTABLE, expected))
+  return v.pipe(
+    v.string(expected),
+    v.maxLength(max, expected),
+    v.regex(PRINTABLE.pattern, expected),
+    v.metadata({ words: PRINTABLE.words }),
+  )
 }
 
 /** Health factor to aim at: a decimal above 1, at most 100, 1.5 where absent; yields its digits unchanged. */
 export const targetHealthFactor = v.optional(
   v.pipe(
     v.string('expected a decimal number above 1 and at most 100'),
-    v.regex(DECIMAL, 'expected a decimal number above 1 and at most 100'),
+    v.regex(TARGET, 'expected a decimal number above 1 and at most 100'),
     v.check(isTargetHealthFactor, 'expected a decimal number above 1 and at most 100'),
     documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
   ),

@@ -17,7 +17,7 @@ interface Node {
   readonly literal?: unknown
   readonly options?: readonly unknown[]
   readonly requirement?: unknown
-  readonly metadata?: { readonly documented?: Documented }
+  readonly metadata?: { readonly documented?: Documented; readonly words?: string }
   readonly description?: string
 }
 
@@ -103,7 +103,7 @@ function objectSchema({ type, entries = {} }: Node): JsonSchema {
 }
 
 /** What a step of a pipe adds; checks that no keyword can say add nothing. */
-function added({ type, requirement, description }: Node, schema: JsonSchema): JsonSchema {
+function added({ type, requirement, description, metadata }: Node, schema: JsonSchema): JsonSchema {
   const list = schema['type'] === 'array'
   switch (type) {
     case 'integer':
@@ -123,6 +123,8 @@ function added({ type, requirement, description }: Node, schema: JsonSchema): Js
       return list ? { maxItems: requirement } : { maxLength: requirement }
     case 'regex':
       return { pattern: (requirement as RegExp).source }
+    case 'metadata':
+      return metadata?.words === undefined ? {} : { 'x-format': metadata.words }
     case 'description':
       return { description }
     default:

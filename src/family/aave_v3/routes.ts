@@ -4,6 +4,7 @@ import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } fr
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
+import { EVM_ADDRESS, textSchema } from '../../lib/text_format.ts'
 import { asOf, leavingOut } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
@@ -90,7 +91,7 @@ const wallets = v.pipe(
   v.maxLength(WALLETS_MAX, EXPECTED_WALLETS),
   documented({
     type: 'array',
-    items: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+    items: textSchema(EVM_ADDRESS),
     minItems: 1,
     description: `At most ${WALLETS_MAX} EVM addresses once repetitions are left out.`,
   }),

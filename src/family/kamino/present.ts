@@ -9,6 +9,7 @@ import {
   safeWithdrawUsd,
 } from '../../finance/lending.ts'
 import type { Rational } from '../../lib/rational.ts'
+import { DECIMAL, text } from '../../lib/text_format.ts'
 import {
   healthFactorFigure,
   healthFactorText,
@@ -46,7 +47,7 @@ export const riskOutput = v.strictObject({
   data: v.strictObject({
     ...named,
     health_factor: healthFactorFigure,
-    target_health_factor: v.pipe(v.string(), v.regex(/^\d+(\.\d+)?$/)),
+    target_health_factor: text(DECIMAL),
     current_ltv_percentage: percentageFigure,
     safe_borrow_amount_usd: usdFigure,
     safe_withdraw_amount_usd: usdFigure,

@@ -7,6 +7,7 @@ import { isBase58Address } from '../../lib/base58.ts'
 import { formatExact } from '../../lib/decimal.ts'
 import { CodedError } from '../../lib/error.ts'
 import { parseRational, type Rational } from '../../lib/rational.ts'
+import { SOLANA_ADDRESS, textSchema } from '../../lib/text_format.ts'
 import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
 import type { KaminoProgram } from './program.ts'
@@ -21,7 +22,7 @@ const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
 const solanaAddress = v.pipe(
   v.string(EXPECTED_ADDRESS),
   v.check(isBase58Address, EXPECTED_ADDRESS),
-  documented({ type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$', description: 'Solana address, base58.' }),
+  documented({ ...textSchema(SOLANA_ADDRESS), description: 'Solana address, base58.' }),
 )
 
 const input = v.object({

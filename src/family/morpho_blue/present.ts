@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Address, Hex } from 'viem'
 import type { LendingPosition } from '../../finance/lending.ts'
+import { text } from '../../lib/text_format.ts'
 import { chainId, evmAddress } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
@@ -17,7 +18,7 @@ export const yieldOutput = v.strictObject({
   data: v.strictObject({
     chain_id: chainId,
     wallet: evmAddress,
-    market_id: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
+    market_id: text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' }),
     ...yieldFigures,
   }),
 })

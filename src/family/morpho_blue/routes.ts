@@ -3,6 +3,7 @@ import type { Hex } from 'viem'
 import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
+import { textSchema } from '../../lib/text_format.ts'
 import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
 import type { PositionReader } from './read.ts'
@@ -12,14 +13,15 @@ const CREDITS = 8
 /** What lacks a price or a rate now will hardly have one in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
+const MARKET_ID = { pattern: /^0x[0-9a-fA-F]{64}$/, words: '0x and 64 hex digits' }
 const EXPECTED_MARKET = 'expected the id of a Morpho market, 0x and 64 hexadecimal digits'
 
 /** The id of a market; yields it in lower case. */
 const marketId = v.pipe(
   v.string(EXPECTED_MARKET),
-  v.regex(/^0x[0-9a-fA-F]{64}$/, EXPECTED_MARKET),
+  v.regex(MARKET_ID.pattern, EXPECTED_MARKET),
   v.transform((text) => text.toLowerCase() as Hex),
-  documented({ type: 'string', pattern: '^0x[0-9a-fA-F]{64}$', description: 'Id of the market, 32 bytes.' }),
+  documented({ ...textSchema(MARKET_ID), description: 'Id of the market, 32 bytes.' }),
 )
 
 /** Yield of a wallet in one market, over a reader. */

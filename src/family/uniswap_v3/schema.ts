@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import { USD_PRICE_SOURCES } from '../../chain/price.ts'
+import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text_format.ts'
 import { chainId, count, evmAddress, pagination } from '../schema.ts'
 
-const integerText = v.pipe(v.string(), v.regex(/^-?\d+$/))
-const unsignedText = v.pipe(v.string(), v.regex(/^\d+$/))
-const decimalText = v.pipe(v.string(), v.regex(/^\d+(\.\d+)?$/))
-const usdText = v.nullable(v.pipe(v.string(), v.regex(/^\d+\.\d{6}$/)))
+const integerText = text(INTEGER)
+const unsignedText = text(UNSIGNED_INTEGER)
+const decimalText = text(DECIMAL)
+const usdText = v.nullable(text(fixedDecimal(6)))
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 
 const token = v.strictObject({

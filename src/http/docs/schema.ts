@@ -7,20 +7,6 @@ const DEPTH_MAX = 12
 /** Objects this deep are folded until they are opened. */
 const FOLDED_DEPTH = 3
 
-/** Patterns in words; others are shown as they are. */
-const PATTERN_WORDS: Readonly<Record<string, string>> = {
-  '^0x[0-9a-fA-F]{40}$': '0x and 40 hex digits',
-  '^0x[0-9a-fA-F]{64}$': '0x and 64 hex digits',
-  '^0x[0-9a-f]{64}$': '0x and 64 hex digits',
-  '^[1-9A-HJ-NP-Za-km-z]{32,44}$': '32 to 44 base58 characters',
-  '^\\d+$': 'integer in digits',
-  '^-?\\d+$': 'integer in digits, may be negative',
-  '^(0|[1-9][0-9]{0,77})$': 'integer in up to 78 digits',
-  '^\\d+(\\.\\d+)?$': 'decimal',
-  '^[\\x20-\\x7e]+$': 'printable ASCII',
-}
-const FIXED_DECIMAL = /^\^(\(?)(-\?)?\\d\+\\\.\\d\{(\d+)\}(\|MAX\))?\$$/
-
 /** Type, limits and default of one value on a line, and its description below. */
 export function valueLine(schema: JsonSchema, document: OpenapiDocument, description?: string): Html {
   const words = description ?? descriptionOf(resolved(schema, document))
@@ -103,7 +89,9 @@ function limitsOf(given: JsonSchema, document: OpenapiDocument): readonly Conten
   if ('exclusiveMaximum' in schema) limits.push(`below ${shown(schema['exclusiveMaximum'])}`)
   limits.push(...span(schema, { least: 'minLength', most: 'maxLength', unit: 'character' }))
   limits.push(...span(schema, { least: 'minItems', most: 'maxItems', unit: 'item' }))
-  if (typeof schema['pattern'] === 'string') limits.push(patternWords(schema['pattern']))
+  const { pattern, 'x-format': words } = schema
+  if (typeof words === 'string') limits.push(words)
+  else if (typeof pattern === 'string') limits.push(html`<code>${pattern}</code>`)
   if ('default' in schema) limits.push(['default ', literal(schema['default'])])
   const inner = [schema['items'], schema['additionalProperties'], ...parts(schema)].filter(isSchema)
   return [...limits, ...inner.flatMap((each) => limitsOf(each, document))]
@@ -118,18 +106,6 @@ function span(
   const units = unit === '' ? '' : (to ?? from) === 1 ? ` ${unit}` : ` ${unit}s`
   if (from === undefined) return [`at most ${shown(to)}${units}`]
   return [to === undefined ? `at least ${shown(from)}${units}` : `${shown(from)} to ${shown(to)}${units}`]
-}
-
-function patternWords(pattern: string): Content {
-  const known = PATTERN_WORDS[pattern]
-  if (known !== undefined) return known
-  const decimal = FIXED_DECIMAL.exec(pattern)
-  if (decimal === null) return html`<code>${pattern}</code>`
-  const [, , sign, digits, most] = decimal
-  const words = [`decimal, ${digits} digits after the point`]
-  if (sign !== undefined) words.push('may be negative')
-  if (most !== undefined) words.push('or MAX')
-  return words.join(', ')
 }
 
 function literal(value: unknown): Html {

@@ -1,0 +1,38 @@
+import * as v from 'valibot'
+
+/** A form of text: a pattern for programs, words for people. */
+export interface TextFormat {
+  readonly pattern: RegExp
+  /** What stands in the documents: "decimal, 6 digits after the point". */
+  readonly words: string
+}
+
+/** Forms that more than one family uses. */
+export const EVM_ADDRESS: TextFormat = { pattern: /^0x[0-9a-fA-F]{40}$/, words: '0x and 40 hex digits' }
+export const SOLANA_ADDRESS: TextFormat = {
+  pattern: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/,
+  words: '32 to 44 base58 characters',
+}
+export const UNSIGNED_INTEGER: TextFormat = { pattern: /^\d+$/, words: 'integer in digits' }
+export const INTEGER: TextFormat = { pattern: /^-?\d+$/, words: 'integer in digits, may be negative' }
+export const DECIMAL: TextFormat = { pattern: /^\d+(\.\d+)?$/, words: 'decimal' }
+
+/** A decimal with a fixed number of digits after the point. */
+export function fixedDecimal(
+  digits: number,
+  { signed = false, max = false }: { readonly signed?: boolean; readonly max?: boolean } = {},
+): TextFormat {
+  const number = String.raw`${signed ? '-?' : ''}\d+\.\d{${digits}}`
+  const words = `decimal, ${digits} digits after the point${signed ? ', may be negative' : ''}${max ? ', or MAX' : ''}`
+  return { pattern: new RegExp(max ? `^(${number}|MAX)$` : `^${number}$`), words }
+}
+
+/** Text of an answer in this form. */
+export function text({ pattern, words }: TextFormat) {
+  return v.pipe(v.string(), v.regex(pattern), v.metadata({ words }))
+}
+
+/** What OpenAPI says about text of this form; `x-format` has the words. */
+export function textSchema({ pattern, words }: TextFormat): Readonly<Record<string, unknown>> {
+  return { type: 'string', pattern: pattern.source, 'x-format': words }
+}
