@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import { base62, randomBase62 } from '../lib/base62.ts'
-import { crc32 } from '../lib/crc32.ts'
 
 const PREFIX = 'ws_sk_'
 const RANDOM_LENGTH = 18

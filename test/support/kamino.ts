@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { base58FromBytes, bytesFromBase58 } from '../../src/lib/base58.ts'
+import { base58 } from '@scure/base'
 
 /*
  * Writes accounts of Kamino Lend byte by byte. The offsets are spelt out here once more, on purpose: taken from the
@@ -17,7 +17,7 @@ export function sf(decimal: string): bigint {
 
 /** A made-up address, the same for the same name. */
 export function addressOf(name: string): string {
-  return base58FromBytes(createHash('sha256').update(name).digest())
+  return base58.encode(createHash('sha256').update(name).digest())
 }
 
 /** An account as an RPC endpoint serves it. */
@@ -193,7 +193,7 @@ function writer(size: number, discriminator: string) {
       for (let index = 0; index < length; index++) bytes[at + index] = Number((value >> BigInt(8 * index)) & 255n)
     },
     key(at: number, address: string): void {
-      const key = bytesFromBase58(address)
+      const key = base58.decode(address)
       if (key?.length !== 32) throw new RangeError(`${address} is no address`)
       bytes.set(key, at)
     },

@@ -1,4 +1,4 @@
-import { base58FromBytes } from '../../lib/base58.ts'
+import { base58 } from '@scure/base'
 
 /*
  * Accounts of Kamino Lend as they lie in bytes: little-endian, after Anchor's eight discriminator bytes. Offsets are
@@ -105,7 +105,7 @@ const BORROWS = { count: 5, at: 1208, size: 200 }
 const CURVE = { count: 11, at: 4920, size: 8 }
 const GROUPS = { count: 32, at: 200, size: 72 }
 const SCOPE = { count: 512, at: 40, size: 56 }
-const KEY_NONE = base58FromBytes(new Uint8Array(32))
+const KEY_NONE = base58.encode(new Uint8Array(32))
 
 /** True where the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
@@ -213,6 +213,6 @@ function reader(data: Uint8Array) {
     u64,
     u128,
     u256: (at: number): bigint => u128(at) | (u128(at + 16) << 128n),
-    key: (at: number): string => base58FromBytes(data.subarray(at, at + 32)),
+    key: (at: number): string => base58.encode(data.subarray(at, at + 32)),
   }
 }
