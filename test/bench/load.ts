@@ -4,6 +4,8 @@ import type { Socket } from 'bun'
 export interface LoadJob {
   readonly port: number
   readonly path: string
+  /** JSON to send by POST; absent: GET. */
+  readonly body?: string
   /** Bearer tokens, used in turn; none sends requests without `Authorization`. */
   readonly keys: readonly string[]
   readonly connections: number
@@ -37,7 +39,7 @@ const BINS = 200_000
 
 /** Offers one burst from this process over raw sockets, so that nothing but the bytes costs time. */
 export async function offerLoad(job: LoadJob): Promise<LoadResult> {
-  const requests = (job.keys.length === 0 ? [undefined] : job.keys).map((key) => requestBytes(job.path, key))
+  const requests = (job.keys.length === 0 ? [undefined] : job.keys).map((key) => requestBytes(job, key))
   const bins = new Uint32Array(BINS)
   const statuses = new Map<number, number>()
   let turn = 0
@@ -115,9 +117,12 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   }
 }
 
-function requestBytes(path: string, key: string | undefined): Buffer {
+function requestBytes({ path, body }: LoadJob, key: string | undefined): Buffer {
   const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
-  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`)
+  const method = body === undefined ? 'GET' : 'POST'
+  const type =
+    body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}${type}\r\n${body ?? ''}`)
 }
 
 function nowUs(): number {

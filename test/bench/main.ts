@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
+import { benchAnswers } from './answers/answers.ts'
 import { benchMetered } from './metered.ts'
 import { benchRpc } from './rpc.ts'
 
@@ -22,6 +23,7 @@ async function main(): Promise<number> {
     console.log(`bun ${Bun.version}, ${navigator.hardwareConcurrency} cores, embedded PostgreSQL with fsync\n`)
     const booksRight = await benchMetered({ quick, databaseUrl: server.url })
     const rpcHeld = await benchRpc({ quick })
+    await benchAnswers({ quick })
     return booksRight && rpcHeld ? 0 : 1
   } finally {
     await server.close()

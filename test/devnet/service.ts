@@ -19,6 +19,7 @@ export interface Service {
   readonly apiKey: string
   /** Whom the key belongs to. */
   readonly organizationId: string
+  readonly pid: number
   /** Resolves to the exit status when the service is gone, for whatever reason. */
   readonly exited: Promise<number>
   stop(): Promise<void>
@@ -41,7 +42,7 @@ export async function startService({ command, env, signal }: ServiceOptions): Pr
   try {
     const announced = await Promise.race([readAnnouncement(child.stdout), failure.promise])
     await Promise.race([becomesReady(announced.url, signal), failure.promise])
-    return { ...announced, exited: child.exited, stop }
+    return { ...announced, pid: child.pid, exited: child.exited, stop }
   } catch (error) {
     await stop()
     throw error

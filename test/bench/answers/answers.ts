@@ -1,0 +1,232 @@
+import { join } from 'node:path'
+import { ENDPOINT_LIMITS } from '../../../src/chain/slots.ts'
+import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
+import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
+import { MULTICALL3, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
+import { type Service, startService } from '../../devnet/service.ts'
+import { temporaryDirectory } from '../../support/database.ts'
+import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../../support/kamino_scene.ts'
+import { startSolanaDouble } from '../../support/solana.ts'
+import { type Child, offer, startChild } from '../child.ts'
+import { cpuUs } from '../cpu.ts'
+import type { LoadResult } from '../load.ts'
+import { printTable } from '../table.ts'
+import type { FarCommand, FarCounts } from './far.ts'
+
+/** How far away the endpoint is, how many ask at a time. */
+const DELAYS_MS = [0, 50] as const
+const CALLERS = [1, 100] as const
+const MORPHO_SEC = 3 * 86_400
+const BATCH_WALLETS = 500
+/** Longest that the service lets an answer live: everything after the first comes from the same block. */
+const SAME_BLOCK_MS = 600_000
+const CREDITS = '1000000000000'
+const RATE_LIMIT = '100000'
+const MAIN = join(import.meta.dir, '..', '..', '..', 'src', 'main.ts')
+
+/** One question that users ask. */
+interface Question {
+  readonly name: string
+  readonly path: string
+  readonly body?: string
+  /** Most callers that the usual way is measured with: more would take it longer than a burst lasts. */
+  readonly usualCallersMax: 0 | 1 | 100
+}
+
+/** One way of answering: the product with every answer read anew, the product within one block, or the usual way. */
+interface Way {
+  readonly name: 'ours, cold' | 'ours, same block' | 'usual'
+  readonly port: number
+  readonly pid: number
+  readonly keys: readonly string[]
+}
+
+interface Cell extends LoadResult {
+  readonly perSecond: number
+  readonly cpuUs: number
+  readonly requests: number
+}
+
+/**
+ * Whole answers of every live route, beside the same figures asked the usual way. The endpoint replays what the chain
+ * said once, so that only who asks is measured.
+ */
+export async function benchAnswers({ quick }: { readonly quick: boolean }): Promise<void> {
+  const children: Child[] = []
+  const services: Service[] = []
+  const devnet = await startDevnet({ ageSec: SCENARIO_SEC + MORPHO_SEC })
+  const solana = startSolanaDouble({ accounts: scene(), slot: SLOT })
+  try {
+    const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
+      const child = startChild(file, env)
+      children.push(child)
+      return child
+    }
+    const questions = await questionsOf(devnet, quick)
+    const endpoints = [devnet.rpcUrl, solana.url].map((target) => start('answers/far.ts', { BENCH_TARGET: target }))
+    const [url = '', solanaUrl = ''] = await Promise.all(
+      endpoints.map(async (far) => (await far.read<{ url: string }>()).url),
+    )
+    const generator = start('load.ts')
+    const usualServer = start('answers/usual.ts', { BENCH_RPC: url })
+    const { port } = await usualServer.read<{ port: number }>()
+    const ours = async (name: Way['name'], blockTimeMs: number): Promise<Way> => {
+      const env = await environment({ url, solanaUrl, blockTimeMs })
+      const service = await startService({
+        command: [process.execPath, MAIN, 'serve'],
+        env,
+        signal: AbortSignal.timeout(60_000),
+      })
+      services.push(service)
+      await command(env, ['org', 'limit', service.organizationId, RATE_LIMIT])
+      await command(env, ['credits', 'grant', service.organizationId, CREDITS, '--reason', 'bench'])
+      return { name, port: Number(new URL(service.url).port), pid: service.pid, keys: [service.apiKey] }
+    }
+    const ways: Way[] = [
+      await ours('ours, cold', 0),
+      await ours('ours, same block', SAME_BLOCK_MS),
+      { name: 'usual', port, pid: usualServer.pid, keys: [] },
+    ]
+    /** Sets how far away the endpoints are; says how many requests they had since it was set before. */
+    const tell = async (command: FarCommand): Promise<number> => {
+      for (const far of endpoints) far.write(command)
+      const counts = await Promise.all(endpoints.map((far) => far.read<FarCounts>()))
+      return counts.reduce((sum, { requests }) => sum + requests, 0)
+    }
+
+    const rows: string[][] = []
+    for (const question of questions) {
+      for (const delayMs of DELAYS_MS) {
+        for (const callers of CALLERS) {
+          const cells = new Map<Way['name'], Cell>()
+          for (const way of ways.filter(({ name }) => name !== 'usual' || callers <= question.usualCallersMax)) {
+            const job = { ...question, port: way.port, keys: way.keys, connections: callers }
+            await tell({ delayMs: 0 })
+            await offer(generator, { ...job, connections: 1, durationMs: 100 })
+            await tell({ delayMs })
+            const before = cpuUs([way.pid]) ?? Number.NaN
+            const result = await offer(generator, { ...job, durationMs: quick ? 500 : 1_500 })
+            const after = cpuUs([way.pid]) ?? Number.NaN
+            const all = Object.values(result.statuses).reduce((sum, count) => sum + count, 0)
+            if ((result.statuses['200'] ?? 0) !== all || result.broken > 0) {
+              throw new Error(`Cannot measure ${question.name}, ${way.name}: ${JSON.stringify(result.statuses)}`)
+            }
+            const requests = await tell({ delayMs: 0 })
+            cells.set(way.name, {
+              ...result,
+              perSecond: (result.answers / result.elapsedMs) * 1_000,
+              ...{ cpuUs: (after - before) / all, requests: requests / all },
+            })
+          }
+          rows.push(rowOf(question, { delayMs, callers, cells }))
+          if (process.stderr.isTTY) process.stderr.write(`\rmeasured ${rows.length} rows`)
+        }
+      }
+    }
+    if (process.stderr.isTTY) process.stderr.write('\r')
+    printTable(HEAD, rows)
+    console.log(
+      `CPU of our process per answer; requests to the endpoint per answer; one endpoint, at most ${ENDPOINT_LIMITS.runningMax} calls to it at a time\n`,
+    )
+  } finally {
+    await Promise.all(services.map((service) => service.stop()))
+    await Promise.all(children.map((child) => child.stop()))
+    await solana.stop()
+    await devnet.stop()
+  }
+}
+
+const HEAD = [
+  ...['answer', 'away', 'callers', 'cold/s', 'usual/s', 'same block/s'],
+  ...['CPU µs cold', 'usual', 'same block', 'cold ÷ usual', 'p99 ÷ away cold', 'usual', 'requests cold', 'usual'],
+]
+
+function rowOf(
+  { name }: Question,
+  at: { readonly delayMs: number; readonly callers: number; readonly cells: ReadonlyMap<Way['name'], Cell> },
+): string[] {
+  const { delayMs, callers, cells } = at
+  const [cold, same, usual] = (['ours, cold', 'ours, same block', 'usual'] as const).map((way) => cells.get(way))
+  const shown = (value: number | undefined, digits: number) => (value === undefined ? '–' : value.toFixed(digits))
+  const away = (cell: Cell | undefined) =>
+    cell === undefined || delayMs === 0 ? '–' : (cell.p99Ms / delayMs).toFixed(2)
+  return [
+    ...[name, `${delayMs} ms`, String(callers)],
+    ...[cold, usual, same].map((cell) => shown(cell?.perSecond, 0)),
+    ...[cold, usual, same].map((cell) => shown(cell?.cpuUs, 0)),
+    shown(cold === undefined || usual === undefined ? undefined : cold.cpuUs / usual.cpuUs, 2),
+    ...[away(cold), away(usual), shown(cold?.requests, 2), shown(usual?.requests, 2)],
+  ]
+}
+
+async function questionsOf(devnet: Devnet, quick: boolean): Promise<readonly Question[]> {
+  const sizes = [1, 50, 300]
+  const holders = await Promise.all(
+    sizes.map(async (size) => {
+      const wallet = walletOf(`bench of ${size}`)
+      await devnet.mintMany(wallet, size)
+      return { size, wallet }
+    }),
+  )
+  const morpho = await devnet.morpho()
+  const aave = await devnet.aave()
+  const { wallets: random } = await aave.randomWallets(7, quick ? 20 : 100)
+  const empty = Array.from({ length: BATCH_WALLETS - random.length }, (_, index) => walletOf(`empty ${index}`))
+  const target = `wallet=${WALLET}&market_address=${MARKET}`
+  return [
+    ...holders.map(({ size, wallet }) => ({
+      name: `${size} positions`,
+      path: `/v1/positions/uniswap-v3?wallet=${wallet}`,
+      usualCallersMax: size === 1 ? (100 as const) : (1 as const),
+    })),
+    { name: 'Aave, 1 wallet', path: `/v1/lending/aave-v3?wallet=${aave.wallets.everywhere}`, usualCallersMax: 100 },
+    {
+      name: `Aave, ${BATCH_WALLETS} wallets`,
+      path: '/v1/lending/aave-v3/batch',
+      body: JSON.stringify({ wallets: [...random, ...empty] }),
+      usualCallersMax: 1,
+    },
+    {
+      name: 'Morpho',
+      path: `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,
+      usualCallersMax: 100,
+    },
+    { name: 'Kamino', path: `/v1/lending/kamino/position/${OBLIGATION}/risk?${target}`, usualCallersMax: 0 },
+  ]
+}
+
+async function environment(options: {
+  readonly url: string
+  readonly solanaUrl: string
+  readonly blockTimeMs: number
+}) {
+  const directory = temporaryDirectory()
+  const chainsFile = join(directory, 'chains.json')
+  const { main, lido, etherfi } = MARKETS
+  const chain = {
+    ...{ id: 1, name: 'Devnet', rpcUrls: [options.url], blockTimeMs: options.blockTimeMs, multicall3: MULTICALL3 },
+    uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
+    aaveV3: Object.entries({ main, lido, etherfi }).map(([market, { provider }]) => ({
+      ...{ market, poolAddressesProvider: provider },
+    })),
+    morphoBlue: { morpho: MORPHO },
+    prices: {
+      usdFeeds: Object.fromEntries(Object.values(TOKENS).map(({ address, feed }) => [address, feed])),
+      aaveOracle: main.oracle,
+    },
+  }
+  await Bun.write(chainsFile, JSON.stringify({ chains: [chain] }))
+  return {
+    ...Object.fromEntries(['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name] ?? ''])),
+    ...{ HOST: '127.0.0.1', PORT: '0', DATA_DIR: join(directory, 'data'), CHAINS: '1,101', LOG_LEVEL: 'warn' },
+    ...{ CHAINS_FILE: chainsFile, SOLANA_RPC_URL: options.solanaUrl },
+  }
+}
+
+async function command(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<void> {
+  const child = Bun.spawn([process.execPath, MAIN, ...words], { env, stdout: 'ignore' })
+  const status = await child.exited
+  if (status !== 0) throw new Error(`Cannot run "${words.join(' ')}": status ${status}`)
+}
