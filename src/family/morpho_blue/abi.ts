@@ -1,15 +1,8 @@
-import {
-  type Address,
-  decodeFunctionResult,
-  encodeFunctionData,
-  type Hex,
-  isAddressEqual,
-  parseAbi,
-  zeroAddress,
-} from 'viem'
+import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
 import type { FeedRound, PriceSources } from '../../chain/price.ts'
+import { addressOf, wordOf } from '../../chain/words.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import type { MarketState, RawMarket, RawRead } from './state.ts'
+import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
 const STRUCTS = [
   'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
@@ -18,13 +11,11 @@ const STRUCTS = [
 ] as const
 
 const LENS_ABI = parseAbi([
-  ...STRUCTS,
-  'struct Optional { bool known; uint256 value; }',
-  'struct Round { bool known; int256 answer; uint256 updatedAt; uint256 decimals; }',
   'struct Feeds { address[] tokens; address[] feeds; }',
-  'struct Reading { uint256 chainId; uint256 blockNumber; uint256 timestamp; bytes32 parentHash; bool answers; MarketParams params; Market market; Position position; address feeRecipient; Optional averageRate; bool accrued; Market accruedMarket; Position accruedPosition; Optional endRate; Optional oraclePrice; Optional loanDecimals; Round round; address aaveSource; Optional aavePrice; }',
-  'function read(address morpho, bytes32 id, address wallet, Feeds feeds, address aaveOracle) returns (Reading)',
+  'function read(address morpho, bytes32 id, address wallet, Feeds feeds, address aaveOracle)',
 ])
+/** Words of the lens' `Reading`, all of it static: nothing in it is longer than a word. */
+const READING_WORDS = 45
 
 /** What is asked without the lens. */
 export const CONTRACTS_ABI = parseAbi([
@@ -56,37 +47,53 @@ export function encodeRead({ morpho, marketId, wallet }: Question, { feeds, aave
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args })
 }
 
-/** Decodes the lens' answer. Throws `UpstreamError` for anything else, and where there is no Morpho. */
+/**
+ * Decodes the lens' answer, the words of `Reading` in `lens.sol` by their place. Throws `UpstreamError` for anything
+ * else, and if there is no Morpho.
+ */
 export function decodeLens(answer: Hex): RawRead {
-  const reading = decodeReading(answer)
-  if (!reading.answers) throw noMorpho()
+  if (answer.length !== 2 + READING_WORDS * 64) {
+    throw new UpstreamError('Cannot decode the lens: it is not a reading of a market')
+  }
+  const word = (index: number): bigint => wordOf(answer, index)
+  const known = (index: number): bigint | undefined => (word(index) === 1n ? word(index + 1) : undefined)
+  const position = (index: number): StoredPosition => ({
+    ...{ supplyShares: word(index), borrowShares: word(index + 1), collateral: word(index + 2) },
+  })
+  if (word(4) !== 1n) throw noMorpho()
   const block = {
-    chainId: Number(reading.chainId),
-    number: reading.blockNumber,
-    timestampSec: reading.timestamp,
-    parentHash: reading.parentHash,
+    ...{ chainId: Number(word(0)), number: word(1), timestampSec: word(2) },
+    parentHash: `0x${answer.slice(2 + 3 * 64, 2 + 4 * 64)}` as const,
   }
-  if (reading.market.lastUpdate === 0n) return { block, found: undefined }
-  const { params, position, feeRecipient, accruedPosition, round, aaveSource } = reading
-  const accrued = {
-    market: marketState(reading.accruedMarket),
-    position: accruedPosition,
-    endRateWad: known(reading.endRate),
-  }
+  const market = marketAt(word, 10)
+  if (market.lastUpdateSec === 0n) return { block, found: undefined }
+  const aaveSource = addressOf(answer, 42)
   const found: RawMarket = {
-    ...{ params, market: marketState(reading.market), position, feeRecipient },
-    averageRateWad: known(reading.averageRate),
-    accrued: reading.accrued ? accrued : undefined,
-    oraclePrice: known(reading.oraclePrice),
-    loanDecimals: known(reading.loanDecimals),
+    params: {
+      ...{ loanToken: addressOf(answer, 5), collateralToken: addressOf(answer, 6) },
+      ...{ oracle: addressOf(answer, 7), irm: addressOf(answer, 8), lltv: word(9) },
+    },
+    ...{ market, position: position(16), feeRecipient: addressOf(answer, 19), averageRateWad: known(20) },
+    accrued:
+      word(22) === 1n ? { market: marketAt(word, 23), position: position(29), endRateWad: known(32) } : undefined,
+    ...{ oraclePrice: known(34), loanDecimals: known(36) },
     usd: {
-      round: round.known ? roundOf(round) : undefined,
-      aave: isAddressEqual(aaveSource, zeroAddress)
-        ? undefined
-        : { source: aaveSource, price: known(reading.aavePrice) },
+      round:
+        word(38) === 1n
+          ? roundOf({ answer: BigInt.asIntN(256, word(39)), updatedAt: word(40), decimals: word(41) })
+          : undefined,
+      aave: aaveSource === zeroAddress ? undefined : { source: aaveSource, price: known(43) },
     },
   }
   return { block, found }
+}
+
+function marketAt(word: (index: number) => bigint, at: number): MarketState {
+  return marketState({
+    ...{ totalSupplyAssets: word(at), totalSupplyShares: word(at + 1) },
+    ...{ totalBorrowAssets: word(at + 2), totalBorrowShares: word(at + 3) },
+    ...{ lastUpdate: word(at + 4), fee: word(at + 5) },
+  })
 }
 
 /** A market's books by the names that we give them. */
@@ -115,16 +122,4 @@ export function roundOf(round: {
 /** The address of a deployment does not answer as Morpho does. */
 export function noMorpho(): UpstreamError {
   return new UpstreamError('Cannot read Morpho: the contract does not answer')
-}
-
-function decodeReading(answer: Hex) {
-  try {
-    return decodeFunctionResult({ abi: LENS_ABI, functionName: 'read', data: answer })
-  } catch (error) {
-    throw new UpstreamError('Cannot decode the lens: it is not a reading of a market', { cause: error })
-  }
-}
-
-function known({ known, value }: { readonly known: boolean; readonly value: bigint }): bigint | undefined {
-  return known ? value : undefined
 }

@@ -1,15 +1,8 @@
-import {
-  type Address,
-  encodeAbiParameters,
-  type Hex,
-  isAddressEqual,
-  keccak256,
-  parseAbiParameters,
-  zeroAddress,
-} from 'viem'
+import { type Address, type Hex, isAddressEqual, keccak256, zeroAddress } from 'viem'
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
+import { encodeWords } from '../../chain/words.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { pow10 } from '../../lib/fixed_point.ts'
@@ -120,9 +113,9 @@ function accruedState(
   return { ...ours, endRateWad: accrued.endRateWad }
 }
 
+/** `MarketParamsLib.id`: the hash of the parameters, a word each. */
 function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
-  const types = parseAbiParameters('address, address, address, address, uint256')
-  return keccak256(encodeAbiParameters(types, [loanToken, collateralToken, oracle, irm, lltv]))
+  return keccak256(encodeWords('0x', loanToken, collateralToken, oracle, irm, lltv))
 }
 
 function isSame<T extends object>(a: T, b: T): boolean {
