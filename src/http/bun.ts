@@ -10,7 +10,7 @@ const IDLE_TIMEOUT_SEC = 10
 const BODY_BYTES_UNREACHED = 2 ** 40
 
 /** Serves the app by `Bun.serve`; port 0 takes a free one. */
-export function serveBun(app: App, options: { readonly port: number; readonly host: string }): Served {
+export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: number; readonly host: string }): Served {
   const server = Bun.serve({
     port: options.port,
     hostname: options.host,

@@ -23,7 +23,10 @@ const IDLE_SWEEP_MS = 100
 const UNSUPPORTED = /^(?:CONNECT|TRACE|TRACK)$|[a-z]/
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
-export async function serveNode(app: App, options: { readonly port: number; readonly host: string }): Promise<Served> {
+export async function serveNode(
+  app: Pick<App, 'handler'>,
+  options: { readonly port: number; readonly host: string },
+): Promise<Served> {
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
