@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from './chain/chain.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
 import { SOLANA_CHAIN_ID } from './chain/solana.ts'
 import { isBase58Address } from './lib/base58.ts'
 
@@ -13,7 +14,10 @@ const checksummed = v.pipe(
   v.transform((text): Address => getAddress(text)),
 )
 
-const rpcUrl = v.pipe(v.string(), v.check(isHttpUrl, 'expected an http or https URL'))
+const rpcUrl = v.pipe(
+  v.string(),
+  v.check((text) => parseRpcUrl(text) !== undefined, `expected ${RPC_URL_EXPECTED}`),
+)
 
 const rpcUrls = v.pipe(
   v.array(rpcUrl),

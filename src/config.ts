@@ -1,5 +1,6 @@
 import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
 import { SOLANA_CHAIN_ID } from './chain/solana.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
@@ -13,6 +14,8 @@ import type { LogLevel } from './lib/log.ts'
 export interface Config {
   /** TCP port; 0 lets the system choose. */
   readonly port: number
+  /** Port of `/metrics` and `/readyz`; absent: they are served on `port`. 0 lets the system choose. */
+  readonly operatorPort: number | undefined
   readonly host: string
   /** Absent: the embedded PostgreSQL in `dataDir`. Holds a password: never logged. */
   readonly databaseUrl: string | undefined
@@ -53,6 +56,9 @@ export class ConfigError extends Error {
   }
 }
 
+const PORT_EXPECTED = 'a port number from 0 to 65535'
+const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
@@ -70,12 +76,20 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
   }
 
   const { chains, deployments, solana } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
+  const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
+  const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
+  if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
   const config: Config = {
-    port: checked('PORT', parsePort, 'a port number from 0 to 65535') ?? 8080,
+    port,
+    operatorPort,
     host: given('HOST') ?? '127.0.0.1',
     databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
     dataDir: given('DATA_DIR') ?? './data',
-    publicUrl: checked('PUBLIC_URL', parseBaseUrl, 'an absolute http or https URL without query or fragment'),
+    publicUrl: checked(
+      'PUBLIC_URL',
+      parseBaseUrl,
+      'an absolute http or https URL without name, password, query or fragment',
+    ),
     corsOrigins:
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
@@ -83,7 +97,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
     deployments,
     solana: {
       ...solana,
-      rpcUrls: checked('SOLANA_RPC_URL', parseUrls, 'http or https URLs, separated by commas') ?? solana.rpcUrls,
+      rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls,
     },
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
@@ -135,7 +149,7 @@ function readChains({
     const chain = chains.get(chainId(name.slice('RPC_URL_'.length)))
     const rpcUrls = parseUrls(text)
     if (chain === undefined) mistakes.push(`${name}: no such chain; describe it in CHAINS_FILE`)
-    else if (rpcUrls === undefined) mistakes.push(`${name}: expected http or https URLs, separated by commas`)
+    else if (rpcUrls === undefined) mistakes.push(`${name}: expected ${URLS_EXPECTED}`)
     else chains.set(chain.id, { ...chain, rpcUrls })
   }
 
@@ -181,7 +195,7 @@ function splitList(text: string): string[] {
 
 function parseUrls(text: string): readonly string[] | undefined {
   const urls = splitList(text)
-  return urls.length > 0 && urls.every(isHttpUrl) ? urls : undefined
+  return urls.length > 0 && urls.every((url) => parseRpcUrl(url) !== undefined) ? urls : undefined
 }
 
 function parsePort(text: string): number | undefined {
@@ -201,9 +215,9 @@ function databaseUrl(text: string | undefined, mistakes: string[]): string | und
 }
 
 function parseBaseUrl(text: string): string | undefined {
-  if (!isHttpUrl(text)) return undefined
-  const url = new URL(text)
-  return url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : undefined
+  if (!isHttpUrl(text) || /[?#\s]/.test(text)) return undefined
+  const { username, password, href } = new URL(text)
+  return username + password === '' ? href.replace(/\/+$/, '') : undefined
 }
 
 function parseOrigins(text: string): readonly string[] | undefined {

@@ -1,13 +1,17 @@
+import type { HattipHandler } from '@hattip/core'
 import type { Config } from './config.ts'
-import type { App } from './http/app.ts'
 import type { Served } from './http/served.ts'
 import { createLog } from './lib/log.ts'
-import { createServices, type Services } from './services.ts'
+import { isLoopback } from './lib/loopback.ts'
+import { createServices, type First } from './services.ts'
 
 /** What serving needs of the process that it runs in. */
 export interface ServeOptions {
-  /** Opens the port: on Bun or on Node. */
-  readonly listen: (app: App, config: Config) => Served | Promise<Served>
+  /** Opens a port: on Bun or on Node. */
+  readonly listen: (
+    app: { readonly handler: HattipHandler },
+    address: Pick<Config, 'host' | 'port'>,
+  ) => Served | Promise<Served>
   /** Takes one line for a person. */
   readonly out: (text: string) => void
   /** Takes one line of the log. */
@@ -31,36 +35,60 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
  * everything closed; within ten seconds whatever hangs.
  */
 export async function serve(config: Config, { listen, out, err, stop }: ServeOptions): Promise<void> {
+  const { host, port, operatorPort } = config
   const log = createLog({ level: config.logLevel, write: (line) => err(line.trimEnd()) })
   const services = await createServices(config, { log, onProgress: (step) => out(`${step} …`) })
-  // Before anything else can fail: the key exists now, and nobody could ever ask for it again.
-  if (services.first !== undefined) out(announcement(services.first))
-  const server = await listening()
-  log.info({ msg: 'Listens', host: config.host, port: server.port, chains: config.chains.map(({ id }) => id) })
-  out(`walletscope listens on ${server.url}`)
+  const { app } = services
+  const servers: Served[] = []
+  try {
+    const server = await listening(app.handler, { name: 'PORT', port })
+    const operator =
+      operatorPort === undefined
+        ? undefined
+        : await listening(app.operator, { name: 'OPERATOR_PORT', port: operatorPort })
+    // Last, and told at once: nothing that could fail may stand between a key and whoever has to keep it.
+    const first = await services.createFirst()
+    if (first !== undefined) out(announcement(first))
+    const chains = config.chains.map(({ id }) => id)
+    log.info({ msg: 'Listens', host, port: server.port, operatorPort: operator?.port, chains })
+    if (config.publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
+    out(`walletscope listens on ${server.url}`)
+    if (operator !== undefined) out(`Pages for its operator are on ${operator.url}`)
+  } catch (error) {
+    for (const server of servers) void server.stop()
+    await services.close()
+    throw error
+  }
 
   await fired(stop)
   log.info({ msg: 'Was asked to stop', signal: String(stop.reason) })
-  services.app.drain()
+  app.drain()
   await pause(DRAIN_MS)
-  const refusing = server.stop()
+  const refusing = Promise.all(servers.map((server) => server.stop()))
   await services.close()
   await Promise.race([refusing, pause(DRAIN_MS)])
   log.info({ msg: 'Stopped' })
 
-  async function listening(): Promise<Served> {
+  async function listening(
+    handler: HattipHandler,
+    { name, port }: { readonly name: string; readonly port: number },
+  ): Promise<Served> {
     try {
-      return await listen(services.app, config)
+      const server = await listen({ handler }, { host, port })
+      servers.push(server)
+      return server
     } catch (cause) {
-      await services.close()
       const { code } = cause as { readonly code?: unknown }
       const reason = LISTEN_FAILURES[String(code)] ?? 'the system refused'
-      throw new Error(`Cannot listen on HOST ${config.host} PORT ${config.port}: ${reason}`, { cause })
+      throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: ${reason}`, { cause })
     }
   }
 }
 
-function announcement({ organizationId, key, credits }: NonNullable<Services['first']>): string {
+const LINKS_FOLLOW_HOST =
+  'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http'
+
+function announcement({ organizationId, key, credits }: First): string {
   return [
     '',
     `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,

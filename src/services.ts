@@ -25,10 +25,20 @@ import { createRequestIds } from './lib/request_id.ts'
 /** Everything that serves, built once from configuration. */
 export interface Services {
   readonly app: App
-  /** The first start of an empty embedded database: its organization, and its key, which is never shown again. */
-  readonly first: { readonly organizationId: string; readonly key: string; readonly credits: number } | undefined
+  /**
+   * On an empty embedded database makes the first organization and its key, which nobody can ever ask for again: to be
+   * called when nothing is left that could fail. Otherwise nothing.
+   */
+  createFirst(): Promise<First | undefined>
   /** Finishes what is accepted and closes everything, within about nine seconds whatever hangs. */
   close(): Promise<void>
+}
+
+/** What the first start of an empty embedded database makes. */
+export interface First {
+  readonly organizationId: string
+  readonly key: string
+  readonly credits: number
 }
 
 /** What `createServices` is given besides configuration. */
@@ -56,6 +66,8 @@ const GATE_CLOSE_MS = 1_000
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
   const clock = systemClock
   const { log } = options
+  const metrics = createMetrics()
+  const clients = createClients(config, { clock, log, recorder: createRpcMetrics(metrics) })
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
   const db = openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', clock, log })
   try {
@@ -66,11 +78,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     await embedded?.close()
     throw error
   }
-  const first = embedded === undefined ? undefined : await ensureDefaultOrganization(db)
 
-  const metrics = createMetrics()
   const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics })
-  const clients = createClients(config, { clock, log, recorder: createRpcMetrics(metrics) })
   const routes = createRoutes({ config, clients, db, clock, log })
   const app = createApp({
     routes,
@@ -85,6 +94,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
       database: schemaProbe(db, log),
       chains: chainProbes(clients),
     },
+    operatorApart: config.operatorPort !== undefined,
     openapi: openapiText(routes, config),
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
@@ -100,7 +110,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
 
   return {
     app,
-    first,
+    createFirst: async () => (embedded === undefined ? undefined : ensureDefaultOrganization(db)),
     async close() {
       if (!(await app.idle({ deadlineMs: FINISH_MS }))) {
         app.cancel()
@@ -143,8 +153,8 @@ function createRoutes(parts: {
   ]
 }
 
-function openapiText(routes: readonly Route[], { publicUrl }: Config): string {
-  return openapiDocument({ routes, ...(publicUrl === undefined ? {} : { publicUrl }) })
+function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
+  return openapiDocument({ routes, publicUrl, operatorApart: operatorPort !== undefined })
 }
 
 function createClients(

@@ -93,6 +93,50 @@ describe('readConfig()', () => {
     expect(solana.rpcUrls).toEqual(['http://a.test', 'http://b.test'])
   })
 
+  test.each([
+    ['credentials that do not decode', 'https://user:%ZZ@host.test/'],
+    ['a name that does not decode', 'https://%E2%82:pw@host.test/'],
+    ['a fragment', 'https://host.test/#part'],
+    ['an empty fragment', 'https://host.test/#'],
+    ['no host', 'https:///'],
+    ['port 0', 'https://host.test:0/'],
+    ['a space', 'https://host.test/a b'],
+    ['a line break', 'https://host.test/a\nb'],
+    ['another scheme', 'ws://host.test/'],
+  ])('refuses an endpoint with %s, in a variable and in the file, without showing it', (_name, url) => {
+    const file = JSON.stringify({ chains: [{ id: 5, name: 'x', rpcUrls: [url] }], solana: { rpcUrls: [url] } })
+    const mistakes = mistakesOf({ RPC_URL_1: url, SOLANA_RPC_URL: url, CHAINS_FILE: 'f' }, file)
+    const expected = 'an http or https URL without fragment, its name and password percent-encoded'
+    expect(mistakes).toEqual([
+      `CHAINS_FILE: chains.0.rpcUrls.0: expected ${expected}`,
+      `CHAINS_FILE: solana.rpcUrls.0: expected ${expected}`,
+      `RPC_URL_1: expected URLs, separated by commas, each ${expected}`,
+      `SOLANA_RPC_URL: expected URLs, separated by commas, each ${expected}`,
+    ])
+  })
+
+  test('takes endpoints with any name and password that decode', () => {
+    const url = 'https://us%E2%82%ACer:p%40ss%3A@host.test:8545/v2/key?x=1'
+    expect(readConfig({ RPC_URL_1: url, CHAINS: '1' }, noFile).chains[0]?.rpcUrls).toEqual([url])
+  })
+
+  test.each(['https://user:pw@api.test', 'https://user@api.test', 'https://:pw@api.test', 'https://api.test/?'])(
+    'refuses %s as PUBLIC_URL, which every caller reads in links',
+    (url) => {
+      expect(mistakesOf({ PUBLIC_URL: url })).toEqual([
+        'PUBLIC_URL: expected an absolute http or https URL without name, password, query or fragment',
+      ])
+    },
+  )
+
+  test('OPERATOR_PORT is absent by default, and is another port than PORT unless the system chooses both', () => {
+    expect(readConfig({}, noFile).operatorPort).toBeUndefined()
+    expect(readConfig({ OPERATOR_PORT: '9090' }, noFile).operatorPort).toBe(9090)
+    expect(readConfig({ OPERATOR_PORT: '0', PORT: '0' }, noFile).operatorPort).toBe(0)
+    expect(mistakesOf({ OPERATOR_PORT: '8080' })).toEqual(['OPERATOR_PORT: expected another port than PORT'])
+    expect(mistakesOf({ OPERATOR_PORT: '-1' })).toEqual(['OPERATOR_PORT: expected a port number from 0 to 65535'])
+  })
+
   test('lists every mistake at once and shows no value', () => {
     const secret = 'hunter2'
     const mistakes = mistakesOf({

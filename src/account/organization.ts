@@ -35,6 +35,8 @@ export const RATE_LIMIT_DEFAULT = 5
 export const RATE_LIMIT_MAX = 100_000
 /** Credits of the organization that a first start creates. */
 export const FIRST_CREDITS = 1_000_000
+/** A key that was made after its deadline would never be shown: the first write of a slow disk is waited for. */
+const FIRST_DEADLINE_MS = 60_000
 /** Most organizations or keys of one answer. */
 export const LIST_MAX = 10_000
 
@@ -107,15 +109,11 @@ export async function ensureDefaultOrganization(
 ): Promise<{ readonly organizationId: string; readonly key: string; readonly credits: number } | undefined> {
   const organizationId = newId('org')
   const { key, hash, last4 } = mintKey()
-  const [row] = await insertFirst(db, [
-    organizationId,
-    'default',
-    String(FIRST_CREDITS),
-    newId('grant'),
-    newId('key'),
-    hash,
-    last4,
-  ])
+  const [row] = await insertFirst(
+    db,
+    [organizationId, 'default', String(FIRST_CREDITS), newId('grant'), newId('key'), hash, last4],
+    { deadlineMs: FIRST_DEADLINE_MS },
+  )
   return row?.created ? { organizationId, key, credits: FIRST_CREDITS } : undefined
 }
 

@@ -4,6 +4,7 @@ import { AbortedError, UpstreamError } from '../lib/error.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc, type RpcErrorObject } from './rpc_error.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from './rpc_url.ts'
 
 /** The part of `fetch` that a transport uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -44,7 +45,10 @@ const EVM_MEANINGS: ErrorMeanings = {
   fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
 }
 
-/** Makes a transport; `timeoutMs` limits each call that names no limit of its own, from sending to the last byte. */
+/**
+ * Makes a transport; `timeoutMs` limits each call that names no limit of its own, from sending to the last byte.
+ * Throws on a URL that `parseRpcUrl` refuses.
+ */
 export function createTransport(options: {
   readonly url: string
   readonly timeoutMs: number
@@ -54,7 +58,14 @@ export function createTransport(options: {
   readonly meanings?: ErrorMeanings
 }): Transport {
   const { clock, fetch, meanings = EVM_MEANINGS } = options
-  const { url, headers } = target(options.url)
+  const target = parseRpcUrl(options.url)
+  if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
+  const { url, authorization } = target
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    ...(authorization === undefined ? {} : { authorization }),
+  }
   let lastId = 0
 
   return {
@@ -78,17 +89,6 @@ export function createTransport(options: {
       }
     },
   }
-}
-
-/** `fetch` refuses addresses with a user and a password in them, and quotes them: they travel as a header instead. */
-function target(address: string): { readonly url: string; readonly headers: Readonly<Record<string, string>> } {
-  const url = new URL(address)
-  const headers = { 'content-type': 'application/json', accept: 'application/json' }
-  if (url.username === '' && url.password === '') return { url: url.href, headers }
-  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
-  url.username = ''
-  url.password = ''
-  return { url: url.href, headers: { ...headers, authorization: `Basic ${btoa(credentials)}` } }
 }
 
 async function readText(response: Response, signal: AbortSignal): Promise<string> {

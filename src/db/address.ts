@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { userInfo } from 'node:os'
+import { isLoopback } from '../lib/loopback.ts'
 
 /** Where one PostgreSQL listens. */
 export type Listener = { readonly path: string } | { readonly host: string; readonly port: number }
@@ -99,11 +99,6 @@ function needsTls(listeners: readonly Listener[], mode: string | null): boolean 
     )
   }
   return remote || (asked && listeners.every((listener) => 'host' in listener))
-}
-
-function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.')
-  return host === '::1' || host.toLowerCase() === 'localhost'
 }
 
 function caFile(parameter: string | null): string | undefined {

@@ -44,7 +44,7 @@ export interface WorkServices {
 const CALLER_LEFT: Outcome = { status: 499, body: '', credits: 0, headers: {} }
 
 /** The answer to a caller whom nobody knows: what the path says of itself, or that a key is needed. */
-export function answerToStranger(exchange: Exchange): Outcome {
+export function answerToStranger(exchange: Pick<Exchange, 'method' | 'found' | 'fault' | 'requestId'>): Outcome {
   try {
     if (exchange.fault !== undefined) throw exchange.fault
     if (exchange.found.kind === 'endpoint') throw unknownKey()

@@ -1,9 +1,10 @@
-import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
+import type { HattipHandler } from '@hattip/core'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
+import { answerToStranger } from './answer.ts'
 import { largeBodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
@@ -15,7 +16,7 @@ import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '
 import { type Ending, meter } from './metered.ts'
 import { createOrganizationSlots } from './organization_slots.ts'
 import type { Probes } from './probes.ts'
-import { createPublicPages, PUBLIC_METHODS } from './public_pages.ts'
+import { createOperatorPages, createPublicPages, type Pages, PUBLIC_METHODS } from './public_pages.ts'
 import { failure, respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { createRouteTable, type Found } from './route_table.ts'
@@ -35,6 +36,8 @@ export interface AppOptions {
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
+  /** True if `/metrics` and `/readyz` are served by `operator` alone. @default false */
+  readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
   /** Makes `req_` and 26 characters, unique for ever. */
@@ -51,6 +54,8 @@ export interface AppOptions {
 export interface App {
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
+  /** Answers requests to the operator's own port: `/metrics`, `/readyz` and nothing else; never rejects. */
+  readonly operator: HattipHandler
   /** Requests accepted and not yet answered. */
   inFlight(): number
   /** From now on `/readyz` says no, so that load balancers look elsewhere; requests are answered as before. */
@@ -74,9 +79,11 @@ export function createApp(options: AppOptions): App {
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
-  const pages = createPublicPages({ ...options, draining: () => draining })
+  const operatorPages = createOperatorPages({ ...options, draining: () => draining })
+  const publicPages = createPublicPages(options)
+  const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  async function handle({ request }: AdapterRequestContext): Promise<Response> {
+  async function handle(request: Request, end: (arrival: Arrival) => Promise<Named>): Promise<Response> {
     const startedMs = clock.monotonicMs()
     const fresh = options.requestId()
     const given = request.headers.get('x-request-id')
@@ -84,7 +91,7 @@ export function createApp(options: AppOptions): App {
     let ending: Named
     inFlight.enter()
     try {
-      ending = await end(request, { requestId, settlementId: fresh.slice(ID_PREFIX_LENGTH), startedMs })
+      ending = await end(arrivalOf(request, { requestId, settlementId: fresh.slice(ID_PREFIX_LENGTH), startedMs }))
     } catch (error) {
       const shown = failureOf(error, { badGateway: false })
       if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, error })
@@ -99,33 +106,33 @@ export function createApp(options: AppOptions): App {
     return respond(outcome, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }
 
-  async function end(request: Request, ids: Ids): Promise<Named> {
-    const { method } = request
-    const host = request.headers.get('host')
-    const target = targetOf(request.url)
-    const fault = faultOf(request, { target, host })
-    const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
+  /** A page, or the metered way of everything else. */
+  async function end({ host, ...arrival }: Arrival): Promise<Named> {
+    const { method, asked, fault, requestId } = arrival
     const page = fault === undefined ? pages.get(asked) : undefined
-    if (page !== undefined && (method === 'GET' || method === 'HEAD')) {
-      return { route: asked, outcome: await page(ids.requestId) }
-    }
+    if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
     if (inFlight.count() > inFlightMax) throw overloaded()
     const path = table.canonical(asked)
-    const found: Found =
-      page === undefined ? table.find(method, path) : { kind: 'other_method', template: asked, allow: PUBLIC_METHODS }
+    const found = page === undefined ? table.find(method, path) : otherMethod(asked)
     const base = publicBase ?? `http://${host}`
-    const { requestId, settlementId, startedMs } = ids
-    const ending = await meter(
-      { request, requestId, settlementId, startedMs, method, path, query, base, found, fault },
-      services,
-    )
+    const ending = await meter({ ...arrival, path, base, found }, services)
     if (fault !== undefined) return { route: 'refused', ...ending }
     const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
     return { route, outcome: ending.outcome, account: ending.account }
   }
 
+  /** A page of the operator's; keys and routes mean nothing here. */
+  async function endOperator({ method, asked, fault, requestId }: Arrival): Promise<Named> {
+    const page = fault === undefined ? operatorPages.get(asked) : undefined
+    if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
+    const found: Found = page === undefined ? { kind: 'unknown' } : otherMethod(asked)
+    const outcome = answerToStranger({ method, fault, found, requestId })
+    return { route: fault === undefined ? found.kind : 'refused', outcome }
+  }
+
   return {
-    handler: handle,
+    handler: ({ request }) => handle(request, end),
+    operator: ({ request }) => handle(request, endOperator),
     inFlight: inFlight.count,
     drain() {
       draining = true
@@ -148,6 +155,34 @@ interface Ids {
   readonly startedMs: number
 }
 
+/** A request as it came in, before anybody looks for what it leads to. */
+interface Arrival extends Ids {
+  readonly request: Request
+  readonly method: string
+  readonly host: string | null
+  /** Path as it was asked for, not decoded. */
+  readonly asked: string
+  readonly query: string
+  readonly fault: ApiError | undefined
+}
+
+function arrivalOf(request: Request, ids: Ids): Arrival {
+  const { method } = request
+  const host = request.headers.get('host')
+  const target = targetOf(request.url)
+  const fault = faultOf(request, { target, host })
+  const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
+  return { request, method, host, asked, query, fault, ...ids }
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function otherMethod(page: string): Found {
+  return { kind: 'other_method', template: page, allow: PUBLIC_METHODS }
+}
+
 /** True where the connection would stay open only for the rest of a body that nobody will read. */
 function leavesBody(request: Request): boolean {
   return mayHaveBody(request.method) && request.body !== null && !request.bodyUsed
@@ -155,7 +190,7 @@ function leavesBody(request: Request): boolean {
 
 /** Bodies of GET and HEAD mean nothing, and no runtime hands them on. */
 function mayHaveBody(method: string): boolean {
-  return method !== 'GET' && method !== 'HEAD'
+  return !isRead(method)
 }
 
 /** What no caller may send: a target or a host that cannot be read, a body that is too large. */

@@ -1,4 +1,5 @@
 import type { App } from './app.ts'
+import { isAltered, segmentPatterns } from './bun_target.ts'
 import { type Served, servedUrl } from './served.ts'
 
 /** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
@@ -10,7 +11,22 @@ const IDLE_TIMEOUT_SEC = 10
 const BODY_BYTES_UNREACHED = 2 ** 40
 
 /** Serves the app by `Bun.serve`; port 0 takes a free one. */
-export function serveBun(app: App, options: { readonly port: number; readonly host: string }): Served {
+export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: number; readonly host: string }): Served {
+  function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
+    // A target that is no path is refused by the app; so is one that would be taken for another path.
+    if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
+    return app.handler({
+      request,
+      get ip() {
+        return server.requestIP(request)?.address ?? ''
+      },
+      platform: { name: 'bun' },
+      env: () => undefined,
+      passThrough: () => {},
+      waitUntil: () => {},
+    })
+  }
+
   const server = Bun.serve({
     port: options.port,
     hostname: options.host,
@@ -19,18 +35,8 @@ export function serveBun(app: App, options: { readonly port: number; readonly ho
     // Without it a second service would take the same port, and the system would deal the requests out to both.
     reusePort: false,
     development: false,
-    fetch(request, bunServer) {
-      return app.handler({
-        request,
-        get ip() {
-          return bunServer.requestIP(request)?.address ?? ''
-        },
-        platform: { name: 'bun' },
-        env: () => undefined,
-        passThrough: () => {},
-        waitUntil: () => {},
-      })
-    },
+    routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
+    fetch: answer,
     // The app answers every request by itself; this is for what breaks around it.
     error: () => new Response(null, { status: 500 }),
   })

@@ -8,6 +8,7 @@ import { sendResponse } from '@hattip/adapter-node/response'
 import type { App } from './app.ts'
 import { answerOn, answerUnread } from './node_unread.ts'
 import { type Served, servedUrl } from './served.ts'
+import { isPlainPath } from './target.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw where that is broken. */
 const ORIGIN = 'http://walletscope.invalid'
@@ -23,7 +24,10 @@ const IDLE_SWEEP_MS = 100
 const UNSUPPORTED = /^(?:CONNECT|TRACE|TRACK)$|[a-z]/
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
-export async function serveNode(app: App, options: { readonly port: number; readonly host: string }): Promise<Served> {
+export async function serveNode(
+  app: Pick<App, 'handler'>,
+  options: { readonly port: number; readonly host: string },
+): Promise<Served> {
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -86,7 +90,7 @@ function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 
 }
 
 /**
- * The request as the app wants it. Targets that are no path, and methods that a `Request` cannot be made with, would
+ * The request as the app wants it. Targets that are not a plain path, and methods that a `Request` cannot be made with, would
  * throw in the adapter: the first arrive as an empty URL, which the app refuses, the second under their own name.
  */
 function adaptAny(
@@ -118,13 +122,13 @@ function leaving(outgoing: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** Path and query of an origin-form or absolute-form target. */
+/** Path and query of an origin-form or absolute-form target, unless a URL parser would make another path of it. */
 function pathOf(target: string): string | undefined {
-  if (target.startsWith('/')) return target
-  const absolute = /^https?:\/\/[^/?#]*(.*)$/i.exec(target)
-  if (absolute === null) return undefined
-  const rest = absolute[1] ?? ''
-  return rest.startsWith('/') ? rest : `/${rest}`
+  const authority = /^https?:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
+  const rest = target.slice(authority.length)
+  if (authority === '' && !rest.startsWith('/')) return undefined
+  const whole = rest.startsWith('/') ? rest : `/${rest}`
+  return isPlainPath(whole.split(/[?#]/, 1)[0] ?? '') ? whole : undefined
 }
 
 /** An answer without a body: the adapter would give HEAD no length, and 204 one. */

@@ -1,7 +1,7 @@
 import { ERROR_CODES } from '../lib/error.ts'
 import { STATUS_BY_CODE } from './error.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
-import { PAGE_PATHS } from './openapi_pages.ts'
+import { PAGE_PATHS, PUBLIC_PAGE_PATHS } from './openapi_pages.ts'
 import type { Route } from './route.ts'
 import { braced } from './route_table.ts'
 
@@ -39,7 +39,12 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
  * The OpenAPI 3.1 document of the routes, as text: parameters, bodies and answers are described by the very schemas
  * that check them. The same routes always give the same text.
  */
-export function openapiDocument(options: { readonly routes: readonly Route[]; readonly publicUrl?: string }): string {
+export function openapiDocument(options: {
+  readonly routes: readonly Route[]
+  readonly publicUrl?: string | undefined
+  /** True if the operator's pages are served elsewhere. @default false */
+  readonly operatorApart?: boolean
+}): string {
   const ordered = [...options.routes].sort((a, b) => order(a, b))
   const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
@@ -56,7 +61,7 @@ export function openapiDocument(options: { readonly routes: readonly Route[]; re
     },
     servers: [{ url: options.publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
-    paths: { ...routePaths, ...PAGE_PATHS },
+    paths: { ...routePaths, ...(options.operatorApart ? PUBLIC_PAGE_PATHS : PAGE_PATHS) },
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the organization that pays.' },

@@ -28,8 +28,8 @@ const REFUSED = Object.fromEntries(
   [400, 405, 431].map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
 )
 
-/** What the OpenAPI document says of the pages that need no key, by path. */
-export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
+/** What the OpenAPI document says about the pages that need no key, by path; the operator's are not among them. */
+export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
   '/docs': page('get_docs', 'This document as a page for people.', {
     200: {
       description: 'The page.',
@@ -38,15 +38,20 @@ export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
     },
   }),
   '/healthz': page('get_healthz', 'Says that the process lives.', { 200: answered('It lives.', ALIVE) }),
+  '/openapi.json': page('get_openapi_json', 'This document.', {
+    200: answered('The document.', { type: 'object' }),
+  }),
+}
+
+/** The same with the pages for the operator, which may have a port of their own. */
+export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
+  ...PUBLIC_PAGE_PATHS,
   '/metrics': page('get_metrics', 'Metrics in the text format of Prometheus.', {
     200: {
       description: 'The metrics.',
       headers: REQUEST_ID_HEADER,
       content: { 'text/plain': { schema: { type: 'string' } } },
     },
-  }),
-  '/openapi.json': page('get_openapi_json', 'This document.', {
-    200: answered('The document.', { type: 'object' }),
   }),
   '/readyz': page('get_readyz', 'Says whether the database and at least one chain answer.', {
     200: answered('Ready.', READINESS),

@@ -7,26 +7,39 @@ import type { Outcome } from './respond.ts'
 /** A page that needs no key. */
 export type PublicPage = (requestId: string) => Outcome | Promise<Outcome>
 
+/** Pages by path. */
+export type Pages = ReadonlyMap<string, PublicPage>
+
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/**
- * Pages by path: `/healthz` while the process lives; `/readyz` while it takes requests, the database answers and at
- * least one chain does; `/metrics` for Prometheus; `/openapi.json`, and `/docs`, which shows it to people.
- */
+/** `/healthz` while the process lives; `/openapi.json`, and `/docs`, which shows it to people. */
 export function createPublicPages(options: {
+  /** Text of the OpenAPI document. */
+  readonly openapi: string
+}): Pages {
+  const docs = docsPage(JSON.parse(options.openapi))
+  return new Map<string, PublicPage>([
+    ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
+    ['/openapi.json', () => page(options.openapi)],
+    ['/docs', () => ({ ...page(docs.body), headers: docs.headers })],
+  ])
+}
+
+/**
+ * `/readyz` while the process takes requests, the database answers and at least one chain does; `/metrics` for
+ * Prometheus.
+ */
+export function createOperatorPages(options: {
   readonly probes: Probes
   readonly clock: Clock
   readonly metrics: Metrics
-  /** Text of the OpenAPI document. */
-  readonly openapi: string
   /** True once the process is about to stop. */
   readonly draining: () => boolean
-}): ReadonlyMap<string, PublicPage> {
+}): Pages {
   const readiness = createReadiness(options.probes, options.clock)
-  const docs = docsPage(JSON.parse(options.openapi))
 
   async function readyz(requestId: string): Promise<Outcome> {
     const { ready, database, chains } = await readiness()
@@ -38,11 +51,8 @@ export function createPublicPages(options: {
   }
 
   return new Map<string, PublicPage>([
-    ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
     ['/readyz', readyz],
     ['/metrics', () => ({ ...page(options.metrics.render()), headers: { 'content-type': PROMETHEUS_TYPE } })],
-    ['/openapi.json', () => page(options.openapi)],
-    ['/docs', () => ({ ...page(docs.body), headers: docs.headers })],
   ])
 }
 

@@ -18,16 +18,25 @@ export function isHost(host: string | null): host is string {
 
 /**
  * Path and query of `Request.url`, found by hand: `new URL` throws where the host is broken and costs more than the
- * rest of the way to the route. Nothing where the target is no path, or longer than is read.
+ * rest of the way to the route. Nothing if the target is not a path, begins like a host, has a fragment, or is longer
+ * than is read.
  */
 export function targetOf(url: string): Target | undefined {
   const start = pathStart(url)
   if (start < 0 || url.length - start > TARGET_LENGTH_MAX) return undefined
-  const fragment = url.indexOf('#', start)
-  const end = fragment < 0 ? url.length : fragment
+  // No client sends a fragment; whoever stands in front of us may take it for a part of the path.
+  if (url.includes('#', start) || url.startsWith('//', start)) return undefined
   const mark = url.indexOf('?', start)
-  if (mark < 0 || mark > end) return { path: url.slice(start, end), query: '' }
-  return { path: url.slice(start, mark), query: url.slice(mark + 1, end) }
+  if (mark < 0) return { path: url.slice(start), query: '' }
+  return { path: url.slice(start, mark), query: url.slice(mark + 1) }
+}
+
+/**
+ * True if a path reads the same before and after a URL parser has been at it: without dot segments in any encoding,
+ * without backslashes, which it takes for slashes, and without an empty first segment, which it takes for a host.
+ */
+export function isPlainPath(path: string): boolean {
+  return !path.startsWith('//') && !/\\|\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
 }
 
 /** What the log may say of a target that `targetOf` does not read: its beginning, or `/`. */

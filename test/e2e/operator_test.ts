@@ -1,7 +1,8 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
@@ -24,22 +25,102 @@ function program(env: Readonly<Record<string, string>> = {}): Program {
   return made
 }
 
-test('a first start on the port of another service says so in one line, and does not keep the only key to itself', async () => {
-  const other = await spawnService(program())
-  const { port } = other
-  const operated = program({ PORT: String(port) })
-  const failed = await runCommand(operated, ['serve'])
-  expect((await other.stop()).status).toBe(0)
-  expect(failed.status).toBe(1)
-  expect(failed.stderr.trim().split('\n').at(-1)).toBe(
-    `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${port}: another program has taken it`,
-  )
-  const key = KEY.exec(failed.stdout)?.[0]
+/** A port that another program has. */
+async function takenPort(): Promise<{ readonly port: number; free(): void }> {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  return { port: server.port, free: () => server.stop(true) }
+}
 
-  const service = await spawnService(operated)
-  const headers = { Authorization: `Bearer ${key}` }
-  expect((await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })).status).toBe(200)
+test.each([
+  ['PORT', {}],
+  ['OPERATOR_PORT', { PORT: '0' }],
+])(
+  'a first start whose %s another program has says so in one line and makes no key; the next start makes it',
+  async (name, env) => {
+    const other = await takenPort()
+    const operated = program(env)
+    const failed = await runCommand(operated, ['serve'], { [name]: String(other.port) })
+    other.free()
+    expect(failed.status).toBe(1)
+    expect(failed.stdout).not.toMatch(KEY)
+    expect(failed.stderr.trim().split('\n').at(-1)).toBe(
+      `walletscope: Cannot listen on HOST 127.0.0.1 ${name} ${other.port}: another program has taken it`,
+    )
+    expect(await keyWorks(operated)).toBe(true)
+  },
+  60_000,
+)
+
+test('a first start with a bad RPC URL names the variable, shows no value and makes no key', async () => {
+  const operated = program()
+  const failed = await runCommand(operated, ['serve'], { RPC_URL_1: 'https://user:%ZZ@rpc-secret.test', PORT: '0' })
+  expect([failed.status, failed.stdout]).toEqual([1, ''])
+  expect(failed.stderr).toMatch(/^walletscope: Cannot start with this configuration: RPC_URL_1: expected [^\n]+\n$/)
+  expect(failed.stderr).not.toContain('rpc-secret')
+  expect(await keyWorks(operated)).toBe(true)
+}, 60_000)
+
+/** Starts the service: true if it prints a key, once, that is recognised. */
+async function keyWorks(operated: Program): Promise<boolean> {
+  const service = await spawnService(operated, { PORT: '0' })
+  await until('the key is printed', () => KEY.test(service.stdout()))
+  const headers = { Authorization: `Bearer ${KEY.exec(service.stdout())?.[0]}` }
+  const { status } = await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
   await service.stop()
+  return status === 200
+}
+
+describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
+  const get = (port: number, target: string, headers: Readonly<Record<string, string>> = {}) =>
+    ask(port, { method: 'GET', target, headers })
+
+  test('moves /metrics and /readyz there, and both ports are drained and closed at the end', async () => {
+    const { operated, close } = await programOn(runtime, { OPERATOR_PORT: '0' })
+    const service = await spawnService(operated)
+    const operator = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
+    expect(operator).toBeGreaterThan(0)
+    await until('the ports are printed', () => service.stdout().includes(`http://127.0.0.1:${operator}`))
+
+    const statuses = async (port: number, targets: readonly string[]) =>
+      Promise.all(targets.map(async (target) => (await get(port, target)).status))
+    const moved = ['/metrics', '/readyz', '/v1/../metrics', '/v1/..\\readyz']
+    expect(await statuses(service.port, ['/healthz', '/openapi.json', '/docs'])).toEqual([200, 200, 200])
+    expect(await statuses(service.port, moved)).toEqual([404, 404, 400, 400])
+    // No chain is reached here, so that readiness is a refusal of its own.
+    expect(await statuses(operator, moved)).toEqual([200, 503, 400, 400])
+    const elsewhere = ['/healthz', '/openapi.json', '/docs', '/v1/usage/logs', '/v1/nothing', '/']
+    expect(await statuses(operator, elsewhere)).toEqual(elsewhere.map(() => 404))
+    const posted = await ask(operator, { method: 'POST', target: '/metrics', headers: {} })
+    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD, OPTIONS'])
+    const { paths } = JSON.parse((await get(service.port, '/openapi.json')).body)
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual([
+      '/docs',
+      '/healthz',
+      '/openapi.json',
+    ])
+    expect((await get(operator, '/metrics')).body).toContain('walletscope_http_requests_total{route="/metrics"')
+
+    const stopped = service.stop()
+    await until('readiness is draining', async () => (await get(operator, '/readyz')).body.includes('"draining"'))
+    expect((await stopped).status).toBe(0)
+    for (const port of [service.port, operator]) {
+      expect(await get(port, '/healthz').catch(() => 'closed')).toBe('closed')
+    }
+    await close()
+  }, 120_000)
+})
+
+test('a service that others can reach warns if links follow the Host of each request', async () => {
+  const warned = async (env: Readonly<Record<string, string>>) => {
+    const service = await spawnService(program(env))
+    await service.stop()
+    return service.stderr().includes('PUBLIC_URL')
+  }
+  const base = { DATABASE_URL: 'postgres://me@127.0.0.1:1/x' }
+  expect(await warned({ ...base, HOST: '0.0.0.0' })).toBe(true)
+  expect(await warned({ ...base, HOST: '::' })).toBe(true)
+  expect(await warned({ ...base, HOST: '0.0.0.0', PUBLIC_URL: 'https://api.example.org' })).toBe(false)
+  for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(await warned({ ...base, HOST })).toBe(false)
 }, 60_000)
 
 test('credits are taken back by a number below zero, never below what is left', async () => {
@@ -97,16 +178,23 @@ test('what a command prints reaches a slow reader to the last byte, and a reader
   expect([left?.stdout, left?.stderr]).toEqual(['{', '0\n'])
 }, 60_000)
 
+/** The source on Bun with a database of its own, or the bundle on Node with one of the tests'. */
+async function programOn(
+  runtime: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly operated: Program; close(): Promise<void> }> {
+  if (runtime === 'Bun') return { operated: program(env), close: async () => {} }
+  const database = await testDatabase()
+  buildWhatIsStale()
+  const operated = nodeProgram({ ...CHAIN, ...env, DATABASE_URL: database.url })
+  programs.push(operated)
+  return { operated, close: () => database.close() }
+}
+
 test.each(['Bun', 'Node'])(
   'serves on, on %s, when whoever reads its output and log goes away',
   async (runtime) => {
-    let operated = program({ LOG_LEVEL: 'debug' })
-    const database = runtime === 'Node' ? await testDatabase() : undefined
-    if (database !== undefined) {
-      buildWhatIsStale()
-      operated = nodeProgram({ ...CHAIN, LOG_LEVEL: 'debug', DATABASE_URL: database.url })
-      programs.push(operated)
-    }
+    const { operated, close } = await programOn(runtime, { LOG_LEVEL: 'debug' })
     // The reader takes what tells the port, and is gone with the first request.
     const reader = 'while read -r line; do echo "$line" >&2; case "$line" in *\\"port\\"*) exit;; esac; done'
     const serve = ['sh', '-c', `"$0" "$@" 2>&1 & echo $! >&2; wait`, ...operated.serve]
@@ -119,7 +207,7 @@ test.each(['Bun', 'Node'])(
     }
     process.kill(pid, 'SIGTERM')
     await service.exited
-    await database?.close()
+    await close()
   },
   120_000,
 )

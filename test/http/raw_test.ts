@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { serveBun } from '../../src/http/bun.ts'
 import type { Served } from '../../src/http/served.ts'
 import { sendRaw } from '../support/client.ts'
-import { createFixture } from './fixture.ts'
+import { createFixture, WALLET } from './fixture.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
 
 let served: Served
@@ -53,6 +54,44 @@ describe('the same bytes', () => {
       else if (status >= 400 && code === '') expect(answer.status).toBe(status)
       else expect([answer.status, answer.code]).toEqual([status, code])
     })
+  }
+})
+
+test('an operator page is reached by its own target and no other, however a path is written', async () => {
+  const pieces = ['/', '/', '/', '\\', '.', '..', '%2e', '%2E', '%5c', '%2f', ';', '#', '%zz', '\xe9', 'v1', 'metrics']
+  const target = fc.array(fc.constantFrom(...pieces, 'metrics', '/../metrics'), { minLength: 1, maxLength: 9 })
+  await fc.assert(
+    fc.asyncProperty(target, fc.constantFrom('', 'http://h'), async (parts, authority) => {
+      const path = `/${parts.join('')}`
+      const bytes = `GET ${authority}${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`
+      for (const port of [served.port, nodePort]) {
+        const { status } = await sendRaw(port, bytes)
+        expect([path, status === 200]).toEqual([path, path === '/metrics'])
+      }
+    }),
+    {
+      numRuns: 500,
+      examples: [
+        [['metrics'], ''],
+        [['metrics'], 'http://h'],
+      ],
+    },
+  )
+}, 60_000)
+
+test('links follow Host alone: what is forwarded, by whomever, is not trusted', async () => {
+  const forwarded =
+    'X-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-For: 6.6.6.6\r\n' +
+    'X-Forwarded-Prefix: /evil\r\nX-Original-URL: /metrics\r\nForwarded: host=evil.example;proto=https\r\n'
+  for (const port of [served.port, nodePort]) {
+    const head = 'Host: api.test:8080\r\nAuthorization: Bearer good\r\nConnection: close\r\n'
+    const { text } = await sendRaw(
+      port,
+      `GET /v1/positions/uniswap-v3?wallet=${WALLET}&page=2&limit=4 HTTP/1.1\r\n${head}${forwarded}\r\n`,
+    )
+    const { next_page, prev_page } = JSON.parse(text).pagination
+    const base = `http://api.test:8080/v1/positions/uniswap-v3?wallet=${WALLET}`
+    expect([next_page, prev_page]).toEqual([`${base}&page=3&limit=4`, `${base}&page=1&limit=4`])
   }
 })
 
