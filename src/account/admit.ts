@@ -2,7 +2,7 @@ import gateAdmitSql from '../../sql/queries/gate_admit.sql' with { type: 'text' 
 import ratePrimeSql from '../../sql/queries/rate_window_prime.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import type { Admission, Caller, RefusalCode } from '../http/gate.ts'
+import type { Admission, Caller, RefusalCode } from '../http/plane/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 const gateAdmit = query(gateAdmitSql)

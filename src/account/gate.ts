@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import type { Admission, Gate, Settled, Settlement } from '../http/gate.ts'
+import type { Admission, Gate, Settled, Settlement } from '../http/plane/gate.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'

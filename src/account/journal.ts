@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Settlement } from '../http/gate.ts'
+import type { Settlement } from '../http/plane/gate.ts'
 import type { Log } from '../lib/log.ts'
 
 /** Settlements that must be voided once the database is back, kept through a crash of this process. */

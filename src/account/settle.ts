@@ -2,7 +2,7 @@ import gateSettleSql from '../../sql/queries/gate_settle.sql' with { type: 'text
 import gateVoidSql from '../../sql/queries/gate_void.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import type { Settled, Settlement } from '../http/gate.ts'
+import type { Settled, Settlement } from '../http/plane/gate.ts'
 
 const gateSettle = query(gateSettleSql)
 const gateVoid = query(gateVoidSql)

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import type { Settlement } from '../http/gate.ts'
+import type { Settlement } from '../http/plane/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Journal } from './journal.ts'

@@ -4,22 +4,20 @@ import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
-import { answerToStranger } from './answer.ts'
 import { largeBodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
-import { failureOf } from './error.ts'
-import type { Gate } from './gate.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
-import { type Ending, meter } from './metered.ts'
 import { createOrganizationSlots } from './organization_slots.ts'
-import type { Probes } from './probes.ts'
-import { createOperatorPages, createPublicPages, type Pages, PUBLIC_METHODS } from './public_pages.ts'
-import { failure, respond } from './respond.ts'
+import type { Gate } from './plane/gate.ts'
+import { type Exchange, type MeterServices, meter } from './plane/metered.ts'
+import type { Probes } from './plane/probes.ts'
+import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
+import { respond } from './respond.ts'
 import type { Route } from './route.ts'
-import { createRouteTable, type Found } from './route_table.ts'
+import { createRouteTable } from './route_table.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
 
 /** What the HTTP layer is given. */
@@ -74,7 +72,6 @@ export function createApp(options: AppOptions): App {
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   const slots = createOrganizationSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
-  const services = { gate: options.gate, clock, log, deadlines, slots }
   const cors = createCors(options.corsOrigins)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
@@ -83,56 +80,45 @@ export function createApp(options: AppOptions): App {
   const publicPages = createPublicPages(options)
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  async function handle(request: Request, end: (arrival: Arrival) => Promise<Named>): Promise<Response> {
+  const metered = { gate: options.gate, clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const { gate: _, ...keyless } = metered
+
+  /** A page, or what the table of routes has. */
+  function findForCallers({ method, asked, path, fault }: Arrival): Exchange['found'] {
+    const page = fault === undefined ? pages.get(asked) : undefined
+    return page === undefined ? table.find(method, path) : pageOr405(page, { method, asked })
+  }
+
+  /** A page of the operator's; keys and routes mean nothing here. */
+  function findForOperator({ method, asked, fault }: Arrival): Exchange['found'] {
+    const page = fault === undefined ? operatorPages.get(asked) : undefined
+    return page === undefined ? { kind: 'unknown' } : pageOr405(page, { method, asked })
+  }
+
+  async function handle(
+    request: Request,
+    { find, services }: { readonly find: (arrival: Arrival) => Exchange['found']; readonly services: MeterServices },
+  ): Promise<Response> {
     const startedMs = clock.monotonicMs()
     const fresh = options.requestId()
     const given = request.headers.get('x-request-id')
     const requestId = given !== null && isRequestId(given) ? given : fresh
-    let ending: Named
+    const settlementId = fresh.slice(ID_PREFIX_LENGTH)
+    const arrival = arrivalOf(request, { canonical: table.canonical, publicBase })
+    const found = find(arrival)
     inFlight.enter()
-    try {
-      ending = await end(arrivalOf(request, { requestId, settlementId: fresh.slice(ID_PREFIX_LENGTH), startedMs }))
-    } catch (error) {
-      const shown = failureOf(error, { badGateway: false })
-      if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, error })
-      ending = { route: 'refused', outcome: failure(shown, requestId) }
-    } finally {
-      inFlight.leave()
-    }
+    const { outcome, account } = await meter({ ...arrival, requestId, settlementId, startedMs, found }, services)
+    inFlight.leave()
     const latencyMs = clock.monotonicMs() - startedMs
-    const { route, outcome, account } = ending
+    const route = routeName(arrival, found)
     record({ route, status: outcome.status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
     log.debug({ msg: 'Answered a request', requestId, route, status: outcome.status, latencyMs })
     return respond(outcome, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }
 
-  /** A page, or the metered way of everything else. */
-  async function end({ host, ...arrival }: Arrival): Promise<Named> {
-    const { method, asked, fault, requestId } = arrival
-    const page = fault === undefined ? pages.get(asked) : undefined
-    if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
-    if (inFlight.count() > inFlightMax) throw overloaded()
-    const path = table.canonical(asked)
-    const found = page === undefined ? table.find(method, path) : otherMethod(asked)
-    const base = publicBase ?? `http://${host}`
-    const ending = await meter({ ...arrival, path, base, found }, services)
-    if (fault !== undefined) return { route: 'refused', ...ending }
-    const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-    return { route, outcome: ending.outcome, account: ending.account }
-  }
-
-  /** A page of the operator's; keys and routes mean nothing here. */
-  async function endOperator({ method, asked, fault, requestId }: Arrival): Promise<Named> {
-    const page = fault === undefined ? operatorPages.get(asked) : undefined
-    if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
-    const found: Found = page === undefined ? { kind: 'unknown' } : otherMethod(asked)
-    const outcome = answerToStranger({ method, fault, found, requestId })
-    return { route: fault === undefined ? found.kind : 'refused', outcome }
-  }
-
   return {
-    handler: ({ request }) => handle(request, end),
-    operator: ({ request }) => handle(request, endOperator),
+    handler: ({ request }) => handle(request, { find: findForCallers, services: metered }),
+    operator: ({ request }) => handle(request, { find: findForOperator, services: keyless }),
     inFlight: inFlight.count,
     drain() {
       draining = true
@@ -144,43 +130,38 @@ export function createApp(options: AppOptions): App {
 
 const ID_PREFIX_LENGTH = 'req_'.length
 
-/** An ending with the name that metrics know its route by. */
-interface Named extends Ending {
-  readonly route: string
-}
-
-interface Ids {
-  readonly requestId: string
-  readonly settlementId: string
-  readonly startedMs: number
-}
-
 /** A request as it came in, before anybody looks for what it leads to. */
-interface Arrival extends Ids {
-  readonly request: Request
-  readonly method: string
-  readonly host: string | null
-  /** Path as it was asked for, not decoded. */
+interface Arrival extends Pick<Exchange, 'request' | 'method' | 'path' | 'query' | 'base' | 'fault'> {
+  /** Path as it was asked for, not decoded, its alias not replaced. */
   readonly asked: string
-  readonly query: string
-  readonly fault: ApiError | undefined
 }
 
-function arrivalOf(request: Request, ids: Ids): Arrival {
+function arrivalOf(
+  request: Request,
+  options: { readonly canonical: (path: string) => string; readonly publicBase: string | undefined },
+): Arrival {
   const { method } = request
   const host = request.headers.get('host')
   const target = targetOf(request.url)
   const fault = faultOf(request, { target, host })
   const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
-  return { request, method, host, asked, query, fault, ...ids }
+  const base = options.publicBase ?? `http://${host}`
+  return { request, method, asked, path: options.canonical(asked), query, base, fault }
+}
+
+/** The name that metrics know what was found by. */
+function routeName({ asked, fault }: Arrival, found: Exchange['found']): string {
+  if (fault !== undefined) return 'refused'
+  if (found.kind === 'page') return asked
+  return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
 
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function otherMethod(page: string): Found {
-  return { kind: 'other_method', template: page, allow: PUBLIC_METHODS }
+function pageOr405(page: Page, { method, asked }: Pick<Arrival, 'method' | 'asked'>): Exchange['found'] {
+  return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', template: asked, allow: PUBLIC_METHODS }
 }
 
 /** True where the connection would stay open only for the rest of a body that nobody will read. */
@@ -204,8 +185,4 @@ function faultOf(
 
 function badTarget(): CodedError {
   return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
-}
-
-function overloaded(): CodedError {
-  return new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
 }

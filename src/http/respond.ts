@@ -1,5 +1,5 @@
 import type { Failure } from './error.ts'
-import type { RateLimit } from './gate.ts'
+import type { RateLimit } from './plane/gate.ts'
 
 /** Type of every JSON answer. */
 const JSON_TYPE = 'application/json; charset=utf-8'

@@ -2,7 +2,7 @@ import { createKey } from '../../src/account/api_key.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Admission, Caller, Settlement } from '../../src/http/gate.ts'
+import type { Admission, Caller, Settlement } from '../../src/http/plane/gate.ts'
 
 /** An organization with credits and one key. */
 export interface Account {

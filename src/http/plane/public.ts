@@ -1,14 +1,14 @@
-import type { Clock } from '../lib/clock.ts'
-import type { Metrics } from '../lib/metrics.ts'
-import { docsPage } from './docs/page.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Metrics } from '../../lib/metrics.ts'
+import { docsPage } from '../docs/page.ts'
+import type { Outcome } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
-import type { Outcome } from './respond.ts'
 
 /** A page that needs no key. */
-export type PublicPage = (requestId: string) => Outcome | Promise<Outcome>
+export type Page = (requestId: string) => Outcome | Promise<Outcome>
 
 /** Pages by path. */
-export type Pages = ReadonlyMap<string, PublicPage>
+export type Pages = ReadonlyMap<string, Page>
 
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
@@ -21,7 +21,7 @@ export function createPublicPages(options: {
   readonly openapi: string
 }): Pages {
   const docs = docsPage(JSON.parse(options.openapi))
-  return new Map<string, PublicPage>([
+  return new Map<string, Page>([
     ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
     ['/openapi.json', () => page(options.openapi)],
     ['/docs', () => ({ ...page(docs.body), headers: docs.headers })],
@@ -50,7 +50,7 @@ export function createOperatorPages(options: {
     return { ...page(body), status: 503, headers: { 'retry-after': '1' } }
   }
 
-  return new Map<string, PublicPage>([
+  return new Map<string, Page>([
     ['/readyz', readyz],
     ['/metrics', () => ({ ...page(options.metrics.render()), headers: { 'content-type': PROMETHEUS_TYPE } })],
   ])

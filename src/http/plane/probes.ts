@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 /** Asks one dependency whether it answers. May throw instead of false. */
 export type Probe = (signal: AbortSignal) => Promise<boolean>

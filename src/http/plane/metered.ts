@@ -1,0 +1,202 @@
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import { readJson } from '../body.ts'
+import type { Deadlines } from '../deadline.ts'
+import { type Failure, failureOf } from '../error.ts'
+import { bearerKey } from '../key.ts'
+import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
+import type { OrganizationSlots } from '../organization_slots.ts'
+import { readParameters } from '../parse_input.ts'
+import { type AccountState, failure, type Outcome } from '../respond.ts'
+import type { Answer, PresentContext, Reply } from '../route.ts'
+import type { Endpoint, Found } from '../route_table.ts'
+import type { Admission, Gate } from './gate.ts'
+import type { Page } from './public.ts'
+import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts'
+
+/** One request between its arrival and its answer. */
+export interface Exchange {
+  readonly request: Request
+  readonly requestId: string
+  /** Made by us whatever the caller sent, because settlements are told apart by it. */
+  readonly settlementId: string
+  readonly startedMs: number
+  readonly method: string
+  /** Canonical path, not decoded. */
+  readonly path: string
+  /** Query without `?`, not decoded. */
+  readonly query: string
+  /** What absolute links start with: scheme and host, and the public address's own path. */
+  readonly base: string
+  readonly found: Found | { readonly kind: 'page'; readonly page: Page }
+  /** What is wrong with the request itself, whoever sent it; it is answered before anything else, and logged all the same. */
+  readonly fault: CodedError | undefined
+}
+
+/** What answering needs. */
+export interface MeterServices {
+  /** Absent on the operator's port, where keys mean nothing. */
+  readonly gate?: Gate
+  readonly clock: Clock
+  readonly log: Log
+  readonly deadlines: Deadlines
+  readonly slots: OrganizationSlots
+  /** True if no more requests can be taken. */
+  readonly full: () => boolean
+}
+
+/** A finished answer, and what its organization is told of itself; strangers are told nothing. */
+export interface Ending {
+  readonly outcome: Outcome
+  readonly account?: AccountState
+}
+
+/** Admission of a request whose key was recognised. */
+type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
+
+/** The caller left before the charge: a status that only the log sees. */
+const CALLER_LEFT: Outcome = { status: 499, body: '', credits: 0, headers: {} }
+
+/**
+ * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
+ * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
+ */
+export async function meter(exchange: Exchange, services: MeterServices): Promise<Ending> {
+  const { request, requestId, method, found, fault } = exchange
+  let admission: Recognised | undefined
+  let outcome: Outcome
+  try {
+    if (found.kind === 'page') return { outcome: await found.page(requestId) }
+    if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+    admission = await admit(exchange, services.gate)
+    if (fault !== undefined) throw fault
+    if (admission?.kind === 'refused') throw refusal(admission)
+    if (found.kind !== 'endpoint') outcome = withoutWork(found, method)
+    else if (admission === undefined) throw unknownKey()
+    else outcome = await work(admission, { exchange, endpoint: found, services })
+  } catch (error) {
+    const left = admission !== undefined && request.signal.aborted
+    outcome = left ? CALLER_LEFT : failure(explained(error, exchange, services.log), requestId)
+  }
+  return admission === undefined ? { outcome } : settle(outcome, admission, { exchange, services })
+}
+
+/** Who is calling; undefined for whoever has no key that we know. */
+async function admit({ request, found }: Exchange, gate: Gate | undefined): Promise<Recognised | undefined> {
+  const key = gate === undefined ? undefined : bearerKey(request.headers.get('authorization'))
+  if (gate === undefined || key === undefined) return undefined
+  const admission = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+  return admission.kind === 'unknown_key' ? undefined : admission
+}
+
+/** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
+async function work(
+  { caller, requestedAtMs }: Recognised,
+  {
+    exchange,
+    endpoint: found,
+    services,
+  }: {
+    readonly exchange: Exchange
+    readonly endpoint: { readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
+    readonly services: MeterServices
+  },
+): Promise<Outcome> {
+  const { request, requestId, query } = exchange
+  const { route } = found.endpoint
+  const { organizationId } = caller
+
+  const parameters = readParameters(route.input, { params: found.params, query })
+  const call = await route.accept({ parameters, body: () => readJson(request) })
+  if (call.creditsMin > caller.credits) {
+    throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
+  }
+
+  if (!services.slots.take(organizationId)) throw crowded()
+  let answer: Answer
+  try {
+    answer = await services.deadlines.run(request, (scope) =>
+      call.read({
+        get signal() {
+          return scope.signal
+        },
+        organizationId,
+        requestedAtMs,
+      }),
+    )
+  } finally {
+    services.slots.free(organizationId)
+  }
+  const reply = answer.present(new RequestAddress(exchange))
+  const body = successText(reply, requestId)
+  // Read once more, because nobody is charged for an answer to a closed connection.
+  if (request.signal.aborted) return CALLER_LEFT
+  return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
+}
+
+/** Charges and logs; what cannot be paid, or cannot be settled, does not leave. */
+function settle(
+  outcome: Outcome,
+  { caller, rateLimit, requestedAtMs, kind }: Recognised,
+  { exchange, services }: { readonly exchange: Exchange; readonly services: MeterServices },
+): Promise<Ending> {
+  const { requestId, settlementId, method, startedMs } = exchange
+  const settlement = {
+    ...{ settlementId, requestId, caller, admitted: kind === 'admitted', requestedAtMs, method },
+    ...{ path: loggedPath(exchange), status: outcome.status, credits: outcome.credits },
+    latencyMs: Math.max(0, Math.round(services.clock.monotonicMs() - startedMs)),
+  }
+  const settling = services.gate?.settle(settlement) ?? Promise.reject(new Error('Cannot settle without a gate'))
+  return settling.then(
+    ({ paid, creditsCharged, creditsRemaining }) => ({
+      outcome: paid
+        ? outcome
+        : failure(failureOf(tooPoor('the balance does not suffice'), { badGateway: false }), requestId),
+      account: { rateLimit, creditsCharged, creditsRemaining },
+    }),
+    (error) => ({
+      outcome: failure(explained(error, exchange, services.log), requestId),
+      account: { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits },
+    }),
+  )
+}
+
+/** What the caller may see of a failure, with a line in the log if it is ours. */
+function explained(error: unknown, { found, requestId }: Exchange, log: Log): Failure {
+  const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
+  const shown = failureOf(error, { badGateway })
+  const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+  if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
+  else if (shown.status >= 500) log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
+  return shown
+}
+
+/** Absolute address of a request, parsed only if a route asks for it. */
+class RequestAddress implements PresentContext {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get url(): URL {
+    const { base, path, query } = this.#exchange
+    return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
+  }
+}
+
+function successText({ data, pagination, counts }: Reply, requestId: string): string {
+  if (data === undefined) throw new Error('Cannot answer without data')
+  return JSON.stringify({ data, pagination, counts, request_id: requestId })
+}
+
+function asOf(reply: Reply): Readonly<Record<string, string>> {
+  if (reply.asOf === undefined || reply.asOf.length === 0) return {}
+  return { 'x-as-of': reply.asOf.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
+}
+
+function loggedPath({ found, path }: Exchange): string {
+  if (found.kind === 'endpoint') return found.endpoint.template
+  return found.kind === 'other_method' ? found.template : path.slice(0, LOGGED_PATH_LENGTH_MAX)
+}
