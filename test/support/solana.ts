@@ -103,7 +103,7 @@ export function startSolanaDouble(
     if (method !== 'getMultipleAccounts') return error(-32601, 'Method not found')
     if (addresses.length > 100) return error(-32602, 'Too many inputs provided; max 100')
     const accounts = typeof double.accounts === 'function' ? double.accounts(slot) : double.accounts
-    const all = { [CLOCK]: clockAccount(slot), ...accounts }
+    const all: ServedAccounts = { [CLOCK]: clockAccount(slot), ...accounts }
     return { jsonrpc: '2.0', id, result: { context: { slot }, value: addresses.map((each) => presented(all[each])) } }
   }
 
