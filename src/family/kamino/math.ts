@@ -1,7 +1,7 @@
 import type { LendingPosition } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
 import { pow10 } from '../../lib/fixed_point.ts'
-import { leastCommonMultiple, type Rational, rational } from '../../lib/rational.ts'
+import { leastCommonMultiple, type Rational } from '../../lib/rational.ts'
 import {
   accrue,
   borrowRate,
@@ -14,13 +14,13 @@ import {
   supply,
   utilization,
 } from './accrual.ts'
-import type { ElevationGroup, Market, Obligation, Reserve, ScopeEntry } from './layout.ts'
+import type { ElevationGroup, Market, Obligation, Reserve } from './layout.ts'
 
 /** How long the program takes a slot to last; its yearly rates are over slots of this length. */
 const PROGRAM_SLOT_MS = 500n
 /** Highest yearly rate that a curve may name, hundredths of a percent: a thousand times the capital. */
 const RATE_BPS_MAX = 10_000_000n
-/** Most decimals of a token or of one Scope entry. */
+/** Most decimals of a token. */
 const DECIMALS_MAX = 36
 
 /** A reserve and the price of its token. */
@@ -33,6 +33,8 @@ export interface Asset {
 /** An obligation and everything that its figures depend on, all of one slot. */
 export interface Snapshot {
   readonly slot: bigint
+  /** Of that slot by the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
   readonly obligation: Obligation
   readonly market: Market
   /** Every reserve that the obligation holds or owes, by address. */
@@ -101,23 +103,6 @@ export function elevationGroupOf(
   if (id === 0) return undefined
   const group = elevationGroups[id - 1]
   return group?.id === id ? group : 'unknown'
-}
-
-/** The product of the entries that a reserve's price is chained from; undefined where one is missing, zero or absurd. */
-export function scopePrice(entries: readonly (ScopeEntry | undefined)[]): Rational | undefined {
-  if (entries.length === 0) return undefined
-  let [numerator, denominator] = [1n, 1n]
-  for (const entry of entries) {
-    if (entry === undefined || entry.value === 0n || entry.exponent > BigInt(DECIMALS_MAX)) return undefined
-    numerator *= entry.value
-    denominator *= pow10(Number(entry.exponent))
-  }
-  return rational(numerator, denominator)
-}
-
-/** The price that the program used last, kept in the reserve itself; undefined where it never had one. */
-export function cachedPrice({ priceSf }: Reserve): Rational | undefined {
-  return priceSf === 0n ? undefined : rational(priceSf, SF)
 }
 
 /** True where a reserve's numbers can be reckoned with: what the program itself would never write is an unusable account. */

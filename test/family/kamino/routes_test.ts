@@ -13,6 +13,8 @@ import {
   marketBytes,
   obligationBytes,
   reserveBytes,
+  SCOPE,
+  type ServedAccounts,
   SF,
   scopeBytes,
   served,
@@ -21,6 +23,7 @@ import {
 import {
   FEED,
   MARKET,
+  MAX_PRICE_AGE_SEC,
   OBLIGATION,
   type SceneChanges,
   SLOT,
@@ -49,6 +52,7 @@ beforeEach(() => {
   lines = []
   double.accounts = scene()
   double.slot = SLOT
+  double.clockSec = undefined
   double.slotsPerRead = 0
   double.always = undefined
   double.faults.length = 0
@@ -265,7 +269,7 @@ describe('prices', () => {
   test.each([
     ['an absent feed', undefined],
     ['a feed of another kind', served(reserveBytes({ market: MARKET }))],
-    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]))],
+    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]), SCOPE)],
   ])('fall back with %s', async (_, feed) => {
     const { [FEED]: __, ...rest } = scene()
     double.accounts = feed === undefined ? rest : { ...rest, [FEED]: feed }
@@ -297,6 +301,136 @@ describe('prices', () => {
       borrows: [{ reserve: USDC, amountSf: 0n }],
     })
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: 'MAX' })
+  })
+})
+
+describe('a price that Kamino itself would refuse', () => {
+  const now = () => BigInt(Math.floor(Date.now() / 1000))
+  const MISSING = { status: 502, code: 'UPSTREAM_ERROR' }
+  const other = addressOf('another program')
+  type Cached = SceneChanges['sol'] & { readonly aheadSec?: bigint }
+  const feed = (timestampSec: bigint) =>
+    scopeBytes([
+      { index: 7, value: 300n, exponent: 0n, timestampSec },
+      { index: 13, value: 1n, exponent: 0n, timestampSec: now() },
+    ])
+
+  test.each([
+    ['of 1970', () => 1n],
+    ['of a moment longer ago than the reserve allows', () => now() - MAX_PRICE_AGE_SEC - 5n],
+    ['of the future', () => now() + 120n],
+  ])('%s does not count live: the cached one does', async (_, timestampSec) => {
+    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test.each([
+    ['as old as the reserve allows', () => now() - MAX_PRICE_AGE_SEC + 5n],
+    ['a little ahead of a clock that lags', () => now() + 20n],
+  ])('is not one that is %s', async (_, timestampSec) => {
+    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '4.0000' })
+  })
+
+  test('is judged by the oldest entry of its chain', async () => {
+    const prices = [
+      { index: 50, value: 300n, exponent: 0n },
+      { index: 51, value: 1n, exponent: 0n, timestampSec: now() - MAX_PRICE_AGE_SEC - 5n },
+    ]
+    double.accounts = scene({ sol: { scopeChain: [50, 51] }, prices })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test('is judged by the cluster’s clock, not by ours', async () => {
+    double.clockSec = Number(now()) - 40
+    double.accounts = scene({}, { pricedAtSec: now() - MAX_PRICE_AGE_SEC - 20n })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '2.0000' })
+  })
+
+  test('in a feed of another program does not count', async () => {
+    double.accounts = { ...scene(), [FEED]: served(feed(now()), other) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+    const { routes } = newFamily({ scopeProgramId: other })
+    expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '4.0000' })
+  })
+
+  test('is a 502 where live and cached are both too old', async () => {
+    double.accounts = scene({}, { pricedAtSec: now() - MAX_PRICE_AGE_SEC - 5n })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test.each([
+    ['is as old as the reserve allows', { aheadSec: -MAX_PRICE_AGE_SEC }],
+    ['is of the future', { aheadSec: 120n }],
+    ['was not loaded', { priceStatus: 0b11_1110 }],
+    ['was too old already', { priceStatus: 0b11_1101 }],
+    ['was out of bounds', { priceStatus: 0b10_1111 }],
+    ['was not to be used', { priceStatus: 0b01_1111 }],
+    ['is out of bounds now', { priceBounds: { lower: 141n, upper: 0n, exponent: 0n } }],
+  ])('cached, which %s, is a 502', async (_, { aheadSec = 0n, ...sol }: Cached) => {
+    double.accounts = scene({ sol: { scopeChain: [65_535], ...sol, priceTimestampSec: now() + aheadSec } })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test('cached, that only moved fast, counts: the program liquidates at it', async () => {
+    double.accounts = scene({ sol: { scopeChain: [65_535], priceStatus: 0b11_0011 } })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test.each([
+    ['below the lowest that its market takes for possible', { lower: 1_501n, upper: 0n, exponent: 1n }, 502],
+    ['above the highest', { lower: 0n, upper: 1_499n, exponent: 1n }, 502],
+    ['with bounds that cannot be read', { lower: 1n, upper: 0n, exponent: 37n }, 502],
+    ['on both bounds', { lower: 1_500n, upper: 1_500n, exponent: 1n }, 200],
+    ['without bounds', { lower: 0n, upper: 0n, exponent: 99n }, 200],
+  ])('live, %s, falls back to nothing', async (_, priceBounds, status) => {
+    double.accounts = scene({ sol: { priceBounds } })
+    expect((await ask('risk')).status).toBe(status)
+  })
+
+  test.each([
+    ['a reserve in emergency', { emergencyMode: 1 }],
+    ['a reserve whose price is blocked', { blockPriceUsage: 1 }],
+  ])('is that of %s', async (_, sol) => {
+    double.accounts = scene({ sol })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test('names the reserve that has none', async () => {
+    double.accounts = scene({ usdc: { blockPriceUsage: 1 } })
+    expect((await ask('risk')).message).toContain(USDC)
+  })
+})
+
+describe('an endpoint that is behind what it shows', () => {
+  const second = startSolanaDouble()
+  afterAll(() => second.stop(), 60_000)
+
+  test.each([
+    ['a reserve', { [USDC]: scene({}, { slot: SLOT + 50_000_000 })[USDC] }],
+    ['an obligation', { [OBLIGATION]: scene({}, { slot: SLOT + 1 })[OBLIGATION] }],
+  ])('refreshed %s later is no answer, and the next endpoint is asked', async (_, ahead) => {
+    const accounts = { ...scene(), ...ahead } as ServedAccounts
+    double.accounts = accounts
+    expect(await ask('risk')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    Object.assign(second, { accounts: scene(), slot: SLOT })
+    const { routes } = newFamily({ rpcUrls: [double.url, second.url] })
+    expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '2.0000' })
+    expect(lines.join()).toContain('from a slot before')
+  })
+
+  test('is not one that shows the slot itself', async () => {
+    double.accounts = scene({}, { slot: SLOT })
+    expect((await ask('risk')).status).toBe(200)
+  })
+
+  test('cannot be made of an account of another program', async () => {
+    double.accounts = {
+      ...scene(),
+      [OBLIGATION]: served(obligationBytes({ market: MARKET, owner: WALLET, lastUpdateSlot: 2n ** 60n }), SCOPE),
+    }
+    expect(await ask('risk')).toMatchObject({ status: 404 })
+    expect(lines).toEqual([])
   })
 })
 
