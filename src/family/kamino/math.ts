@@ -1,7 +1,7 @@
 import type { LendingPosition } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
 import { pow10 } from '../../lib/fixed_point.ts'
-import { leastCommonMultiple, type Rational } from '../../lib/rational.ts'
+import { leastCommonMultiple, type Rational, rational } from '../../lib/rational.ts'
 import {
   accrue,
   borrowRate,
@@ -9,9 +9,10 @@ import {
   liquidityOf,
   owed,
   type Pool,
+  rewardRate,
   SF,
-  SLOTS_PER_YEAR,
   supply,
+  unitsPerYear,
   utilization,
 } from './accrual.ts'
 import type { ElevationGroup, Market, Obligation, Reserve } from './layout.ts'
@@ -44,18 +45,19 @@ export interface Snapshot {
 /**
  * Values an obligation at its slot: interest as the program accrues it, then exact money. An elevation group puts its
  * limits in place of every reserve's and its borrow factors at 1; elsewhere a borrow factor is at least 1. The
- * borrowing limit is capped by the market. Yields are those after accrual, over slots of `slotMs` milliseconds.
+ * borrowing limit is capped by the market. Yields are those after accrual; where a reserve accrues by slots, over slots
+ * of `slotMs` milliseconds.
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
  */
 export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
-  const { obligation, market, slot, assets } = snapshot
+  const { obligation, market, slot, timestampSec, assets } = snapshot
   const group = elevationGroupOf(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
   const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
   const accrued = (address: string) => {
     const asset = assets.get(address)
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
-    const pool = accrue(asset.reserve, { slot, referralFeeBps: market.referralFeeBps })
+    const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
     const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
     return { reserve: asset.reserve, pool, value }
   }
@@ -65,7 +67,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
     const limits = group ?? reserve
     return {
       value: value(liquidityOf(deposit.collateralAmount, pool)),
-      apyRay: supplyApyRay({ reserve, pool, slotMs }),
+      apyRay: supplyApyRay({ reserve, pool, slotMs }, market),
       maxLtvPct: limits.maxLtvPct,
       liquidationThresholdPct: limits.liquidationThresholdPct,
     }
@@ -107,9 +109,10 @@ export function elevationGroupOf(
 
 /** True where a reserve's numbers can be reckoned with: what the program itself would never write is an unusable account. */
 export function isSoundReserve(reserve: Reserve): boolean {
-  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals } = reserve
+  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals, accrualUnit } = reserve
   return (
     decimals <= DECIMALS_MAX &&
+    accrualUnit !== 'unknown' &&
     protocolTakeRatePct <= 100n &&
     maxLtvPct <= 100n &&
     liquidationThresholdPct <= 100n &&
@@ -127,32 +130,35 @@ interface YieldInput {
   readonly slotMs: number
 }
 
-/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's. */
-function supplyApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
+/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's, and rewards. */
+function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
   const rateSf = borrowRate(reserve.curve, usedSf)
   const left = 100n - reserve.protocolTakeRatePct
-  return apyRay({ numerator: usedSf * rateSf * left, denominator: SF * SF * 100n, slotMs })
+  const interest = usedSf * rateSf * left
+  return apyRay(
+    { numerator: interest + rewardRate(reserve, pool, market) * SF * 100n, denominator: SF * SF * 100n },
+    { reserve, slotMs },
+  )
 }
 
 /** What borrowers pay in a year, ray: the curve's rate and the host's. */
 function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
-  return apyRay({
-    numerator: borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps),
-    denominator: SF,
-    slotMs,
-  })
+  const rateSf = borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps)
+  return apyRay(rational(rateSf, SF), { reserve, slotMs })
 }
 
-function apyRay(options: {
-  readonly numerator: bigint
-  readonly denominator: bigint
-  readonly slotMs: number
-}): bigint {
-  const { numerator, denominator, slotMs } = options
-  const aprRay = (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
-  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, SLOTS_PER_YEAR)
+/** Yearly yield of a yearly rate as the program names it: over its own slots, or over seconds as they are. */
+function apyRay(
+  { numerator, denominator }: Rational,
+  { reserve, slotMs }: { readonly reserve: Reserve; readonly slotMs: number },
+): bigint {
+  const bySecond = reserve.accrualUnit === 'second'
+  const aprRay = bySecond
+    ? (numerator * RAY) / denominator
+    : (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
+  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, unitsPerYear(reserve))
 }
 
 /** How many units a US dollar must have for a base unit's 2^-60 to come out whole at this price. */

@@ -202,6 +202,25 @@ describe('yields', () => {
     expect((later.borrows[0]?.apyRay ?? 0n) > (now.borrows[0]?.apyRay ?? 0n)).toBe(true)
   })
 
+  test('of a reserve that accrues by seconds are as its rates say, however long slots last', () => {
+    const snapshot = snapshotOf({ sol: { interestRateBasis: 1 }, usdc: { interestRateBasis: 1 } })
+    for (const slotMs of [400, 500]) {
+      const { supplies, borrows } = positionOf(snapshot, { slotMs })
+      expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.5 * 0.0625 * 0.8), 9)
+      expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.1), 9)
+    }
+  })
+
+  test('have rewards in what suppliers earn, and not in what borrowers pay', () => {
+    const { supplies, borrows } = positionIn({
+      market: { rewardsMaxAprBps: 500 },
+      sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
+      usdc: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
+    })
+    expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.5 * 0.0625 * 0.8 + 0.05), 12)
+    expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.1), 12)
+  })
+
   test('follow the real duration of a slot, and what is owed does not', () => {
     const snapshot = snapshotOf({}, SLOT + 1_000_000)
     const [fast, slow] = [positionOf(snapshot, { slotMs: 400 }), positionOf(snapshot, { slotMs: 500 })]
@@ -353,6 +372,8 @@ describe('isSoundReserve()', () => {
     ['usual', {}, true],
     ['of 36 decimals', { decimals: 36 }, true],
     ['of 37 decimals', { decimals: 37 }, false],
+    ['accruing by seconds', { interestRateBasis: 1 }, true],
+    ['accruing by nothing that is known', { interestRateBasis: 2 }, false],
     ['taking all interest', { protocolTakeRatePct: 100 }, true],
     ['taking more than all', { protocolTakeRatePct: 101 }, false],
     ['lending more than it is given', { maxLtvPct: 101 }, false],

@@ -434,6 +434,28 @@ describe('an endpoint that is behind what it shows', () => {
   })
 })
 
+describe('rewards that a market pays into a reserve', () => {
+  const rewarded = {
+    market: { rewardsMaxAprBps: 10_000 },
+    sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 10n ** 15n },
+  }
+
+  test('raise what suppliers hold from slot to slot, and what they earn', async () => {
+    // A thousandth of the program's year: 10 SOL into 10,000, as much as the market allows.
+    double.slot = SLOT + 63_072
+    const [without, with_] = [await figures('risk'), await figures('risk', rewarded)]
+    expect([without['health_factor'], with_['health_factor']]).toEqual(['1.9998', '2.0018'])
+    double.slot = SLOT
+    const [plain, paid] = [await figures('yield'), await figures('yield', rewarded)]
+    // The market allows 100 % a year, over slots of 400 ms, on top of interest.
+    const apy = (apr: number) => Math.expm1(63_072_000 * Math.log1p((apr * 1.25) / 63_072_000))
+    expect([plain['weighted_supply_apy'], paid['weighted_supply_apy']]).toEqual([
+      apy(0.025).toFixed(8),
+      apy(1.025).toFixed(8),
+    ])
+  })
+})
+
 describe('reads', () => {
   const asked = () => double.seen.map(({ addresses }) => addresses.length)
 
