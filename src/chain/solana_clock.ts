@@ -5,6 +5,7 @@ import type { SolanaAccount } from './solana_accounts.ts'
 export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
 
 const CLOCK_OWNER = 'Sysvar1111111111111111111111111111111111111'
+/** At least; a later runtime may add to it. */
 const CLOCK_BYTES = 40
 const TIMESTAMP_AT = 32
 /**
@@ -22,7 +23,7 @@ export interface SolanaClock {
 
 /** Reads the clock's account. Throws `UpstreamError` if it is not one, or shows a time before 1970. */
 export function parseClock(account: SolanaAccount | null | undefined): SolanaClock {
-  if (account?.owner !== CLOCK_OWNER || account.data.length !== CLOCK_BYTES) {
+  if (account?.owner !== CLOCK_OWNER || account.data.length < CLOCK_BYTES) {
     throw new UpstreamError("Expected the cluster's clock")
   }
   const { buffer, byteOffset, byteLength } = account.data

@@ -125,6 +125,12 @@ describe('the clock', () => {
     expect(await outcome(client([first, second]))).toBe(2)
   })
 
+  test('of a later runtime, which adds to it, is a clock', async () => {
+    const longer = served(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
+    first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: longer }
+    expect(await outcome(client([first]))).toBe(1)
+  })
+
   test('that is missing is no clock', async () => {
     first.always = {
       kind: 'reply',
