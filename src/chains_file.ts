@@ -95,9 +95,13 @@ const chainRow = v.strictObject({
   spamTokens: v.optional(v.array(checksummed)),
 })
 
+const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))
+
 const solanaRow = v.strictObject({
   rpcUrls: v.optional(rpcUrls),
-  klendProgram: v.optional(v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))),
+  klendProgram: v.optional(program),
+  scopeProgram: v.optional(program),
+  maxSlotAgeSec: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
   slotMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000))),
 })
 

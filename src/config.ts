@@ -2,7 +2,7 @@ import type { Chain } from './chain/chain.ts'
 import { CHAINS } from './chain/chains.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
 import { SOLANA_CHAIN_ID } from './chain/solana.ts'
-import { chainFromRow, isHttpUrl, parseChainsFile } from './chains_file.ts'
+import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
 import { AAVE_V3_DEPLOYMENTS, type AaveV3Deployment } from './family/aave_v3/deployments.ts'
 import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
@@ -40,10 +40,18 @@ export interface Deployments {
 /** Where Kamino is read. The URLs may hold secrets; none where Solana is not served. */
 export interface SolanaConfig {
   readonly rpcUrls: readonly string[]
+  /** How far the cluster's clock may be from the wall clock in an answer. */
+  readonly maxSlotAgeSec: number
   readonly program: KaminoProgram
 }
 
 const SOLANA_PUBLIC_URLS: readonly string[] = ['https://api.mainnet-beta.solana.com']
+/**
+ * How old a slot may be: the larger of both. The clock that tells lags real time by a few seconds, as the votes that it
+ * is made of do, and an honest node lags the cluster by a few more; a node that stands still is found out in a minute.
+ */
+const SLOT_AGE_SEC = 60
+const SLOT_AGE_SLOTS = 20
 
 /** Wrong configuration: every mistake at once, none of them showing a value that may be secret. */
 export class ConfigError extends Error {
@@ -124,17 +132,13 @@ function readChains({
     aaveV3: new Map(AAVE_V3_DEPLOYMENTS),
     morphoBlue: new Map(MORPHO_BLUE_DEPLOYMENTS),
   }
-  let solana: SolanaConfig = { rpcUrls: SOLANA_PUBLIC_URLS, program: KAMINO_MAINNET }
+  let solana: SolanaConfig = solanaFrom({})
 
   const path = given('CHAINS_FILE')
   if (path !== undefined) {
     const { rows, solana: row, mistakes: found } = parseChainsFile(readChainsFile({ path, readFile, mistakes }))
     mistakes.push(...found)
-    const { programId, slotMs } = KAMINO_MAINNET
-    solana = {
-      rpcUrls: row.rpcUrls ?? solana.rpcUrls,
-      program: { programId: row.klendProgram ?? programId, slotMs: row.slotMs ?? slotMs },
-    }
+    solana = solanaFrom(row)
     for (const row of rows) {
       chains.set(row.id, chainFromRow(row, chains.get(row.id)))
       if (row.uniswapV3 !== undefined) deployments.uniswapV3.set(row.id, row.uniswapV3)
@@ -166,6 +170,21 @@ function readChains({
     return { chains: served, deployments, solana }
   }
   return { chains: served, deployments, solana: { ...solana, rpcUrls: [] } }
+}
+
+/** Solana as a file describes it, mainnet where it says nothing. */
+function solanaFrom(row: SolanaRow): SolanaConfig {
+  const { programId, scopeProgramId, slotMs: usualSlotMs } = KAMINO_MAINNET
+  const slotMs = row.slotMs ?? usualSlotMs
+  return {
+    rpcUrls: row.rpcUrls ?? SOLANA_PUBLIC_URLS,
+    maxSlotAgeSec: row.maxSlotAgeSec ?? Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000)),
+    program: {
+      programId: row.klendProgram ?? programId,
+      scopeProgramId: row.scopeProgram ?? scopeProgramId,
+      slotMs,
+    },
+  }
 }
 
 /** The number that plain digits stand for; `0x1`, `1e0` and the like name no chain. */

@@ -158,7 +158,7 @@ function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Conf
 }
 
 function createClients(
-  { chains, solana: { rpcUrls } }: Config,
+  { chains, solana: { rpcUrls, maxSlotAgeSec, program } }: Config,
   {
     recorder,
     ...shared
@@ -166,7 +166,12 @@ function createClients(
 ): Clients {
   const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
   const solana =
-    rpcUrls.length === 0 ? undefined : createSolanaClient({ rpcUrls, record: recorder(SOLANA_CHAIN_ID), ...shared })
+    rpcUrls.length === 0
+      ? undefined
+      : createSolanaClient({
+          ...{ rpcUrls, maxSlotAgeSec, slotMs: program.slotMs },
+          ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
+        })
   return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
 }
 

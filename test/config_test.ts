@@ -137,6 +137,22 @@ describe('readConfig()', () => {
     expect(mistakesOf({ OPERATOR_PORT: '-1' })).toEqual(['OPERATOR_PORT: expected a port number from 0 to 65535'])
   })
 
+  test('a slot of Solana may be a minute old, or twenty slots where they are slow, or as the file says', () => {
+    const ageOf = (solana: object) =>
+      readConfig({ CHAINS_FILE: 'f' }, () => JSON.stringify({ solana })).solana.maxSlotAgeSec
+    expect(readConfig({}, noFile).solana.maxSlotAgeSec).toBe(60)
+    expect([ageOf({}), ageOf({ slotMs: 10_000 }), ageOf({ maxSlotAgeSec: 86_400 })]).toEqual([60, 200, 86_400])
+  })
+
+  test('the programs of Kamino and Scope are those of mainnet, or those of the file', () => {
+    const klend = 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD'
+    const scope = 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ'
+    const file = JSON.stringify({ solana: { klendProgram: scope, scopeProgram: klend } })
+    expect(readConfig({}, noFile).solana.program).toMatchObject({ programId: klend, scopeProgramId: scope })
+    const { program } = readConfig({ CHAINS_FILE: 'f' }, () => file).solana
+    expect(program).toMatchObject({ programId: scope, scopeProgramId: klend })
+  })
+
   test('lists every mistake at once and shows no value', () => {
     const secret = 'hunter2'
     const mistakes = mistakesOf({
@@ -193,6 +209,8 @@ describe('readConfig()', () => {
     ],
     ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
+    ['a program of prices that is none', '{"solana":{"scopeProgram":"0x12"}}', 'solana.scopeProgram'],
+    ['slots of no age', '{"solana":{"maxSlotAgeSec":0}}', 'solana.maxSlotAgeSec'],
     ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'chains.0.rpcUrls: expected 1 to 32 URLs'],
     [
       'a chain twice',

@@ -8,8 +8,10 @@ import { createHealth, createSpread, type Health } from './health.ts'
 import { BusyError } from './rpc_error.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { CrowdedError, createSlots, ENDPOINT_LIMITS, type Slots } from './slots.ts'
-import { parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
+import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
+import { CLOCK_ADDRESS, checkClock, parseClock } from './solana_clock.ts'
 import { SOLANA_MEANINGS } from './solana_error.ts'
+import { createSolanaHeads } from './solana_heads.ts'
 import { createTransport, type Fetch, type Transport } from './transport.ts'
 
 /** Number under which Solana goes among chain ids. */
@@ -26,18 +28,26 @@ const TRIES_MAX = 8
 const AGAIN_MS = 75
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
-/** The account in which every cluster keeps its clock. */
-const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
-/** Most accounts of one request; the RPC interface's own limit. */
-const ACCOUNTS_MAX = 100
+/** While reads come in, an endpoint that they do not go to is looked at this often. */
+const LOOK_MS = 10_000
+/** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
+const ACCOUNTS_MAX = 99
+
+/** What one read of accounts asks for besides them. */
+export interface AccountsOptions {
+  /** The earliest slot that may answer. @default {0n} */
+  readonly minSlot?: bigint
+  /** Throws `UpstreamError` if the answer contradicts itself: it then counts as the endpoint's failure. */
+  readonly check?: (answer: SolanaAccounts) => void
+}
 
 /** The steps of one read, under one budget. */
 export interface SolanaSession {
   /**
-   * Reads accounts at one confirmed slot, `minSlot` or later. Throws `UpstreamError` when no endpoint gives a good
-   * answer in time.
+   * Reads accounts and the cluster's clock at one confirmed slot, no older by the wall clock than is tolerated. Throws
+   * `UpstreamError` when no endpoint gives a good answer in time.
    */
-  accounts(addresses: readonly string[], options?: { readonly minSlot?: bigint }): Promise<SolanaAccounts>
+  accounts(addresses: readonly string[], options?: AccountsOptions): Promise<SolanaAccounts>
 }
 
 /** Reads of Solana over its endpoints. */
@@ -47,7 +57,7 @@ export interface SolanaClient {
    * left.
    */
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
-  /** True where an endpoint answers, or did within the last seconds. Reads the clock's account. */
+  /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
 }
 
@@ -58,9 +68,8 @@ interface Endpoint {
   readonly health: Health
 }
 
-interface Step {
+interface Step extends AccountsOptions {
   readonly addresses: readonly string[]
-  readonly minSlot: bigint
 }
 
 /**
@@ -69,6 +78,10 @@ interface Step {
  */
 export function createSolanaClient(options: {
   readonly rpcUrls: readonly string[]
+  /** How far the cluster's clock may be from the wall clock in an answer, either way. */
+  readonly maxSlotAgeSec: number
+  /** How long a slot usually lasts. */
+  readonly slotMs: number
   readonly clock: Clock
   readonly log: Log
   readonly fetch?: Fetch
@@ -77,7 +90,7 @@ export function createSolanaClient(options: {
   /** Told of each finished request to an endpoint. */
   readonly record?: RpcRecorder
 }): SolanaClient {
-  const { clock, log, fetch = globalThis.fetch, record = () => {} } = options
+  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now())
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
@@ -89,13 +102,16 @@ export function createSolanaClient(options: {
     health: createHealth({ clock, random }),
   }))
 
+  const heads = createSolanaHeads({ clock, slotMs })
   let succeededMs = Number.NEGATIVE_INFINITY
+  let lookedMs = clock.monotonicMs()
+  let looks = 0
 
   async function readAccounts(step: Step, deadline: Deadline): Promise<SolanaAccounts> {
     const tries = new Map<Endpoint, number>()
     let last: unknown
     for (let attempts = 0; attempts < TRIES_MAX && !deadline.signal.aborted; ) {
-      const endpoint = pick(endpoints, tries)
+      const endpoint = pick(endpoints, { tries, isBehind: heads.isBehind })
       if (endpoint === undefined) break
       const tried = tries.get(endpoint) ?? 0
       tries.set(endpoint, tried + 1)
@@ -108,7 +124,9 @@ export function createSolanaClient(options: {
       try {
         if (waitMs > 0) await pause(waitMs, deadline.signal)
         attempts++
-        return await ask(endpoint, step, deadline.signal)
+        const accounts = await ask(endpoint, step, deadline.signal)
+        lookAtAnother(endpoint)
+        return accounts
       } catch (error) {
         if (!isUpstream(error) && !deadline.signal.aborted) throw error
         // Asking the same endpoint the same again would be refused again.
@@ -121,16 +139,18 @@ export function createSolanaClient(options: {
 
   async function ask(endpoint: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
     const { index, health, slots, transport } = endpoint
-    const { addresses, minSlot } = step
+    const { minSlot = 0n } = step
+    const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
       method: 'getMultipleAccounts',
       params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...atLeast(minSlot) }],
-      parse: (result: unknown) => parseAccounts(result, { count: addresses.length, minSlot }),
+      parse: (result: unknown) => believe(parseAccounts(result, { count: addresses.length, minSlot }), step),
     }
     const before = health.state()
     try {
       const accounts = await slots.run(() => transport.send(request, signal), signal)
       health.succeeded()
+      heads.observe(index, accounts)
       succeededMs = clock.monotonicMs()
       if (before !== 'ready') log.info({ msg: 'Regained a Solana RPC endpoint', endpoint: index })
       return accounts
@@ -138,9 +158,36 @@ export function createSolanaClient(options: {
       if (signal.aborted || error instanceof CrowdedError) throw error
       if (error instanceof BusyError) health.limited(error.retryAfterMs)
       else health.failed()
-      if (before === 'ready') log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: index, reason: String(error) })
+      if (before === 'ready') log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: index, reason: reasonOf(error) })
       throw error
     }
+  }
+
+  /** The accounts of a good answer, the clock's apart. Throws `UpstreamError` for one that cannot be right. */
+  function believe({ slot, accounts: all }: AccountsAtSlot, { check = () => {} }: Step): SolanaAccounts {
+    const now = parseClock(all.at(-1))
+    checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })
+    const answer = { slot, timestampSec: now.timestampSec, accounts: all.slice(0, -1) }
+    check(answer)
+    return answer
+  }
+
+  /**
+   * Now and then asks an endpoint that the reads do not go to for the time, each in its turn, so that one that lags is
+   * left for one that does not. Nobody waits for it.
+   */
+  function lookAtAnother(answered: Endpoint): void {
+    if (clock.monotonicMs() - lookedMs < LOOK_MS) return
+    const others = endpoints.filter(
+      ({ index, health }) =>
+        index !== answered.index && health.busyMs() === 0 && (health.state() === 'ready' || health.probeDue()),
+    )
+    const other = others[looks % others.length]
+    if (other === undefined) return
+    lookedMs = clock.monotonicMs()
+    looks++
+    // A failure is in the endpoint's health and in the log; the transport limits its time.
+    ask(other, { addresses: [] }, new AbortController().signal).catch(() => {})
   }
 
   async function read<T>(
@@ -150,11 +197,11 @@ export function createSolanaClient(options: {
     const deadline = startDeadline(BUDGET_MS, { parent: signal, now: clock.monotonicMs })
     try {
       return await work({
-        async accounts(addresses, { minSlot = 0n } = {}) {
-          if (addresses.length === 0 || addresses.length > ACCOUNTS_MAX) {
-            throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected 1 to ${ACCOUNTS_MAX}`)
+        async accounts(addresses, options = {}) {
+          if (addresses.length > ACCOUNTS_MAX) {
+            throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
           }
-          return await readAccounts({ addresses, minSlot }, deadline)
+          return await readAccounts({ ...options, addresses }, deadline)
         },
       })
     } catch (error) {
@@ -169,7 +216,7 @@ export function createSolanaClient(options: {
     async ready(signal) {
       if (clock.monotonicMs() - succeededMs < READY_MS) return true
       try {
-        await read((session) => session.accounts([CLOCK_ADDRESS]), { signal })
+        await read((session) => session.accounts([]), { signal })
         return true
       } catch {
         // Not ready is the answer; why is in the log where an endpoint was lost.
@@ -179,15 +226,37 @@ export function createSolanaClient(options: {
   }
 }
 
-/** The endpoint to ask next: least tried in this step first, then one that asks for no pause, then by health, then as configured. */
-function pick(endpoints: readonly Endpoint[], tries: ReadonlyMap<Endpoint, number>): Endpoint | undefined {
-  const score = (endpoint: Endpoint): number => {
-    const state = endpoint.health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[endpoint.health.state()]
-    return ((tries.get(endpoint) ?? 0) * 4 + state) * 256 + endpoint.index
-  }
-  return endpoints
+interface PickOptions {
+  /** How often each was tried in this step. */
+  readonly tries: ReadonlyMap<Endpoint, number>
+  readonly isBehind: (index: number) => boolean
+}
+
+/**
+ * The endpoint to ask next: the least tried in this step first, then one that asks for no pause, then by health, then
+ * one that is not behind the others, then as configured. Undefined when all have had their tries.
+ */
+function pick(endpoints: readonly Endpoint[], { tries, isBehind }: PickOptions): Endpoint | undefined {
+  const ranked = endpoints
     .filter((endpoint) => (tries.get(endpoint) ?? 0) < TRIES_PER_ENDPOINT)
-    .sort((a, b) => score(a) - score(b))[0]
+    .map((endpoint) => {
+      const { index, health } = endpoint
+      const state = health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[health.state()]
+      return { endpoint, rank: [tries.get(endpoint) ?? 0, state, isBehind(index) ? 1 : 0, index] }
+    })
+  return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
+}
+
+/** Compares by the first number that differs; both of one length. */
+function compareRanks(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, index) => value !== b[index])
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)
+}
+
+/** Why an endpoint was given up: what was wrong with its answer where that is known, always in our own words. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof UpstreamError ? error.cause : undefined
+  return String(cause instanceof UpstreamError ? cause : error)
 }
 
 function atLeast(minSlot: bigint): Readonly<Record<string, number>> {

@@ -9,9 +9,15 @@ export interface SolanaAccount {
 }
 
 /** Accounts of one slot, in the order they were asked for; null where there is none. */
-export interface SolanaAccounts {
+export interface AccountsAtSlot {
   readonly slot: bigint
   readonly accounts: readonly (SolanaAccount | null)[]
+}
+
+/** Accounts of one slot and the time of that slot. */
+export interface SolanaAccounts extends AccountsAtSlot {
+  /** By the cluster's own clock, Unix seconds. */
+  readonly timestampSec: bigint
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -23,7 +29,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 export function parseAccounts(
   result: unknown,
   { count, minSlot }: { readonly count: number; readonly minSlot: bigint },
-): SolanaAccounts {
+): AccountsAtSlot {
   const { context, value } = record(result)
   const { slot } = record(context)
   if (typeof slot !== 'number' || !Number.isSafeInteger(slot) || slot < 0) throw new UpstreamError('Expected a slot')

@@ -14,6 +14,8 @@ const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
 /** Time that passes while Morpho's wallets are made, and some to spare. */
 const MORPHO_SEC = 3 * 86_400
+/** Pace of the stand-in for Solana, whose reserves are refreshed and priced at every slot. */
+const SLOT_MS = 400
 /** Requests per second. */
 const RATE_LIMIT = '100'
 const DISCARD_LIMIT_MS = 5_000
@@ -79,7 +81,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   await chmod(directory, 0o755)
   const port = freePort(Number(process.env['PORT']) || PORT_DEFAULT)
   progress('Starting the service on its embedded PostgreSQL')
-  const solana = startSolanaDouble({ accounts: scene(), slot: SLOT })
+  const solana = startSolanaDouble({ accounts: (slot) => scene({}, { slot }), slot: SLOT, slotMs: SLOT_MS })
   started.push(solana.stop)
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
   const service = await startService({ command, signal, env })

@@ -9,7 +9,7 @@ import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { mismatches, resolve } from '../support/json_schema.ts'
-import { MARKET, OBLIGATION, scene, WALLET } from '../support/kamino_scene.ts'
+import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { startSolanaDouble } from '../support/solana.ts'
 import { type Document, type Shot, shots } from './fuzz_requests.ts'
@@ -28,7 +28,8 @@ const database = await testDatabase()
 const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
 const morpho = await devnet.morpho()
 const aave = await devnet.aave()
-const solana = startSolanaDouble()
+// Refreshed for every answer: the run takes longer than a price may be old.
+const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
 const lines: string[] = []
 /** What the service must never say. */
 const SECRETS = ['rpc-secret', 'solana-secret', database.url]
@@ -47,7 +48,6 @@ const answered = new Map<string, Map<string, string[]>>()
 
 beforeAll(async () => {
   upstream = await startFaultyRpc(devnet.rpcUrl)
-  solana.accounts = scene()
   const env = {
     CHAINS: '1',
     DATABASE_URL: database.url,

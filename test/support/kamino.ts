@@ -52,11 +52,15 @@ export interface ObligationFixture {
   readonly deposits?: readonly DepositFixture[]
   readonly borrows?: readonly BorrowFixture[]
   readonly elevationGroup?: number
+  readonly lastUpdateSlot?: bigint
 }
 
 export interface ReserveFixture {
   readonly market: string
   readonly lastUpdateSlot?: bigint
+  readonly lastUpdateTimestampSec?: bigint
+  /** Checks that the cached price has passed, as bits; all of them where absent. */
+  readonly priceStatus?: number
   readonly availableAmount?: bigint
   readonly borrowedSf?: bigint
   readonly cumulativeRateSf?: bigint
@@ -64,9 +68,19 @@ export interface ReserveFixture {
   readonly referrerFeesSf?: bigint
   readonly pendingReferrerFeesSf?: bigint
   readonly collateralSupply?: bigint
+  readonly rewardsAvailable?: bigint
+  /** Base units each slot, or each second where `interestRateBasis` is 1. */
+  readonly rewardsPerUnit?: bigint
+  /** 0 accrues by slots, 1 by seconds. */
+  readonly interestRateBasis?: number
+  readonly emergencyMode?: number
   readonly decimals?: number
   readonly priceSf?: bigint
   readonly priceTimestampSec?: bigint
+  readonly maxPriceAgeSec?: bigint
+  /** The lowest and highest price, both `value / 10^exponent`; 0 is no bound. */
+  readonly priceBounds?: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
+  readonly blockPriceUsage?: number
   readonly hostFixedRateBps?: number
   readonly protocolTakeRatePct?: number
   readonly maxLtvPct?: number
@@ -80,6 +94,8 @@ export interface ReserveFixture {
 
 export interface MarketFixture {
   readonly referralFeeBps?: number
+  /** Most that rewards may come to in a year; 0 where the market gives none. */
+  readonly rewardsMaxAprBps?: number
   readonly borrowCapUsd?: bigint
   readonly elevationGroups?: readonly {
     readonly id: number
@@ -98,6 +114,7 @@ export interface ScopeFixture {
 /** Bytes of an obligation. */
 export function obligationBytes(fixture: ObligationFixture): Uint8Array {
   const at = writer(3344, 'a8ce8d6a584caca7')
+  at.uint(16, fixture.lastUpdateSlot ?? 0n, 8)
   at.key(32, fixture.market)
   at.key(64, fixture.owner)
   for (const [index, deposit] of (fixture.deposits ?? []).entries()) {
@@ -119,6 +136,8 @@ export function obligationBytes(fixture: ObligationFixture): Uint8Array {
 export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   const at = writer(8624, '2bf2ccca1af73b7f')
   at.uint(16, fixture.lastUpdateSlot ?? 0n, 8)
+  at.uint(25, BigInt(fixture.priceStatus ?? 0b11_1111), 1)
+  at.uint(28, fixture.lastUpdateTimestampSec ?? 0n, 4)
   at.key(32, fixture.market)
   at.uint(224, fixture.availableAmount ?? 0n, 8)
   at.uint(232, fixture.borrowedSf ?? 0n, 16)
@@ -129,8 +148,11 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   at.uint(344, fixture.protocolFeesSf ?? 0n, 16)
   at.uint(360, fixture.referrerFeesSf ?? 0n, 16)
   at.uint(376, fixture.pendingReferrerFeesSf ?? 0n, 16)
+  at.uint(440, fixture.rewardsAvailable ?? 0n, 8)
   at.uint(2592, fixture.collateralSupply ?? 0n, 8)
   at.uint(4858, BigInt(fixture.hostFixedRateBps ?? 0), 2)
+  at.uint(4864, BigInt(fixture.emergencyMode ?? 0), 1)
+  at.uint(4865, BigInt(fixture.interestRateBasis ?? 0), 1)
   at.uint(4870, BigInt(fixture.protocolTakeRatePct ?? 0), 1)
   at.uint(4872, BigInt(fixture.maxLtvPct ?? 0), 1)
   at.uint(4873, BigInt(fixture.liquidationThresholdPct ?? 0), 1)
@@ -141,9 +163,15 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
     at.uint(4924 + 8 * index, BigInt(rateBps), 4)
   }
   at.uint(5008, fixture.borrowFactorPct ?? 100n, 8)
+  at.uint(5064, fixture.priceBounds?.lower ?? 0n, 8)
+  at.uint(5072, fixture.priceBounds?.upper ?? 0n, 8)
+  at.uint(5080, fixture.priceBounds?.exponent ?? 0n, 8)
+  at.uint(5096, fixture.maxPriceAgeSec ?? 0n, 8)
   if (fixture.scopeFeed !== undefined) at.key(5112, fixture.scopeFeed)
   const chain = fixture.scopeChain ?? []
   for (let index = 0; index < 4; index++) at.uint(5144 + 2 * index, BigInt(chain[index] ?? 65_535), 2)
+  at.uint(5256, BigInt(fixture.blockPriceUsage ?? 0), 1)
+  at.uint(5792, fixture.rewardsPerUnit ?? 0n, 8)
   return at.bytes
 }
 
@@ -152,6 +180,7 @@ export function marketBytes(fixture: MarketFixture = {}): Uint8Array {
   const at = writer(4664, 'f6723262489d1c78')
   at.uint(120, BigInt(fixture.referralFeeBps ?? 0), 2)
   at.uint(152, fixture.borrowCapUsd ?? 2n ** 64n - 1n, 8)
+  at.uint(3358, BigInt(fixture.rewardsMaxAprBps ?? 0), 2)
   for (const { id, maxLtvPct, liquidationThresholdPct } of fixture.elevationGroups ?? []) {
     const start = 200 + 72 * (id - 1)
     at.uint(start + 2, BigInt(id), 1)

@@ -26,6 +26,13 @@ export const FEED = addressOf('Scope feed')
 
 /** Slot at which the scene's reserves were last refreshed; read there, no interest is added. */
 export const SLOT = 350_000_000
+/** How old a price of the scene may be. */
+export const MAX_PRICE_AGE_SEC = 120n
+
+/** When the scene's feed was last written, Unix seconds: now, and so within a reserve's maximum age for a minute. */
+function now(): bigint {
+  return BigInt(Math.floor(Date.now() / 1000))
+}
 
 /** What differs from the usual scene. */
 export interface SceneChanges {
@@ -35,7 +42,16 @@ export interface SceneChanges {
   readonly elevationGroup?: number
   readonly deposits?: readonly DepositFixture[]
   readonly borrows?: readonly BorrowFixture[]
+  /** Dated as `at` says where they name no time. */
   readonly prices?: readonly ScopeFixture[]
+}
+
+/** The moment of a scene. */
+export interface SceneTime {
+  /** Slot at which reserves and obligation were last refreshed. */
+  readonly slot?: number
+  /** When all prices were written, live and cached, Unix seconds. */
+  readonly pricedAtSec?: bigint
 }
 
 /** Rates of the scene: 10 % at 80 % used, 100 % at all of it; SOL is half used, USDC four fifths. */
@@ -49,14 +65,21 @@ const CURVE: readonly (readonly [number, number])[] = [
  * A market with SOL at 150 and USDC at 1 dollar by a live Scope feed, and an obligation with 100 SOL (maximum
  * loan-to-value 75 %, threshold 80 %) against 6,000 USDC: loan-to-value 40 %, health factor 2.
  */
-export function scene(changes: SceneChanges = {}): ServedAccounts {
-  const { deposits, borrows } = changes
+export function scene(changes: SceneChanges = {}, time: SceneTime = {}): ServedAccounts {
+  const { deposits, borrows, prices = [] } = changes
+  const { slot = SLOT, pricedAtSec = now() } = time
+  const refreshed = {
+    lastUpdateSlot: BigInt(slot),
+    lastUpdateTimestampSec: pricedAtSec,
+    priceTimestampSec: pricedAtSec,
+    maxPriceAgeSec: MAX_PRICE_AGE_SEC,
+  }
   return {
     [MARKET]: served(marketBytes(changes.market)),
     [SOL]: served(
       reserveBytes({
         market: MARKET,
-        lastUpdateSlot: BigInt(SLOT),
+        ...refreshed,
         decimals: 9,
         availableAmount: 5_000n * 10n ** 9n,
         borrowedSf: 5_000n * 10n ** 9n * SF,
@@ -74,7 +97,7 @@ export function scene(changes: SceneChanges = {}): ServedAccounts {
     [USDC]: served(
       reserveBytes({
         market: MARKET,
-        lastUpdateSlot: BigInt(SLOT),
+        ...refreshed,
         decimals: 6,
         availableAmount: 200_000n * 10n ** 6n,
         borrowedSf: 800_000n * 10n ** 6n * SF,
@@ -91,9 +114,9 @@ export function scene(changes: SceneChanges = {}): ServedAccounts {
     ),
     [FEED]: served(
       scopeBytes([
-        { index: 7, value: 150_00000000n, exponent: 8n, timestampSec: 1_700_000_000n },
-        { index: 13, value: 1_000_000n, exponent: 6n, timestampSec: 1_700_000_000n },
-        ...(changes.prices ?? []),
+        { index: 7, value: 150_00000000n, exponent: 8n, timestampSec: pricedAtSec },
+        { index: 13, value: 1_000_000n, exponent: 6n, timestampSec: pricedAtSec },
+        ...prices.map((price) => ({ timestampSec: pricedAtSec, ...price })),
       ]),
       SCOPE,
     ),
@@ -102,6 +125,7 @@ export function scene(changes: SceneChanges = {}): ServedAccounts {
         market: MARKET,
         owner: WALLET,
         elevationGroup: changes.elevationGroup ?? 0,
+        lastUpdateSlot: BigInt(slot),
         deposits: deposits ?? [{ reserve: SOL, collateralAmount: 100n * 10n ** 9n }],
         borrows: borrows ?? [{ reserve: USDC, amountSf: 6_000n * 10n ** 6n * SF }],
       }),

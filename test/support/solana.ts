@@ -1,4 +1,8 @@
-import { KLEND, type ServedAccounts } from './kamino.ts'
+import { KLEND, type ServedAccount, type ServedAccounts } from './kamino.ts'
+
+/** The account in which every cluster keeps its clock, and who owns it. */
+export const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
+const SYSVAR = 'Sysvar1111111111111111111111111111111111111'
 
 /** What one request gets instead of its answer. */
 export type Fault =
@@ -38,8 +42,13 @@ export interface SolanaDouble {
   readonly faults: Fault[]
   /** Fault of every request, after those of `faults`. */
   always: Fault | undefined
-  accounts: ServedAccounts
+  /** As they stand, or as they stand at a slot. */
+  accounts: ServedAccounts | ((slot: number) => ServedAccounts)
   slot: number
+  /** What the cluster's clock shows, Unix seconds; the real time where undefined. */
+  clockSec: number | undefined
+  /** The slot that the clock's account names; that of the answer where undefined. */
+  clockSlot: number | undefined
   /** Slots that go by with every answer. */
   slotsPerRead: number
   stop(): Promise<void>
@@ -47,8 +56,15 @@ export interface SolanaDouble {
 
 /** Starts a double; knows `getMultipleAccounts` with base64 and `minContextSlot`, and `getSlot`. */
 export function startSolanaDouble(
-  options: { readonly accounts?: ServedAccounts; readonly slot?: number; readonly port?: number } = {},
+  options: {
+    readonly accounts?: SolanaDouble['accounts']
+    readonly slot?: number
+    /** How fast slots go by in real time; they stand still where absent. */
+    readonly slotMs?: number
+    readonly port?: number
+  } = {},
 ): SolanaDouble {
+  const startedMs = performance.now()
   const server = Bun.serve({ port: options.port ?? 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: handle })
   const double: SolanaDouble = {
     url: `http://127.0.0.1:${server.port}/?api-key=solana-secret`,
@@ -57,6 +73,8 @@ export function startSolanaDouble(
     always: undefined,
     accounts: options.accounts ?? {},
     slot: options.slot ?? 1000,
+    clockSec: undefined,
+    clockSlot: undefined,
     slotsPerRead: 0,
     stop: () => server.stop(true),
   }
@@ -71,18 +89,30 @@ export function startSolanaDouble(
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
   }
 
-  function honest(query: Query): unknown {
-    const { id, method, addresses, minContextSlot } = query
-    const error = (code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } })
-    if (minContextSlot > double.slot) return error(-32016, 'Minimum context slot has not been reached')
-    if (method === 'getSlot') return { jsonrpc: '2.0', id, result: double.slot }
-    if (method !== 'getMultipleAccounts') return error(-32601, 'Method not found')
-    if (addresses.length > 100) return error(-32602, 'Too many inputs provided; max 100')
-    return { jsonrpc: '2.0', id, result: { context: { slot: double.slot }, value: addresses.map(presented) } }
+  function slotNow(): number {
+    const { slotMs } = options
+    return double.slot + (slotMs === undefined ? 0 : Math.floor((performance.now() - startedMs) / slotMs))
   }
 
-  function presented(address: string): unknown {
-    const account = double.accounts[address]
+  function honest(query: Query): unknown {
+    const { id, method, addresses, minContextSlot } = query
+    const slot = slotNow()
+    const error = (code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } })
+    if (minContextSlot > slot) return error(-32016, 'Minimum context slot has not been reached')
+    if (method === 'getSlot') return { jsonrpc: '2.0', id, result: slot }
+    if (method !== 'getMultipleAccounts') return error(-32601, 'Method not found')
+    if (addresses.length > 100) return error(-32602, 'Too many inputs provided; max 100')
+    const accounts = typeof double.accounts === 'function' ? double.accounts(slot) : double.accounts
+    const all: ServedAccounts = { [CLOCK]: clockAccount(slot), ...accounts }
+    return { jsonrpc: '2.0', id, result: { context: { slot }, value: addresses.map((each) => presented(all[each])) } }
+  }
+
+  function clockAccount(slot: number): ServedAccount {
+    const unixSec = double.clockSec ?? Math.floor(Date.now() / 1000)
+    return { owner: SYSVAR, data: clockBytes({ slot: double.clockSlot ?? slot, unixSec }) }
+  }
+
+  function presented(account: ServedAccount | undefined): unknown {
     if (account === undefined) return null
     const { data, owner = KLEND } = account
     return {
@@ -96,6 +126,17 @@ export function startSolanaDouble(
   }
 
   return double
+}
+
+/** Bytes of the clock's account: slot, start of the epoch, epoch, epoch of the leaders, time. */
+export function clockBytes({ slot, unixSec }: { readonly slot: number; readonly unixSec: number }): Uint8Array {
+  const view = new DataView(new ArrayBuffer(40))
+  view.setBigUint64(0, BigInt(slot), true)
+  view.setBigInt64(8, BigInt(unixSec - 60_000), true)
+  view.setBigUint64(16, BigInt(Math.floor(slot / 432_000)), true)
+  view.setBigUint64(24, BigInt(Math.floor(slot / 432_000) + 1), true)
+  view.setBigInt64(32, BigInt(unixSec), true)
+  return new Uint8Array(view.buffer)
 }
 
 interface RpcRequest {

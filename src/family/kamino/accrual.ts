@@ -1,11 +1,22 @@
+import { SECONDS_PER_YEAR } from '../../finance/rate.ts'
+import { minOf } from '../../lib/fixed_point.ts'
 import type { CurvePoint, Reserve } from './layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */
 export const SF = 1n << 60n
-/** Slots of the year that the program reckons rates over: two a second. */
-export const SLOTS_PER_YEAR = 63_072_000n
+/** Slots of the year that the program reckons rates over where it reckons by slots: two a second. */
+const SLOTS_PER_YEAR = 63_072_000n
 
 const BPS = 10_000n
+
+/** The moment that a pool is reckoned up to, and its market's rules. */
+export interface AccrualInput {
+  readonly slot: bigint
+  /** By the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+  readonly referralFeeBps: bigint
+  readonly rewardsMaxAprBps: bigint
+}
 
 /** A reserve's pool at one slot, interest included. Sf: base units of the token with 60 fractional bits. */
 export interface Pool {
@@ -17,14 +28,17 @@ export interface Pool {
   readonly protocolFeesSf: bigint
   readonly pendingReferrerFeesSf: bigint
   readonly collateralSupply: bigint
+  /** Rewards that are still to be given to suppliers, base units. */
+  readonly rewardsLeft: bigint
 }
 
 /**
- * A reserve's pool after the interest up to `slot`, rounded where the program rounds. The slot's real duration plays
- * no part. Source: klend `state/reserve.rs`, `accrue_interest` and `compound_interest`.
+ * A reserve's pool as a refresh at that moment would leave it, rounded where the program rounds: interest first, then
+ * rewards. A slot's real duration plays no part. Source: klend `state/reserve.rs`, `accrue_interest`,
+ * `compound_interest` and `distribute_rewards`.
  */
-export function accrue(reserve: Reserve, at: { readonly slot: bigint; readonly referralFeeBps: bigint }): Pool {
-  const elapsed = at.slot > reserve.lastUpdateSlot ? at.slot - reserve.lastUpdateSlot : 0n
+export function accrue(reserve: Reserve, at: AccrualInput): Pool {
+  const elapsed = { units: elapsedUnits(reserve, at), unitsPerYear: unitsPerYear(reserve) }
   const { borrowedSf: before } = reserve
   const hostRateSf = fromBps(reserve.hostFixedRateBps)
   const factorSf = compounded(borrowRate(reserve.curve, utilization(before, supply(reserve))) + hostRateSf, elapsed)
@@ -32,17 +46,55 @@ export function accrue(reserve: Reserve, at: { readonly slot: bigint; readonly r
   const hostFeeSf = multiply(before, compounded(hostRateSf, elapsed)) - before
   const interestSf = borrowedSf - before - hostFeeSf
   const takeRateSf = (reserve.protocolTakeRatePct * SF) / 100n
-  const referralSf = elapsed === 0n ? 0n : multiply(interestSf, multiply(takeRateSf, fromBps(at.referralFeeBps)))
+  const referralSf = multiply(interestSf, multiply(takeRateSf, fromBps(at.referralFeeBps)))
   const protocolFeesSf = reserve.protocolFeesSf + hostFeeSf + multiply(interestSf, takeRateSf) - referralSf
   const pendingReferrerFeesSf = reserve.pendingReferrerFeesSf + referralSf
+  const supplySf = supply({ ...reserve, borrowedSf, protocolFeesSf, pendingReferrerFeesSf })
+  const rewards = distributed(reserve, { ...elapsed, supplySf, maxAprBps: at.rewardsMaxAprBps })
   return {
-    supplySf: supply({ ...reserve, borrowedSf, protocolFeesSf, pendingReferrerFeesSf }),
+    supplySf: supplySf + rewards * SF,
     borrowedSf,
     cumulativeRateSf: multiply(reserve.cumulativeRateSf, factorSf),
     protocolFeesSf,
     pendingReferrerFeesSf,
     collateralSupply: reserve.collateralSupply,
+    rewardsLeft: reserve.rewardsAvailable - rewards,
   }
+}
+
+/**
+ * Slots or seconds since a reserve was last refreshed, whichever it accrues by; none before that moment, and none where
+ * the seconds of it were not written yet. Source: klend-sdk `accrualDurationSince`, after the program's own.
+ */
+function elapsedUnits(reserve: Reserve, at: AccrualInput): bigint {
+  const bySecond = reserve.accrualUnit === 'second'
+  if (bySecond && reserve.lastUpdateTimestampSec === 0n) return 0n
+  const since = bySecond ? at.timestampSec - reserve.lastUpdateTimestampSec : at.slot - reserve.lastUpdateSlot
+  return since > 0n ? since : 0n
+}
+
+/** Slots or seconds of the year that a reserve's yearly rates are reckoned over. */
+export function unitsPerYear({ accrualUnit }: Pick<Reserve, 'accrualUnit'>): bigint {
+  return accrualUnit === 'second' ? SECONDS_PER_YEAR : SLOTS_PER_YEAR
+}
+
+/** Rewards that a refresh gives to suppliers, base units: no more than the market allows or than there are. */
+function distributed(
+  reserve: Reserve,
+  { supplySf, units, unitsPerYear: perYear, maxAprBps }: Elapsed & { supplySf: bigint; maxAprBps: bigint },
+): bigint {
+  if (reserve.collateralSupply === 0n || supplySf <= 0n) return 0n
+  const allowed = ((supplySf / SF) * maxAprBps * units) / (BPS * perYear)
+  return minOf(minOf(reserve.rewardsPerUnit * units, allowed), reserve.rewardsAvailable)
+}
+
+/**
+ * What rewards add to suppliers' yearly rate as long as there are any, Sf: no more than the market allows. Source:
+ * klend-sdk `calculateEffectiveReserveRewardsSupplyAPR`, here by the supply after the rewards given so far.
+ */
+export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: { rewardsMaxAprBps: bigint }): bigint {
+  if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
+  return minOf((reserve.rewardsPerUnit * unitsPerYear(reserve) * SF * SF) / pool.supplySf, fromBps(rewardsMaxAprBps))
 }
 
 /** Available + borrowed − fees, Sf: what belongs to suppliers. Negative only in a broken account. */
@@ -101,21 +153,27 @@ export function fromBps(bps: bigint): bigint {
   return (bps * SF) / BPS
 }
 
+/** A number of slots or seconds, and how many of them the program counts in a year. */
+interface Elapsed {
+  readonly units: bigint
+  readonly unitsPerYear: bigint
+}
+
 /**
- * Growth over a number of slots at a yearly rate, Sf: exact powers up to four slots, then the first four terms of the
- * binomial series. Source: klend `approximate_compounded_interest`.
+ * Growth over a number of slots or seconds at a yearly rate, Sf: exact powers up to four of them, then the first four
+ * terms of the binomial series. Source: klend `approximate_compounded_interest`.
  */
-export function compounded(rateSf: bigint, slots: bigint): bigint {
-  const base = rateSf / SLOTS_PER_YEAR
+export function compounded(rateSf: bigint, { units, unitsPerYear: perYear }: Elapsed): bigint {
+  const base = rateSf / perYear
   const one = SF + base
-  if (slots === 0n) return SF
-  if (slots === 1n) return one
-  if (slots === 2n) return multiply(one, one)
-  if (slots === 3n) return multiply(multiply(one, one), one)
-  if (slots === 4n) return multiply(multiply(one, one), multiply(one, one))
+  if (units === 0n) return SF
+  if (units === 1n) return one
+  if (units === 2n) return multiply(one, one)
+  if (units === 3n) return multiply(multiply(one, one), one)
+  if (units === 4n) return multiply(multiply(one, one), multiply(one, one))
   const second = multiply(base, base)
   const third = multiply(second, base)
-  return SF + base * slots + (second * slots * (slots - 1n)) / 2n + (third * slots * (slots - 1n) * (slots - 2n)) / 6n
+  return SF + base * units + (second * units * (units - 1n)) / 2n + (third * units * (units - 1n) * (units - 2n)) / 6n
 }
 
 function multiply(a: bigint, b: bigint): bigint {

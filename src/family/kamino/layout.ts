@@ -38,6 +38,7 @@ export interface Borrow {
 
 /** A wallet's position in one market. */
 export interface Obligation {
+  readonly lastUpdateSlot: bigint
   readonly market: string
   readonly owner: string
   readonly deposits: readonly Deposit[]
@@ -52,10 +53,17 @@ export interface CurvePoint {
   readonly rateBps: bigint
 }
 
+/** What a reserve reckons interest and rewards by; `unknown` is one that a later program may have. */
+export type AccrualUnit = 'slot' | 'second' | 'unknown'
+
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
 export interface Reserve {
   readonly market: string
   readonly lastUpdateSlot: bigint
+  /** Unix seconds; 0 if the program that refreshed it last did not write it yet. */
+  readonly lastUpdateTimestampSec: bigint
+  readonly accrualUnit: AccrualUnit
+  readonly emergencyMode: boolean
   readonly availableAmount: bigint
   readonly borrowedSf: bigint
   readonly cumulativeRateSf: bigint
@@ -63,10 +71,20 @@ export interface Reserve {
   readonly referrerFeesSf: bigint
   readonly pendingReferrerFeesSf: bigint
   readonly collateralSupply: bigint
+  /** Base units that are still to be given to suppliers. */
+  readonly rewardsAvailable: bigint
+  /** Base units that suppliers are given in each slot or second. */
+  readonly rewardsPerUnit: bigint
   readonly decimals: number
   /** US dollars a whole token, as the program last used it. */
   readonly priceSf: bigint
   readonly priceTimestampSec: bigint
+  /** Checks that this price has passed, as bits. */
+  readonly priceStatus: number
+  readonly maxPriceAgeSec: bigint
+  /** Prices that its market takes for possible, `value / 10^exponent` US dollars; 0 is no bound. */
+  readonly priceBounds: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
+  readonly priceBlocked: boolean
   readonly hostFixedRateBps: bigint
   readonly protocolTakeRatePct: bigint
   readonly maxLtvPct: bigint
@@ -88,6 +106,8 @@ export interface ElevationGroup {
 /** One market: the rules that are common to its reserves. */
 export interface Market {
   readonly referralFeeBps: bigint
+  /** Most that rewards of a reserve may come to in a year; 0 where it gives none. */
+  readonly rewardsMaxAprBps: bigint
   /** Most that one obligation may borrow, whole US dollars. */
   readonly borrowCapUsd: bigint
   readonly elevationGroups: readonly ElevationGroup[]
@@ -105,7 +125,10 @@ const BORROWS = { count: 5, at: 1208, size: 200 }
 const CURVE = { count: 11, at: 4920, size: 8 }
 const GROUPS = { count: 32, at: 200, size: 72 }
 const SCOPE = { count: 512, at: 40, size: 56 }
+const ACCRUAL_UNITS: readonly AccrualUnit[] = ['slot', 'second']
 const KEY_NONE = base58.encode(new Uint8Array(32))
+/** What configurations name for no account; "nu" and ones. */
+const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 
 /** True where the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
@@ -120,6 +143,7 @@ export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): b
 export function decodeObligation(data: Uint8Array): Obligation {
   const bytes = reader(data)
   return {
+    lastUpdateSlot: bytes.u64(16),
     market: bytes.key(32),
     owner: bytes.key(64),
     deposits: slots(DEPOSITS)
@@ -142,16 +166,25 @@ export function decodeReserve(data: Uint8Array): Reserve {
   return {
     market: bytes.key(32),
     lastUpdateSlot: bytes.u64(16),
+    lastUpdateTimestampSec: bytes.u32(28),
+    accrualUnit: ACCRUAL_UNITS[bytes.u8(4865)] ?? 'unknown',
+    emergencyMode: bytes.u8(4864) !== 0,
     availableAmount: bytes.u64(224),
     borrowedSf: bytes.u128(232),
     priceSf: bytes.u128(248),
     priceTimestampSec: bytes.u64(264),
+    priceStatus: bytes.u8(25),
+    maxPriceAgeSec: bytes.u64(5096),
+    priceBounds: { lower: bytes.u64(5064), upper: bytes.u64(5072), exponent: bytes.u64(5080) },
+    priceBlocked: bytes.u8(5256) !== 0,
     decimals: Number(bytes.u64(272)),
     cumulativeRateSf: bytes.u256(296),
     protocolFeesSf: bytes.u128(344),
     referrerFeesSf: bytes.u128(360),
     pendingReferrerFeesSf: bytes.u128(376),
     collateralSupply: bytes.u64(2592),
+    rewardsAvailable: bytes.u64(440),
+    rewardsPerUnit: bytes.u64(5792),
     hostFixedRateBps: BigInt(bytes.u16(4858)),
     protocolTakeRatePct: BigInt(bytes.u8(4870)),
     maxLtvPct: BigInt(bytes.u8(4872)),
@@ -163,11 +196,17 @@ export function decodeReserve(data: Uint8Array): Reserve {
   }
 }
 
+/** Slot at which an obligation or a reserve, whose bytes `isAccount` has seen, was last refreshed. */
+export function lastUpdateSlotOf(data: Uint8Array): bigint {
+  return reader(data).u64(16)
+}
+
 /** Reads a market's bytes, which `isAccount` has seen. */
 export function decodeMarket(data: Uint8Array): Market {
   const bytes = reader(data)
   return {
     referralFeeBps: BigInt(bytes.u16(120)),
+    rewardsMaxAprBps: BigInt(bytes.u16(3358)),
     borrowCapUsd: bytes.u64(152),
     elevationGroups: slots(GROUPS).map((at) => ({
       id: bytes.u8(at + 2),
@@ -194,7 +233,13 @@ export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | 
 /** The feed that prices a reserve, or undefined where it names none: no feed, or a chain that was never set. */
 export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefined {
   const [first = SCOPE.count] = scopeChain
-  if (scopeFeed === KEY_NONE || first >= SCOPE.count || scopeChain.every((entry) => entry === 0)) return undefined
+  if (
+    scopeFeed === KEY_NONE ||
+    scopeFeed === KEY_NULL ||
+    first >= SCOPE.count ||
+    scopeChain.every((entry) => entry === 0)
+  )
+    return undefined
   return scopeFeed
 }
 

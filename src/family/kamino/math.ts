@@ -9,18 +9,19 @@ import {
   liquidityOf,
   owed,
   type Pool,
+  rewardRate,
   SF,
-  SLOTS_PER_YEAR,
   supply,
+  unitsPerYear,
   utilization,
 } from './accrual.ts'
-import type { ElevationGroup, Market, Obligation, Reserve, ScopeEntry } from './layout.ts'
+import type { ElevationGroup, Market, Obligation, Reserve } from './layout.ts'
 
 /** How long the program takes a slot to last; its yearly rates are over slots of this length. */
 const PROGRAM_SLOT_MS = 500n
 /** Highest yearly rate that a curve may name, hundredths of a percent: a thousand times the capital. */
 const RATE_BPS_MAX = 10_000_000n
-/** Most decimals of a token or of one Scope entry. */
+/** Most decimals of a token. */
 const DECIMALS_MAX = 36
 
 /** A reserve and the price of its token. */
@@ -33,6 +34,8 @@ export interface Asset {
 /** An obligation and everything that its figures depend on, all of one slot. */
 export interface Snapshot {
   readonly slot: bigint
+  /** Of that slot by the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
   readonly obligation: Obligation
   readonly market: Market
   /** Every reserve that the obligation holds or owes, by address. */
@@ -42,18 +45,19 @@ export interface Snapshot {
 /**
  * Values an obligation at its slot: interest as the program accrues it, then exact money. An elevation group puts its
  * limits in place of every reserve's and its borrow factors at 1; elsewhere a borrow factor is at least 1. The
- * borrowing limit is capped by the market. Yields are those after accrual, over slots of `slotMs` milliseconds.
+ * borrowing limit is capped by the market. Yields are those after accrual; where a reserve accrues by slots, over slots
+ * of `slotMs` milliseconds.
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
  */
 export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
-  const { obligation, market, slot, assets } = snapshot
+  const { obligation, market, slot, timestampSec, assets } = snapshot
   const group = elevationGroupOf(obligation, market)
   if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
   const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
   const accrued = (address: string) => {
     const asset = assets.get(address)
     if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
-    const pool = accrue(asset.reserve, { slot, referralFeeBps: market.referralFeeBps })
+    const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
     const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
     return { reserve: asset.reserve, pool, value }
   }
@@ -63,7 +67,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
     const limits = group ?? reserve
     return {
       value: value(liquidityOf(deposit.collateralAmount, pool)),
-      apyRay: supplyApyRay({ reserve, pool, slotMs }),
+      apyRay: supplyApyRay({ reserve, pool, slotMs }, market),
       maxLtvPct: limits.maxLtvPct,
       liquidationThresholdPct: limits.liquidationThresholdPct,
     }
@@ -103,28 +107,12 @@ export function elevationGroupOf(
   return group?.id === id ? group : 'unknown'
 }
 
-/** The product of the entries that a reserve's price is chained from; undefined where one is missing, zero or absurd. */
-export function scopePrice(entries: readonly (ScopeEntry | undefined)[]): Rational | undefined {
-  if (entries.length === 0) return undefined
-  let [numerator, denominator] = [1n, 1n]
-  for (const entry of entries) {
-    if (entry === undefined || entry.value === 0n || entry.exponent > BigInt(DECIMALS_MAX)) return undefined
-    numerator *= entry.value
-    denominator *= pow10(Number(entry.exponent))
-  }
-  return rational(numerator, denominator)
-}
-
-/** The price that the program used last, kept in the reserve itself; undefined where it never had one. */
-export function cachedPrice({ priceSf }: Reserve): Rational | undefined {
-  return priceSf === 0n ? undefined : rational(priceSf, SF)
-}
-
 /** True where a reserve's numbers can be reckoned with: what the program itself would never write is an unusable account. */
 export function isSoundReserve(reserve: Reserve): boolean {
-  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals } = reserve
+  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals, accrualUnit } = reserve
   return (
     decimals <= DECIMALS_MAX &&
+    accrualUnit !== 'unknown' &&
     protocolTakeRatePct <= 100n &&
     maxLtvPct <= 100n &&
     liquidationThresholdPct <= 100n &&
@@ -142,32 +130,35 @@ interface YieldInput {
   readonly slotMs: number
 }
 
-/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's. */
-function supplyApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
+/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's, and rewards. */
+function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
   const rateSf = borrowRate(reserve.curve, usedSf)
   const left = 100n - reserve.protocolTakeRatePct
-  return apyRay({ numerator: usedSf * rateSf * left, denominator: SF * SF * 100n, slotMs })
+  const interest = usedSf * rateSf * left
+  return apyRay(
+    { numerator: interest + rewardRate(reserve, pool, market) * SF * 100n, denominator: SF * SF * 100n },
+    { reserve, slotMs },
+  )
 }
 
 /** What borrowers pay in a year, ray: the curve's rate and the host's. */
 function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
-  return apyRay({
-    numerator: borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps),
-    denominator: SF,
-    slotMs,
-  })
+  const rateSf = borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps)
+  return apyRay(rational(rateSf, SF), { reserve, slotMs })
 }
 
-function apyRay(options: {
-  readonly numerator: bigint
-  readonly denominator: bigint
-  readonly slotMs: number
-}): bigint {
-  const { numerator, denominator, slotMs } = options
-  const aprRay = (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
-  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, SLOTS_PER_YEAR)
+/** Yearly yield of a yearly rate as the program names it: over its own slots, or over seconds as they are. */
+function apyRay(
+  { numerator, denominator }: Rational,
+  { reserve, slotMs }: { readonly reserve: Reserve; readonly slotMs: number },
+): bigint {
+  const bySecond = reserve.accrualUnit === 'second'
+  const aprRay = bySecond
+    ? (numerator * RAY) / denominator
+    : (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
+  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, unitsPerYear(reserve))
 }
 
 /** How many units a US dollar must have for a base unit's 2^-60 to come out whole at this price. */

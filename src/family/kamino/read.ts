@@ -1,5 +1,5 @@
 import type { SolanaClient, SolanaSession } from '../../chain/solana.ts'
-import type { SolanaAccount } from '../../chain/solana_accounts.ts'
+import type { SolanaAccount, SolanaAccounts } from '../../chain/solana_accounts.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import {
@@ -9,6 +9,7 @@ import {
   decodeReserve,
   decodeScopeEntry,
   isAccount,
+  lastUpdateSlotOf,
   type Market,
   type Obligation,
   type Reserve,
@@ -16,7 +17,8 @@ import {
   scopeEntriesOf,
   scopeFeedOf,
 } from './layout.ts'
-import { type Asset, cachedPrice, elevationGroupOf, isSoundReserve, type Snapshot, scopePrice } from './math.ts'
+import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from './math.ts'
+import { priceOf } from './price.ts'
 import type { KaminoProgram } from './program.ts'
 
 /** Reads one answer may take. The first learns the reserves, the second their feeds, the third has all at one slot. */
@@ -41,12 +43,18 @@ export interface ObligationReader {
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
    * requests and in one where it was read before. Throws `UpstreamError` where Solana cannot be read, where an account
-   * that the obligation names is missing or broken, or where a token has neither a live nor a cached price.
+   * that the obligation names is missing or broken, or where the program would take no price of a token for valid.
    */
   read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
 }
 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
+
+/** When accounts were read: slot, and Unix seconds by the cluster's clock. */
+interface Moment {
+  readonly slot: bigint
+  readonly timestampSec: bigint
+}
 
 /** What one set of accounts comes to: an answer, or what keeps it from being one. */
 type Verdict =
@@ -75,7 +83,19 @@ export function createObligationReader(options: {
     return account.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
   }
 
-  function verdictOn(query: ObligationQuery, accounts: Accounts, slot: bigint): Verdict {
+  /** A node shows no account that was refreshed after the slot it answers from, unless what it says cannot be trusted. */
+  function checkSlots({ slot, accounts }: SolanaAccounts): void {
+    for (const account of accounts) {
+      if (account?.owner !== program.programId) continue
+      const { data } = account
+      const isDated = isAccount('obligation', data) || isAccount('reserve', data)
+      if (isDated && lastUpdateSlotOf(data) > slot) {
+        throw new UpstreamError('The endpoint answered from a slot before one that it shows')
+      }
+    }
+  }
+
+  function verdictOn(query: ObligationQuery, accounts: Accounts, moment: Moment): Verdict {
     const data = own(accounts, { address: query.obligationAddress, kind: 'obligation' })
     if (data === undefined) return absent('no_obligation')
     const obligation = decodeObligation(data)
@@ -95,7 +115,7 @@ export function createObligationReader(options: {
     if (reserves === undefined) return incomplete('a reserve is missing or broken')
     const wanted = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
     if (wanted.some((feed) => !accounts.has(feed))) return incomplete('its prices were not read')
-    return priced({ obligation, market, slot, reserves, accounts })
+    return priced({ obligation, market, moment, reserves, accounts })
   }
 
   function reservesIn(
@@ -116,19 +136,26 @@ export function createObligationReader(options: {
     return reserves.size === addresses.length ? reserves : undefined
   }
 
-  function priced(input: Unpriced): Verdict {
-    const { obligation, market, slot, reserves, accounts } = input
+  function priced({ obligation, market, moment, reserves, accounts }: Unpriced): Verdict {
     const assets = new Map<string, Asset>()
     for (const [address, reserve] of reserves) {
-      const live = scopePrice(scopeEntries(reserve, accounts))
-      const price = live ?? cachedPrice(reserve)
-      if (price === undefined) return incomplete('a token has no price')
-      if (live === undefined && scopeFeedOf(reserve) !== undefined) {
-        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
+      const entries = scopeEntries(reserve, accounts)
+      const found = priceOf(reserve, { entries, nowSec: moment.timestampSec })
+      if (found.kind === 'none') return incomplete(`the price of reserve ${address} ${found.problem}`)
+      if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
+        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot: moment.slot })
       }
-      assets.set(address, { reserve, price })
+      assets.set(address, { reserve, price: found.price })
     }
-    return { kind: 'done', reading: { kind: 'found', snapshot: { slot, obligation, market, assets } } }
+    return { kind: 'done', reading: { kind: 'found', snapshot: { ...moment, obligation, market, assets } } }
+  }
+
+  /** The entries that a reserve's price is chained from, none where its feed cannot be used or is not Scope's. */
+  function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntry | undefined)[] {
+    const feed = scopeFeedOf(reserve)
+    const account = feed === undefined ? undefined : accounts.get(feed)
+    if (account?.owner !== program.scopeProgramId || !isAccount('scopePrices', account.data)) return []
+    return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
   }
 
   async function readIn(session: SolanaSession, query: ObligationQuery): Promise<ObligationReading> {
@@ -136,9 +163,9 @@ export function createObligationReader(options: {
     let problem = ''
     for (let reads = 0; reads < READS_MAX; reads++) {
       const addresses = addressesFor(query)
-      const { slot, accounts } = await session.accounts(addresses, { minSlot })
+      const { slot, timestampSec, accounts } = await session.accounts(addresses, { minSlot, check: checkSlots })
       const byAddress = new Map(addresses.map((address, index) => [address, accounts[index] ?? null]))
-      const verdict = verdictOn(query, byAddress, slot)
+      const verdict = verdictOn(query, byAddress, { slot, timestampSec })
       if (verdict.kind === 'done') return verdict.reading
       problem = verdict.problem
       minSlot = slot
@@ -154,21 +181,13 @@ type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
 interface Unpriced {
   readonly obligation: Obligation
   readonly market: Market
-  readonly slot: bigint
+  readonly moment: Moment
   readonly reserves: ReadonlyMap<string, Reserve>
   readonly accounts: Accounts
 }
 
 function reserveAddresses({ deposits, borrows }: Obligation): readonly string[] {
   return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
-}
-
-/** The entries that a reserve's price is chained from, none where its feed cannot be used. */
-function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntry | undefined)[] {
-  const feed = scopeFeedOf(reserve)
-  const data = feed === undefined ? undefined : accounts.get(feed)?.data
-  if (data === undefined || !isAccount('scopePrices', data)) return []
-  return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(data, index))
 }
 
 function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verdict {

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
+  type AccrualInput,
   accrue,
   borrowRate,
   compounded,
   fromBps,
   liquidityOf,
   owed,
+  rewardRate,
   SF,
   supply,
   utilization,
@@ -23,6 +25,11 @@ const CURVE = [
 
 function reserve(fixture: Omit<ReserveFixture, 'market'>): Reserve {
   return decodeReserve(reserveBytes({ market: addressOf('market'), ...fixture }))
+}
+
+/** A moment at which nothing but the slot plays a part, unless it says so. */
+function at(moment: Partial<AccrualInput>): AccrualInput {
+  return { slot: 0n, timestampSec: 0n, referralFeeBps: 0n, rewardsMaxAprBps: 0n, ...moment }
 }
 
 describe('borrowRate()', () => {
@@ -61,12 +68,13 @@ describe('borrowRate()', () => {
 
 describe('compounded()', () => {
   const rates = fc.bigInt(0n, 10n * SF)
+  const bySlots = (rateSf: bigint, units: bigint) => compounded(rateSf, { units, unitsPerYear: 63_072_000n })
 
   test('of no slots is one, of one slot one and a share of the year', () => {
     fc.assert(
       fc.property(rates, (rate) => {
-        expect(compounded(rate, 0n)).toBe(SF)
-        expect(compounded(rate, 1n)).toBe(SF + rate / 63_072_000n)
+        expect(bySlots(rate, 0n)).toBe(SF)
+        expect(bySlots(rate, 1n)).toBe(SF + rate / 63_072_000n)
       }),
     )
   })
@@ -79,7 +87,7 @@ describe('compounded()', () => {
         const choose2 = (slots * (slots - 1n)) / 2n
         const choose3 = (choose2 * (slots - 2n)) / 3n
         const exact = SF ** 3n + base * slots * SF ** 2n + base ** 2n * choose2 * SF + base ** 3n * choose3
-        const error = exact / SF ** 2n - compounded(rate, slots)
+        const error = exact / SF ** 2n - bySlots(rate, slots)
         const allowed = choose2 + 2n * choose3 + 8n
         expect(error >= -allowed && error <= allowed).toBe(true)
       }),
@@ -88,11 +96,11 @@ describe('compounded()', () => {
 
   test('adds every slot once: 2, 3 and 4 slots are powers', () => {
     const rate = 5n * SF
-    const once = compounded(rate, 1n)
+    const once = bySlots(rate, 1n)
     const times = (a: bigint, b: bigint) => (a * b) / SF
-    expect(compounded(rate, 2n)).toBe(times(once, once))
-    expect(compounded(rate, 3n)).toBe(times(times(once, once), once))
-    expect(compounded(rate, 4n)).toBe(times(times(once, once), times(once, once)))
+    expect(bySlots(rate, 2n)).toBe(times(once, once))
+    expect(bySlots(rate, 3n)).toBe(times(times(once, once), once))
+    expect(bySlots(rate, 4n)).toBe(times(times(once, once), times(once, once)))
   })
 })
 
@@ -114,7 +122,7 @@ describe('accrue()', () => {
   test('changes nothing at the slot of the last refresh, or before it', () => {
     const before = reserve({ ...usual, availableAmount: 5n, borrowedSf: 7n * SF, cumulativeRateSf: 3n * SF })
     for (const slot of [1_000n, 999n, 0n]) {
-      expect(accrue(before, { slot, referralFeeBps: 2_000n })).toMatchObject({
+      expect(accrue(before, at({ slot, referralFeeBps: 2_000n }))).toMatchObject({
         borrowedSf: 7n * SF,
         cumulativeRateSf: 3n * SF,
         supplySf: 12n * SF,
@@ -128,7 +136,7 @@ describe('accrue()', () => {
     fc.assert(
       fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
         const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
-        const after = accrue(before, { slot: 1_000n + elapsed, referralFeeBps })
+        const after = accrue(before, at({ slot: 1_000n + elapsed, referralFeeBps }))
         expect(after.supplySf - supply(before)).toBe(
           after.borrowedSf - before.borrowedSf - after.protocolFeesSf - after.pendingReferrerFeesSf,
         )
@@ -143,10 +151,7 @@ describe('accrue()', () => {
       fc.property(fixtures, ({ availableAmount, borrowed, referralFeeBps, elapsed, ...rates }) => {
         const before = reserve({ ...usual, ...rates, availableAmount, borrowedSf: borrowed * SF })
         const slot = 1_000n + elapsed
-        const [without, with_] = [
-          accrue(before, { slot, referralFeeBps: 0n }),
-          accrue(before, { slot, referralFeeBps }),
-        ]
+        const [without, with_] = [accrue(before, at({ slot })), accrue(before, at({ slot, referralFeeBps }))]
         expect(with_.supplySf).toBe(without.supplySf)
         expect(with_.protocolFeesSf + with_.pendingReferrerFeesSf).toBe(without.protocolFeesSf)
       }),
@@ -160,7 +165,7 @@ describe('accrue()', () => {
       borrowedSf: 10n ** 9n * SF,
       hostFixedRateBps: 100,
     })
-    const after = accrue(before, { slot: 63_072_000n, referralFeeBps: 0n })
+    const after = accrue(before, at({ slot: 63_072_000n }))
     expect(after.supplySf).toBe(supply(before))
     // The square of a slot's share is below 2^-60 at this rate, so that the program adds it linearly.
     const interest = Number(after.borrowedSf - before.borrowedSf) / Number(10n ** 9n * SF)
@@ -175,20 +180,118 @@ describe('accrue()', () => {
       borrowedSf: 10n ** 9n * SF,
       cumulativeRateSf: 2n * SF,
     })
-    const after = accrue(before, { slot: 1_150n, referralFeeBps: 0n })
+    const after = accrue(before, at({ slot: 1_150n }))
     const debt = owed({ amountSf: 10n ** 9n * SF, cumulativeRateSf: 2n * SF }, after)
     expect(after.borrowedSf - debt >= 0n && after.borrowedSf - debt < 10n ** 9n).toBe(true)
   })
 })
 
+describe('rewards', () => {
+  /** 63,072,000 units supplied without interest: at 100 % a year one a slot. */
+  const plain = {
+    lastUpdateSlot: 1_000n,
+    availableAmount: 63_072_000n,
+    collateralSupply: 63_072_000n,
+    rewardsPerUnit: 10n,
+    rewardsAvailable: 1_000_000n,
+  }
+
+  /** What is given over a number of slots, base units. */
+  function given(changes: Omit<ReserveFixture, 'market'>, elapsed: bigint, rewardsMaxAprBps = 65_535n): bigint {
+    const before = reserve({ ...plain, ...changes })
+    const after = accrue(before, at({ slot: 1_000n + elapsed, rewardsMaxAprBps }))
+    const rewards = before.rewardsAvailable - after.rewardsLeft
+    expect(after.supplySf - supply(before)).toBe(rewards * SF)
+    return rewards
+  }
+
+  test.each([
+    ['as many as are to be given in each slot', { rewardsPerUnit: 3n }, 1_000n, 65_535n, 3_000n],
+    ['no more than the market allows in a year', {}, 1_000n, 10_000n, 1_000n],
+    ['of what the market allows only whole units', {}, 999n, 9_999n, 998n],
+    ['of the supply only whole units', { borrowedSf: SF - 1n }, 63_072_000n, 1n, 6_307n],
+    ['no more than there are', { rewardsAvailable: 7n }, 1_000n, 65_535n, 7n],
+    ['none at the slot of the last refresh', {}, 0n, 65_535n, 0n],
+    ['none where the market gives none', {}, 1_000n, 0n, 0n],
+    ['none where the reserve gives none', { rewardsPerUnit: 0n }, 1_000n, 65_535n, 0n],
+    ['none where there are none', { rewardsAvailable: 0n }, 1_000n, 65_535n, 0n],
+    ['none where nobody supplies', { collateralSupply: 0n }, 1_000n, 65_535n, 0n],
+    ['none into an empty pool', { availableAmount: 0n }, 1_000n, 65_535n, 0n],
+  ])('are %s', (_, changes, elapsed, rewardsMaxAprBps, expected) => {
+    expect(given(changes, elapsed, rewardsMaxAprBps)).toBe(expected)
+  })
+
+  test('are allowed by the supply after interest, and interest is reckoned without them', () => {
+    const usual = { lastUpdateSlot: 0n, curve: [[0, 5_000] as const, [10_000, 5_000] as const] }
+    const pool = { availableAmount: 0n, borrowedSf: 10n ** 9n * SF, collateralSupply: 1n }
+    const slot = 63_072_000n
+    const without = accrue(reserve({ ...usual, ...pool }), at({ slot }))
+    const rewarded = reserve({ ...usual, ...pool, rewardsPerUnit: 10n ** 9n, rewardsAvailable: 10n ** 18n })
+    const with_ = accrue(rewarded, at({ slot, rewardsMaxAprBps: 1_000n }))
+    expect(with_.borrowedSf).toBe(without.borrowedSf)
+    expect(with_.cumulativeRateSf).toBe(without.cumulativeRateSf)
+    // A tenth of the supply that half a year's capital of interest made of it.
+    expect(with_.supplySf - without.supplySf).toBe((without.supplySf / SF / 10n) * SF)
+  })
+
+  test('are worth a yearly rate while there are any', () => {
+    const rate = (changes: Omit<ReserveFixture, 'market'>, rewardsMaxAprBps = 65_535n) => {
+      const before = reserve({ ...plain, ...changes })
+      return rewardRate(before, accrue(before, at({ slot: 1_000n })), { rewardsMaxAprBps })
+    }
+    expect(rate({ rewardsPerUnit: 1n })).toBe(SF)
+    expect(rate({ rewardsPerUnit: 1n, interestRateBasis: 1 })).toBe(SF / 2n)
+    expect(rate({}, 250n)).toBe(fromBps(250n))
+    expect([rate({ rewardsAvailable: 0n }), rate({ rewardsPerUnit: 0n }), rate({}, 0n)]).toEqual([0n, 0n, 0n])
+    expect([rate({ collateralSupply: 0n }), rate({ availableAmount: 0n })]).toEqual([0n, 0n])
+  })
+})
+
+describe('a reserve that accrues by seconds', () => {
+  const usual = {
+    interestRateBasis: 1,
+    lastUpdateSlot: 1_000n,
+    lastUpdateTimestampSec: 1_700_000_000n,
+    availableAmount: 10n ** 12n,
+    borrowedSf: 10n ** 12n * SF,
+    collateralSupply: 10n ** 12n,
+    curve: [[0, 1_000] as const, [10_000, 1_000] as const],
+  }
+
+  function grown(changes: Omit<ReserveFixture, 'market'>, moment: Partial<AccrualInput>): bigint {
+    return accrue(reserve({ ...usual, ...changes }), at(moment)).borrowedSf
+  }
+
+  test('grows with the cluster’s clock, whatever the slots', () => {
+    const year = { timestampSec: 1_700_000_000n + 31_536_000n }
+    const after = grown({}, { ...year, slot: 1_000n })
+    // The program keeps 60 bits of the square of a second's share, so that the third digit is its last.
+    expect(Number(after) / Number(10n ** 12n * SF)).toBeCloseTo(Math.exp(0.1), 3)
+    expect(grown({}, { ...year, slot: 10n ** 9n })).toBe(after)
+    expect(after).toBe((10n ** 12n * SF * compounded(SF / 10n, { units: 31_536_000n, unitsPerYear: 31_536_000n })) / SF)
+  })
+
+  test('gives its rewards by seconds', () => {
+    const before = reserve({ ...usual, borrowedSf: 0n, rewardsPerUnit: 5n, rewardsAvailable: 10n ** 9n })
+    const after = accrue(before, at({ slot: 10n ** 9n, timestampSec: 1_700_000_100n, rewardsMaxAprBps: 65_535n }))
+    expect(after.rewardsLeft).toBe(10n ** 9n - 500n)
+  })
+
+  test('does not grow before its last refresh, or where nobody wrote when that was', () => {
+    const { borrowedSf } = usual
+    expect(grown({}, { timestampSec: 1_699_999_999n })).toBe(borrowedSf)
+    expect(grown({ lastUpdateTimestampSec: 0n }, { timestampSec: 1_800_000_000n })).toBe(borrowedSf)
+  })
+})
+
 test('owed() leaves a debt alone that is ahead of its reserve', () => {
-  const pool = accrue(reserve({}), { slot: 0n, referralFeeBps: 0n })
+  const pool = accrue(reserve({}), at({}))
   expect(owed({ amountSf: 5n, cumulativeRateSf: SF + 1n }, pool)).toBe(5n)
   expect(owed({ amountSf: 5n, cumulativeRateSf: SF }, pool)).toBe(5n)
 })
 
 describe('liquidityOf()', () => {
-  const pool = (fixture: Omit<ReserveFixture, 'market'>) => accrue(reserve(fixture), { slot: 0n, referralFeeBps: 0n })
+  const pool = (fixture: Omit<ReserveFixture, 'market'>) => accrue(reserve(fixture), at({}))
 
   test('is the share of the supply, rounded down', () => {
     expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)

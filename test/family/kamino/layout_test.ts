@@ -5,6 +5,7 @@ import {
   decodeReserve,
   decodeScopeEntry,
   isAccount,
+  lastUpdateSlotOf,
   scopeFeedOf,
 } from '../../../src/family/kamino/layout.ts'
 import { addressOf, marketBytes, obligationBytes, reserveBytes, SF, scopeBytes } from '../../support/kamino.ts'
@@ -53,8 +54,11 @@ describe('decodeObligation()', () => {
         { reserve: A, amountSf: 7n, slot: 4 },
       ],
       elevationGroup: 32,
+      lastUpdateSlot: 2n ** 63n,
     })
+    expect(lastUpdateSlotOf(data)).toBe(2n ** 63n)
     expect(decodeObligation(data)).toEqual({
+      lastUpdateSlot: 2n ** 63n,
       market: MARKET,
       owner: OWNER,
       deposits: [
@@ -112,7 +116,17 @@ test('decodeReserve() reads every field from its own place', () => {
     ],
     scopeFeed: A,
     scopeChain: [19, 20, 65_535],
+    lastUpdateTimestampSec: 21n,
+    interestRateBasis: 1,
+    emergencyMode: 22,
+    rewardsAvailable: 23n,
+    rewardsPerUnit: 24n,
+    priceStatus: 25,
+    maxPriceAgeSec: 26n,
+    priceBounds: { lower: 27n, upper: 28n, exponent: 29n },
+    blockPriceUsage: 30,
   })
+  expect(lastUpdateSlotOf(data)).toBe(1n)
   const { curve, ...rest } = decodeReserve(data)
   expect(rest).toEqual({
     market: MARKET,
@@ -134,6 +148,15 @@ test('decodeReserve() reads every field from its own place', () => {
     borrowFactorPct: 16n,
     scopeFeed: A,
     scopeChain: [19, 20, 65_535, 65_535],
+    lastUpdateTimestampSec: 21n,
+    accrualUnit: 'second',
+    emergencyMode: true,
+    rewardsAvailable: 23n,
+    rewardsPerUnit: 24n,
+    priceStatus: 25,
+    maxPriceAgeSec: 26n,
+    priceBounds: { lower: 27n, upper: 28n, exponent: 29n },
+    priceBlocked: true,
   })
   expect(curve.length).toBe(11)
   expect(curve.slice(0, 2)).toEqual([
@@ -142,12 +165,26 @@ test('decodeReserve() reads every field from its own place', () => {
   ])
 })
 
+test.each([
+  [0, 'slot'],
+  [1, 'second'],
+  [2, 'unknown'],
+  [255, 'unknown'],
+] as const)('a reserve of interest-rate basis %d accrues by %s', (interestRateBasis, expected) => {
+  expect(decodeReserve(reserveBytes({ market: MARKET, interestRateBasis })).accrualUnit).toBe(expected)
+})
+
 test('decodeMarket() reads all 32 elevation groups', () => {
   const group = (id: number) => ({ id, maxLtvPct: id, liquidationThresholdPct: 100 - id })
   const { elevationGroups, ...rest } = decodeMarket(
-    marketBytes({ referralFeeBps: 2_000, borrowCapUsd: 45_000_000n, elevationGroups: [group(1), group(32)] }),
+    marketBytes({
+      referralFeeBps: 2_000,
+      rewardsMaxAprBps: 65_535,
+      borrowCapUsd: 45_000_000n,
+      elevationGroups: [group(1), group(32)],
+    }),
   )
-  expect(rest).toEqual({ referralFeeBps: 2_000n, borrowCapUsd: 45_000_000n })
+  expect(rest).toEqual({ referralFeeBps: 2_000n, rewardsMaxAprBps: 65_535n, borrowCapUsd: 45_000_000n })
   expect(elevationGroups.length).toBe(32)
   expect([elevationGroups[0], elevationGroups[31]]).toEqual([
     { id: 1, maxLtvPct: 1n, liquidationThresholdPct: 99n },
@@ -178,5 +215,7 @@ describe('scopeFeedOf()', () => {
 
   test('is nothing without a feed', () => {
     expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
+    const scopeFeed = 'nu11111111111111111111111111111111111111111'
+    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeFeed, scopeChain: [1] })))).toBeUndefined()
   })
 })

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { decodeMarket, decodeObligation, decodeReserve, decodeScopeEntry } from '../../../src/family/kamino/layout.ts'
-import {
-  cachedPrice,
-  elevationGroupOf,
-  isSoundReserve,
-  positionOf,
-  type Snapshot,
-  scopePrice,
-} from '../../../src/family/kamino/math.ts'
+import { elevationGroupOf, isSoundReserve, positionOf, type Snapshot } from '../../../src/family/kamino/math.ts'
+import { priceOf } from '../../../src/family/kamino/price.ts'
 import { KAMINO_MAINNET } from '../../../src/family/kamino/program.ts'
 import {
   borrowUtilization,
@@ -27,13 +21,15 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
   const accounts = scene(changes)
   const data = (address: string) => accounts[address]?.data ?? new Uint8Array()
   const obligation = decodeObligation(data(OBLIGATION))
+  const nowSec = decodeReserve(data(SOL)).priceTimestampSec
   const assets = [...obligation.deposits, ...obligation.borrows].map(({ reserve: address }) => {
     const reserve = decodeReserve(data(address))
     const used = reserve.scopeChain.filter((index) => index < 512)
-    const price = scopePrice(used.map((index) => decodeScopeEntry(data(FEED), index))) ?? cachedPrice(reserve)
-    return [address, { reserve, price: price ?? rational(1n, 1n) }] as const
+    const found = priceOf(reserve, { entries: used.map((index) => decodeScopeEntry(data(FEED), index)), nowSec })
+    return [address, { reserve, price: found.kind === 'none' ? rational(1n, 1n) : found.price }] as const
   })
-  return { slot: BigInt(slot), obligation, market: decodeMarket(data(MARKET)), assets: new Map(assets) }
+  const market = decodeMarket(data(MARKET))
+  return { slot: BigInt(slot), timestampSec: nowSec, obligation, market, assets: new Map(assets) }
 }
 
 function positionIn(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
@@ -206,6 +202,25 @@ describe('yields', () => {
     expect((later.borrows[0]?.apyRay ?? 0n) > (now.borrows[0]?.apyRay ?? 0n)).toBe(true)
   })
 
+  test('of a reserve that accrues by seconds are as its rates say, however long slots last', () => {
+    const snapshot = snapshotOf({ sol: { interestRateBasis: 1 }, usdc: { interestRateBasis: 1 } })
+    for (const slotMs of [400, 500]) {
+      const { supplies, borrows } = positionOf(snapshot, { slotMs })
+      expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.5 * 0.0625 * 0.8), 9)
+      expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(Math.expm1(0.1), 9)
+    }
+  })
+
+  test('have rewards in what suppliers earn, and not in what borrowers pay', () => {
+    const { supplies, borrows } = positionIn({
+      market: { rewardsMaxAprBps: 500 },
+      sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
+      usdc: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 1n },
+    })
+    expect(Number(supplies[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.5 * 0.0625 * 0.8 + 0.05), 12)
+    expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.1), 12)
+  })
+
   test('follow the real duration of a slot, and what is owed does not', () => {
     const snapshot = snapshotOf({}, SLOT + 1_000_000)
     const [fast, slow] = [positionOf(snapshot, { slotMs: 400 }), positionOf(snapshot, { slotMs: 500 })]
@@ -350,31 +365,6 @@ describe('against formulas in floating point', () => {
   })
 })
 
-describe('scopePrice()', () => {
-  const entry = (value: bigint, exponent: bigint) => ({ value, exponent, timestampSec: 0n })
-
-  test('is the product of its chain', () => {
-    expect(scopePrice([entry(15n, 1n), entry(2n, 0n), entry(5n, 2n)])).toEqual(rational(150n, 1_000n))
-  })
-
-  test.each([
-    ['an empty chain', []],
-    ['a missing entry', [undefined]],
-    ['a zero', [entry(0n, 8n)]],
-    ['a zero further on', [entry(5n, 0n), entry(0n, 8n)]],
-    ['an absurd exponent', [entry(5n, 37n)]],
-    ['an exponent that would fill the memory', [entry(5n, 2n ** 64n - 1n)]],
-  ])('of %s is nothing', (_, entries) => {
-    expect(scopePrice(entries)).toBeUndefined()
-  })
-})
-
-test('cachedPrice() is the reserve’s own, and nothing where it is zero', () => {
-  const at = (priceSf: bigint) => decodeReserve(reserveBytes({ market: MARKET, priceSf }))
-  expect(formatRational(cachedPrice(at(sf('1.25'))) ?? rational(0n, 1n), { digits: 4 })).toBe('1.2500')
-  expect(cachedPrice(at(0n))).toBeUndefined()
-})
-
 describe('isSoundReserve()', () => {
   const sound = (fixture: object) => isSoundReserve(decodeReserve(reserveBytes({ market: addressOf('m'), ...fixture })))
 
@@ -382,6 +372,8 @@ describe('isSoundReserve()', () => {
     ['usual', {}, true],
     ['of 36 decimals', { decimals: 36 }, true],
     ['of 37 decimals', { decimals: 37 }, false],
+    ['accruing by seconds', { interestRateBasis: 1 }, true],
+    ['accruing by nothing that is known', { interestRateBasis: 2 }, false],
     ['taking all interest', { protocolTakeRatePct: 100 }, true],
     ['taking more than all', { protocolTakeRatePct: 101 }, false],
     ['lending more than it is given', { maxLtvPct: 101 }, false],

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient } from '../../../src/chain/solana.ts'
 import { createKamino } from '../../../src/family/kamino/mod.ts'
-import { KAMINO_MAINNET } from '../../../src/family/kamino/program.ts'
+import { KAMINO_MAINNET, type KaminoProgram } from '../../../src/family/kamino/program.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
@@ -11,6 +11,8 @@ import {
   marketBytes,
   obligationBytes,
   reserveBytes,
+  SCOPE,
+  type ServedAccounts,
   SF,
   scopeBytes,
   served,
@@ -19,6 +21,7 @@ import {
 import {
   FEED,
   MARKET,
+  MAX_PRICE_AGE_SEC,
   OBLIGATION,
   type SceneChanges,
   SLOT,
@@ -33,17 +36,21 @@ const double = startSolanaDouble()
 let lines: string[] = []
 let family = newFamily()
 
-function newFamily(options: { readonly programId?: string; readonly slotMs?: number } = {}) {
+function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readonly string[] } = {}) {
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
-  const solana = createSolanaClient({ rpcUrls: [double.url], clock: systemClock, log, random: () => 0 })
-  const { programId = 'KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD', slotMs = 400 } = options
-  return createKamino({ solana, program: { programId, slotMs }, log })
+  const { rpcUrls = [double.url], ...program } = options
+  const solana = createSolanaClient({
+    ...{ rpcUrls, maxSlotAgeSec: 60, slotMs: 400 },
+    ...{ clock: systemClock, log, random: () => 0 },
+  })
+  return createKamino({ solana, program: { ...KAMINO_MAINNET, ...program }, log })
 }
 
 beforeEach(() => {
   lines = []
   double.accounts = scene()
   double.slot = SLOT
+  double.clockSec = undefined
   double.slotsPerRead = 0
   double.always = undefined
   double.faults.length = 0
@@ -249,7 +256,7 @@ describe('prices', () => {
   test.each([
     ['an absent feed', undefined],
     ['a feed of another kind', served(reserveBytes({ market: MARKET }))],
-    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]))],
+    ['a feed without the entry', served(scopeBytes([{ index: 13, value: 1n, exponent: 0n }]), SCOPE)],
   ])('fall back with %s', async (_, feed) => {
     const { [FEED]: __, ...rest } = scene()
     double.accounts = feed === undefined ? rest : { ...rest, [FEED]: feed }
@@ -284,14 +291,166 @@ describe('prices', () => {
   })
 })
 
+describe('a price that Kamino itself would refuse', () => {
+  const now = () => BigInt(Math.floor(Date.now() / 1000))
+  const MISSING = { status: 502, code: 'UPSTREAM_ERROR' }
+  const other = addressOf('another program')
+  type Cached = SceneChanges['sol'] & { readonly aheadSec?: bigint }
+  const feed = (timestampSec: bigint) =>
+    scopeBytes([
+      { index: 7, value: 300n, exponent: 0n, timestampSec },
+      { index: 13, value: 1n, exponent: 0n, timestampSec: now() },
+    ])
+
+  test.each([
+    ['of 1970', () => 1n],
+    ['of a moment longer ago than the reserve allows', () => now() - MAX_PRICE_AGE_SEC - 5n],
+    ['of the future', () => now() + 120n],
+  ])('%s does not count live: the cached one does', async (_, timestampSec) => {
+    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test.each([
+    ['as old as the reserve allows', () => now() - MAX_PRICE_AGE_SEC + 5n],
+    ['a little ahead of a clock that lags', () => now() + 20n],
+  ])('is not one that is %s', async (_, timestampSec) => {
+    double.accounts = { ...scene(), [FEED]: served(feed(timestampSec()), SCOPE) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '4.0000' })
+  })
+
+  test('is judged by the oldest entry of its chain', async () => {
+    const prices = [
+      { index: 50, value: 300n, exponent: 0n },
+      { index: 51, value: 1n, exponent: 0n, timestampSec: now() - MAX_PRICE_AGE_SEC - 5n },
+    ]
+    double.accounts = scene({ sol: { scopeChain: [50, 51] }, prices })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test('is judged by the cluster’s clock, not by ours', async () => {
+    double.clockSec = Number(now()) - 40
+    double.accounts = scene({}, { pricedAtSec: now() - MAX_PRICE_AGE_SEC - 20n })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '2.0000' })
+  })
+
+  test('in a feed of another program does not count', async () => {
+    double.accounts = { ...scene(), [FEED]: served(feed(now()), other) }
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+    const { routes } = newFamily({ scopeProgramId: other })
+    expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '4.0000' })
+  })
+
+  test('is a 502 where live and cached are both too old', async () => {
+    double.accounts = scene({}, { pricedAtSec: now() - MAX_PRICE_AGE_SEC - 5n })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test.each([
+    ['is as old as the reserve allows', { aheadSec: -MAX_PRICE_AGE_SEC }],
+    ['is of the future', { aheadSec: 120n }],
+    ['was not loaded', { priceStatus: 0b11_1110 }],
+    ['was too old already', { priceStatus: 0b11_1101 }],
+    ['was out of bounds', { priceStatus: 0b10_1111 }],
+    ['was not to be used', { priceStatus: 0b01_1111 }],
+    ['is out of bounds now', { priceBounds: { lower: 141n, upper: 0n, exponent: 0n } }],
+  ])('cached, which %s, is a 502', async (_, { aheadSec = 0n, ...sol }: Cached) => {
+    double.accounts = scene({ sol: { scopeChain: [65_535], ...sol, priceTimestampSec: now() + aheadSec } })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test('cached, that only moved fast, counts: the program liquidates at it', async () => {
+    double.accounts = scene({ sol: { scopeChain: [65_535], priceStatus: 0b11_0011 } })
+    expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
+  })
+
+  test.each([
+    ['below the lowest that its market takes for possible', { lower: 1_501n, upper: 0n, exponent: 1n }, 502],
+    ['above the highest', { lower: 0n, upper: 1_499n, exponent: 1n }, 502],
+    ['with bounds that cannot be read', { lower: 1n, upper: 0n, exponent: 37n }, 502],
+    ['on both bounds', { lower: 1_500n, upper: 1_500n, exponent: 1n }, 200],
+    ['without bounds', { lower: 0n, upper: 0n, exponent: 99n }, 200],
+  ])('live, %s, falls back to nothing', async (_, priceBounds, status) => {
+    double.accounts = scene({ sol: { priceBounds } })
+    expect((await ask('risk')).status).toBe(status)
+  })
+
+  test.each([
+    ['a reserve in emergency', { emergencyMode: 1 }],
+    ['a reserve whose price is blocked', { blockPriceUsage: 1 }],
+  ])('is that of %s', async (_, sol) => {
+    double.accounts = scene({ sol })
+    expect(await ask('risk')).toMatchObject(MISSING)
+  })
+
+  test('names the reserve that has none', async () => {
+    double.accounts = scene({ usdc: { blockPriceUsage: 1 } })
+    expect((await ask('risk')).message).toContain(USDC)
+  })
+})
+
+describe('an endpoint that is behind what it shows', () => {
+  const second = startSolanaDouble()
+  afterAll(() => second.stop(), 60_000)
+
+  test.each([
+    ['a reserve', { [USDC]: scene({}, { slot: SLOT + 50_000_000 })[USDC] }],
+    ['an obligation', { [OBLIGATION]: scene({}, { slot: SLOT + 1 })[OBLIGATION] }],
+  ])('refreshed %s later is no answer, and the next endpoint is asked', async (_, ahead) => {
+    const accounts = { ...scene(), ...ahead } as ServedAccounts
+    double.accounts = accounts
+    expect(await ask('risk')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
+    Object.assign(second, { accounts: scene(), slot: SLOT })
+    const { routes } = newFamily({ rpcUrls: [double.url, second.url] })
+    expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '2.0000' })
+    expect(lines.join()).toContain('from a slot before')
+  })
+
+  test('is not one that shows the slot itself', async () => {
+    double.accounts = scene({}, { slot: SLOT })
+    expect((await ask('risk')).status).toBe(200)
+  })
+
+  test('cannot be made of an account of another program', async () => {
+    double.accounts = {
+      ...scene(),
+      [OBLIGATION]: served(obligationBytes({ market: MARKET, owner: WALLET, lastUpdateSlot: 2n ** 60n }), SCOPE),
+    }
+    expect(await ask('risk')).toMatchObject({ status: 404 })
+    expect(lines).toEqual([])
+  })
+})
+
+describe('rewards that a market pays into a reserve', () => {
+  const rewarded = {
+    market: { rewardsMaxAprBps: 10_000 },
+    sol: { rewardsPerUnit: 10n ** 9n, rewardsAvailable: 10n ** 15n },
+  }
+
+  test('raise what suppliers hold from slot to slot, and what they earn', async () => {
+    // A thousandth of the program's year: 10 SOL into 10,000, as much as the market allows.
+    double.slot = SLOT + 63_072
+    const [without, with_] = [await figures('risk'), await figures('risk', rewarded)]
+    expect([without['health_factor'], with_['health_factor']]).toEqual(['1.9998', '2.0018'])
+    double.slot = SLOT
+    const [plain, paid] = [await figures('yield'), await figures('yield', rewarded)]
+    // The market allows 100 % a year, over slots of 400 ms, on top of interest.
+    const apy = (apr: number) => Math.expm1(63_072_000 * Math.log1p((apr * 1.25) / 63_072_000))
+    expect([plain['weighted_supply_apy'], paid['weighted_supply_apy']]).toEqual([
+      apy(0.025).toFixed(8),
+      apy(1.025).toFixed(8),
+    ])
+  })
+})
+
 describe('reads', () => {
   const asked = () => double.seen.map(({ addresses }) => addresses.length)
 
   test('are three for an obligation never seen, one for one seen before', async () => {
     expect((await ask('risk')).status).toBe(200)
-    expect(asked()).toEqual([2, 4, 5])
+    expect(asked()).toEqual([3, 5, 6])
     expect((await ask('yield')).status).toBe(200)
-    expect(asked()).toEqual([2, 4, 5, 5])
+    expect(asked()).toEqual([3, 5, 6, 6])
   })
 
   test('answer from the last slot alone, and never go back', async () => {
@@ -313,7 +472,7 @@ describe('reads', () => {
   test('survive a passing failure in the middle', async () => {
     double.faults.push({ kind: 'http', status: 503 })
     expect((await ask('risk')).status).toBe(200)
-    expect(asked()).toEqual([2, 2, 4, 5])
+    expect(asked()).toEqual([3, 3, 5, 6])
   })
 
   test.each([
@@ -398,7 +557,7 @@ describe('502 of what an obligation names', () => {
   test('is mended by a read that finds it whole', async () => {
     double.faults.push({
       kind: 'reply',
-      change: (reply) => ({ ...reply, result: { ...reply.result, value: [reply.result.value[0], null] } }),
+      change: (reply) => ({ ...reply, result: { ...reply.result, value: reply.result.value.toSpliced(1, 1, null) } }),
     })
     expect((await ask('risk')).status).toBe(200)
     expect(double.seen.length).toBe(3)

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'bun:test'
+import { decodeReserve, type ScopeEntry } from '../../../src/family/kamino/layout.ts'
+import { cachedPrice, priceOf, scopePrice } from '../../../src/family/kamino/price.ts'
+import { rational } from '../../../src/lib/rational.ts'
+import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../support/kamino.ts'
+
+const NOW = 1_700_000_000n
+
+function entry(value: bigint, exponent: bigint, timestampSec = NOW): ScopeEntry {
+  return { value, exponent, timestampSec }
+}
+
+function reserve(fixture: Omit<ReserveFixture, 'market'>) {
+  return decodeReserve(reserveBytes({ market: addressOf('market'), maxPriceAgeSec: 100n, ...fixture }))
+}
+
+describe('scopePrice()', () => {
+  test('is the product of its chain, as old as its oldest entry', () => {
+    expect(scopePrice([entry(15n, 1n), entry(2n, 0n, NOW - 9n), entry(5n, 2n, NOW - 3n)], NOW)).toEqual({
+      price: rational(150n, 1_000n),
+      timestampSec: NOW - 9n,
+    })
+  })
+
+  test.each([
+    ['an empty chain', []],
+    ['a missing entry', [undefined]],
+    ['a zero', [entry(0n, 8n)]],
+    ['a zero further on', [entry(5n, 0n), entry(0n, 8n)]],
+    ['an absurd exponent', [entry(5n, 37n)]],
+    ['an exponent that would fill the memory', [entry(5n, 2n ** 64n - 1n)]],
+    ['the future', [entry(5n, 0n, NOW + 61n)]],
+    ['the future, behind an old one', [entry(5n, 0n, 1n), entry(5n, 0n, 2n ** 64n - 1n)]],
+  ])('of %s is nothing', (_, entries) => {
+    expect(scopePrice(entries, NOW)).toBeUndefined()
+  })
+})
+
+test('cachedPrice() is the reserve’s own, and nothing where it is zero', () => {
+  const at = (priceSf: bigint) => cachedPrice(reserve({ priceSf, priceTimestampSec: NOW - 5n }), NOW)
+  expect(at(sf('1.25'))).toEqual({ price: rational((5n * SF) / 4n, SF), timestampSec: NOW - 5n })
+  expect(at(0n)).toBeUndefined()
+})
+
+describe('priceOf()', () => {
+  const cached = { priceSf: sf('2'), priceTimestampSec: NOW - 50n }
+  const live = [entry(3n, 0n, NOW - 50n)]
+
+  test.each([
+    ['live', 100n, 'live'],
+    ['too old a second later', 101n, 'cached'],
+  ])('as old as the reserve allows is %s', (_, ageSec, kind) => {
+    expect(priceOf(reserve(cached), { entries: [entry(3n, 0n, NOW - ageSec)], nowSec: NOW }).kind).toBe(kind as never)
+  })
+
+  test.each([
+    [99n, 'cached'],
+    [100n, 'none'],
+  ])('cached %d s ago is %s', (ageSec, kind) => {
+    const own = reserve({ ...cached, priceTimestampSec: NOW - ageSec })
+    expect(priceOf(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
+  })
+
+  test('of a reserve that allows no age is a live one of this very second, never a cached one', () => {
+    const own = reserve({ ...cached, priceTimestampSec: NOW, maxPriceAgeSec: 0n })
+    expect(priceOf(own, { entries: [entry(3n, 0n, NOW)], nowSec: NOW }).kind).toBe('live')
+    expect(priceOf(own, { entries: [entry(3n, 0n, NOW - 1n)], nowSec: NOW }).kind).toBe('none')
+  })
+
+  test.each(Array.from({ length: 64 }, (_, status) => status))('cached with checks %d', (priceStatus) => {
+    // Loaded 1, young 2, within bounds 16 and allowed 32; 4 and 8 are about the average.
+    const expected = [1, 2, 16, 32].every((bit) => (priceStatus & bit) !== 0) ? 'cached' : 'none'
+    expect(priceOf(reserve({ ...cached, priceStatus }), { entries: [], nowSec: NOW }).kind).toBe(expected)
+    // What the last refresh found says nothing of a live price.
+    expect(priceOf(reserve({ ...cached, priceStatus }), { entries: live, nowSec: NOW }).kind).toBe('live')
+  })
+
+  test('compares bounds in the program’s fixed point, rounded down', () => {
+    // A third of a dollar, and the same as a bound of 36 decimals: both are the same 2^-60ths.
+    const third = [entry(1n, 0n, NOW), entry(333_333_333_333_333_333n, 18n, NOW)]
+    const at = (lower: bigint) => priceOf(reserve({ priceBounds: { lower, upper: 0n, exponent: 18n } }), { ...asked })
+    const asked = { entries: third, nowSec: NOW }
+    expect(at(333_333_333_333_333_333n).kind).toBe('live')
+    expect(at(333_333_333_333_333_343n).kind).toBe('none')
+  })
+})
