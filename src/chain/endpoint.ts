@@ -7,6 +7,7 @@ import type { Chain } from './chain.ts'
 import type { Endpoint, EthCall } from './client.ts'
 import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
+import { BusyError } from './rpc_error.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
 import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
@@ -56,10 +57,15 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   function send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
     return slots.run(async () => {
       const startedMs = clock.monotonicMs()
-      const result = await transport.send(request, signal)
+      const result = await transport.send(request, signal).catch(slowDownIfBusy)
       health.measured(clock.monotonicMs() - startedMs)
       return result
     }, signal)
+  }
+
+  function slowDownIfBusy(error: unknown): never {
+    if (error instanceof BusyError) slots.slowDown()
+    throw error
   }
 
   /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */

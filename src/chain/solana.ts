@@ -156,8 +156,10 @@ export function createSolanaClient(options: {
       return accounts
     } catch (error) {
       if (signal.aborted || error instanceof CrowdedError) throw error
-      if (error instanceof BusyError) health.limited(error.retryAfterMs)
-      else health.failed()
+      if (error instanceof BusyError) {
+        health.limited(error.retryAfterMs)
+        slots.slowDown()
+      } else health.failed()
       if (before === 'ready') log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: index, reason: reasonOf(error) })
       throw error
     }
