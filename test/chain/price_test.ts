@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import type { Address } from 'viem'
 import type { ChainPrices } from '../../src/chain/chain.ts'
 import { type FeedRound, type UsdAnswers, usdPriceOf, usdValue } from '../../src/chain/price.ts'
 import { formatExact } from '../../src/lib/decimal.ts'
