@@ -127,6 +127,13 @@ export const PANCAKESWAP_FACTORIES: ReadonlyMap<number, Address> = v.parse(
   pancake['PANCAKESWAP_V3_FACTORY_ADDRESS'],
 )
 
+/** Hashes of the creation code of PancakeSwap V3's pools by chain id. */
+export const PANCAKESWAP_INIT_CODE_HASHES: ReadonlyMap<number, string> = new Map(
+  Object.entries(v.parse(v.record(v.string(), v.string()), pancake['PANCAKESWAP_V3_INIT_CODE_HASH'])).map(
+    ([id, each]) => [Number(id), each],
+  ),
+)
+
 const aaveMarket = v.object({
   CHAIN_ID: v.number(),
   POOL_ADDRESSES_PROVIDER: address,
