@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { getAddress } from 'viem'
 import { CHAINS, DEFAULT_CHAIN_IDS } from '../../src/chain/chains.ts'
 import { FEED_ROWS } from '../../src/chain/table/feeds.ts'
@@ -14,6 +15,13 @@ test('every built-in chain is listed once, by id, with a name of its own, and se
   expect(IDS).toEqual([...new Set(IDS)].sort((a, b) => a - b))
   expect(new Set(CHAINS.map(({ name }) => name)).size).toBe(CHAINS.length)
   expect(DEFAULTS.map(({ id }) => id)).toEqual([1, 10, 56, 137, 8_453, 42_161, 43_114])
+})
+
+test('the README lists every built-in chain, and no other', async () => {
+  const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
+  const list = CHAINS.map(({ id, name }) => `${id} ${name}`).join(', ')
+  expect(readme).toContain(`\n${list}\n`)
+  expect(readme).toContain(`\n${CHAINS.length} chains are built in`)
 })
 
 test('every built-in chain has a protocol to read, and every table speaks of built-in chains only', () => {
