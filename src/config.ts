@@ -1,13 +1,17 @@
 import type { Chain } from './chain/chain.ts'
-import { CHAINS } from './chain/chains.ts'
+import { CHAINS, DEFAULT_CHAIN_IDS } from './chain/chains.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
 import { SOLANA_CHAIN_ID } from './chain/solana.ts'
+import { SOLANA_RPC_URLS } from './chain/table/chains.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
-import { AAVE_V3_DEPLOYMENTS, type AaveV3Deployment } from './family/aave_v3/deployments.ts'
+import type { AaveV3Deployment } from './family/aave_v3/deployments.ts'
+import { AAVE_V3_DEPLOYMENTS } from './family/aave_v3/table/markets.ts'
 import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
-import { MORPHO_BLUE_DEPLOYMENTS, type MorphoBlueDeployment } from './family/morpho_blue/deployments.ts'
-import { UNISWAP_V3_DEPLOYMENTS, type UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
+import type { MorphoBlueDeployment } from './family/morpho_blue/deployments.ts'
+import { MORPHO_BLUE_DEPLOYMENTS } from './family/morpho_blue/table/morphos.ts'
+import type { UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
+import { UNISWAP_V3_DEPLOYMENTS } from './family/uniswap_v3/table/managers.ts'
 import type { LogLevel } from './lib/log.ts'
 
 /** Everything that an operator decides, checked. */
@@ -25,12 +29,13 @@ export interface Config {
   readonly publicUrl: string | undefined
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
+  /** Those that are served. */
   readonly chains: readonly Chain[]
   readonly deployments: Deployments
   readonly solana: SolanaConfig
 }
 
-/** Addresses of each family by chain id; an absent chain is not served by it. */
+/** Addresses of each family by chain id, of chains that are not served too; a family is not on an absent chain. */
 export interface Deployments {
   readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly aaveV3: ReadonlyMap<number, readonly AaveV3Deployment[]>
@@ -45,7 +50,6 @@ export interface SolanaConfig {
   readonly program: KaminoProgram
 }
 
-const SOLANA_PUBLIC_URLS: readonly string[] = ['https://api.mainnet-beta.solana.com']
 /**
  * How old a slot may be: the larger of both. The clock that tells lags real time by a few seconds, as the votes that it
  * is made of do, and an honest node lags the cluster by a few more; a node that stands still is found out in a minute.
@@ -133,6 +137,7 @@ function readChains({
     morphoBlue: new Map(MORPHO_BLUE_DEPLOYMENTS),
   }
   let solana: SolanaConfig = solanaFrom({})
+  const chosen = new Set(DEFAULT_CHAIN_IDS)
 
   const path = given('CHAINS_FILE')
   if (path !== undefined) {
@@ -140,6 +145,7 @@ function readChains({
     mistakes.push(...found)
     solana = solanaFrom(row)
     for (const row of rows) {
+      chosen.add(row.id)
       chains.set(row.id, chainFromRow(row, chains.get(row.id)))
       if (row.uniswapV3 !== undefined) deployments.uniswapV3.set(row.id, row.uniswapV3)
       if (row.aaveV3 !== undefined) deployments.aaveV3.set(row.id, row.aaveV3)
@@ -152,21 +158,27 @@ function readChains({
     if (text === undefined) continue
     const chain = chains.get(chainId(name.slice('RPC_URL_'.length)))
     const rpcUrls = parseUrls(text)
-    if (chain === undefined) mistakes.push(`${name}: no such chain; describe it in CHAINS_FILE`)
+    if (chain === undefined) mistakes.push(`${name}: no such chain is built in; describe it in CHAINS_FILE`)
     else if (rpcUrls === undefined) mistakes.push(`${name}: expected ${URLS_EXPECTED}`)
-    else chains.set(chain.id, { ...chain, rpcUrls })
+    else {
+      chosen.add(chain.id)
+      chains.set(chain.id, { ...chain, rpcUrls })
+    }
   }
 
   const wanted = given('CHAINS')
-  if (wanted === undefined) return { chains: [...chains.values()], deployments, solana }
-  const ids = splitList(wanted).map(chainId)
-  const known = [...chains.keys(), SOLANA_CHAIN_ID]
-  if (ids.length === 0 || !ids.every((id) => known.includes(id))) {
-    mistakes.push(`CHAINS: expected ids of configured chains (${known.join(', ')}), separated by commas`)
+  const ids = wanted === undefined ? [...chosen] : parseChainIds(wanted)
+  if (ids === undefined) {
+    mistakes.push('CHAINS: expected ids of chains in plain digits, separated by commas')
+    return { chains: [], deployments, solana }
+  }
+  const unknown = ids.filter((id) => id !== SOLANA_CHAIN_ID && !chains.has(id))
+  if (unknown.length > 0) {
+    mistakes.push(`CHAINS: ${unknown.join(', ')}: no such chain is built in; describe it in CHAINS_FILE`)
   }
   const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
-  // Whoever names an endpoint of Solana wants it served; its public one is only for those who leave the choice to us.
-  if (ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_PUBLIC_URLS) {
+  // Whoever names an endpoint of Solana wants it served; its public ones are only for those who leave the choice to us.
+  if (wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS) {
     return { chains: served, deployments, solana }
   }
   return { chains: served, deployments, solana: { ...solana, rpcUrls: [] } }
@@ -177,7 +189,7 @@ function solanaFrom(row: SolanaRow): SolanaConfig {
   const { programId, scopeProgramId, slotMs: usualSlotMs } = KAMINO_MAINNET
   const slotMs = row.slotMs ?? usualSlotMs
   return {
-    rpcUrls: row.rpcUrls ?? SOLANA_PUBLIC_URLS,
+    rpcUrls: row.rpcUrls ?? SOLANA_RPC_URLS,
     maxSlotAgeSec: row.maxSlotAgeSec ?? Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000)),
     program: {
       programId: row.klendProgram ?? programId,
@@ -185,6 +197,12 @@ function solanaFrom(row: SolanaRow): SolanaConfig {
       slotMs,
     },
   }
+}
+
+/** Ids in plain digits, at least one; undefined for anything else. */
+function parseChainIds(text: string): number[] | undefined {
+  const ids = splitList(text).map(chainId)
+  return ids.length > 0 && !ids.some(Number.isNaN) ? ids : undefined
 }
 
 /** The number that plain digits stand for; `0x1`, `1e0` and the like name no chain. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { CHAINS } from '../src/chain/chains.ts'
 import { ConfigError, readConfig } from '../src/config.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
@@ -21,7 +22,7 @@ function mistakesOf(env: Record<string, string>, file = ''): readonly string[] {
 }
 
 describe('readConfig()', () => {
-  test('without any variable serves the seven built-in chains on loopback with the embedded database', () => {
+  test('without any variable serves seven of the built-in chains on loopback with the embedded database', () => {
     const config = readConfig({}, noFile)
     expect(config.chains.map(({ id }) => id).sort((a, b) => a - b)).toEqual([1, 10, 56, 137, 8453, 42161, 43114])
     expect(config).toMatchObject({ port: 8080, host: '127.0.0.1', databaseUrl: undefined, dataDir: './data' })
@@ -35,6 +36,25 @@ describe('readConfig()', () => {
   test('RPC_URL_<id> replaces the endpoints and CHAINS chooses among chains', () => {
     const config = readConfig({ RPC_URL_1: 'http://a.test/x, https://b.test/', CHAINS: '1' }, noFile)
     expect(config.chains.map(({ id, rpcUrls }) => [id, rpcUrls])).toEqual([[1, ['http://a.test/x', 'https://b.test/']]])
+  })
+
+  test('CHAINS serves any built-in chain, each over its public endpoints', () => {
+    const all = CHAINS.map(({ id }) => id)
+    expect(all.length).toBeGreaterThan(70)
+    expect(readConfig({ CHAINS: all.join() }, noFile).chains).toEqual(CHAINS)
+    const [linea] = readConfig({ CHAINS: '59144' }, noFile).chains
+    expect(linea).toMatchObject({ name: 'Linea Mainnet', rpcUrls: expect.arrayContaining(['https://rpc.linea.build']) })
+  })
+
+  test('without CHAINS a chain that RPC_URL_<id> or CHAINS_FILE names is served beside the seven', () => {
+    const idsOf = (env: Record<string, string>, file = '') =>
+      readConfig(env, file === '' ? noFile : () => file).chains.map(({ id }) => id)
+    const seven = idsOf({})
+    expect(idsOf({ RPC_URL_59144: 'http://a.test', RPC_URL_1: 'http://b.test' })).toEqual([...seven, 59_144])
+    expect(idsOf({ RPC_URL_59144: ' ' })).toEqual(seven)
+    const rows = [31_337, 100, 1].map((id) => ({ id, name: `Chain ${id}`, rpcUrls: ['http://a.test'] }))
+    expect(idsOf({ CHAINS_FILE: 'f' }, JSON.stringify({ chains: rows }))).toEqual([...seven, 31_337, 100])
+    expect(idsOf({ RPC_URL_59144: 'http://a.test', CHAINS: '1' })).toEqual([1])
   })
 
   test('CHAINS_FILE adds a chain and lays its keys over a built-in one', () => {
@@ -64,20 +84,29 @@ describe('readConfig()', () => {
     expect(config.deployments.morphoBlue.get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
     expect(config.deployments.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
-    expect(config.deployments.aaveV3.get(1)).toHaveLength(3)
+    expect(config.deployments.aaveV3.get(1)?.[0]?.market).toBe('main')
   })
 
   test('CHAINS leaves Solana out unless it names 101, or an endpoint is given', () => {
     const endpoints = (env: Record<string, string>) => readConfig(env, noFile).solana.rpcUrls.length
-    expect(endpoints({})).toBe(1)
+    expect(endpoints({})).toBe(3)
     expect(endpoints({ CHAINS: '1' })).toBe(0)
-    expect(endpoints({ CHAINS: '1,101' })).toBe(1)
+    expect(endpoints({ CHAINS: '1,101' })).toBe(3)
     expect(endpoints({ CHAINS: '1', SOLANA_RPC_URL: 'http://a.test' })).toBe(1)
     expect(readConfig({ CHAINS: '101' }, noFile).chains).toEqual([])
   })
 
   test.each([',', '0x1', '1e0', '01', '1.0', '-1'])('refuses %p as CHAINS', (chains) => {
-    expect(mistakesOf({ CHAINS: chains })).toEqual([expect.stringMatching(/^CHAINS: expected ids .*, 101\)/)])
+    expect(mistakesOf({ CHAINS: chains })).toEqual([
+      'CHAINS: expected ids of chains in plain digits, separated by commas',
+    ])
+  })
+
+  test('names the chains that nobody has described, and not the many that are', () => {
+    expect(mistakesOf({ CHAINS: '1,2,101,4242', RPC_URL_77: 'http://a.test' }).toSorted()).toEqual([
+      'CHAINS: 2, 4242: no such chain is built in; describe it in CHAINS_FILE',
+      'RPC_URL_77: no such chain is built in; describe it in CHAINS_FILE',
+    ])
   })
 
   test('refuses an endpoint for an id that is not in plain digits', () => {
@@ -86,7 +115,7 @@ describe('readConfig()', () => {
 
   test('SOLANA_RPC_URL wins over the file, and the file over the public endpoint', () => {
     const file = JSON.stringify({ solana: { rpcUrls: ['http://127.0.0.1:8899'], slotMs: 450 } })
-    expect(readConfig({}, noFile).solana.rpcUrls).toHaveLength(1)
+    expect(readConfig({}, noFile).solana.rpcUrls).toHaveLength(3)
     const fromFile = readConfig({ CHAINS_FILE: 'f' }, () => file).solana
     expect(fromFile).toMatchObject({ rpcUrls: ['http://127.0.0.1:8899'], program: { slotMs: 450 } })
     const { solana } = readConfig({ CHAINS_FILE: 'f', SOLANA_RPC_URL: 'http://a.test,http://b.test' }, () => file)

@@ -1,4 +1,4 @@
-import { type Address, isAddressEqual } from 'viem'
+import type { Address } from 'viem'
 import type { Decimal } from '../lib/decimal.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
@@ -65,24 +65,18 @@ export type UsdPriceOutcome =
 const AAVE_DECIMALS = 8
 
 /**
- * The price of a token (checksummed) from the first source that knows it: its own feed, Aave's oracle, the list of
- * stablecoins. Where the feed fails, Aave's oracle stands in only if it asks another contract: it does not check how
- * old a price is, so the same feed would come back as fresh. The list's dollar never stands in for a source that
- * failed, because sources fail just when a stablecoin has lost its dollar.
+ * The price of a token (checksummed) from the first source that is configured for it: its own feed, Aave's oracle, the
+ * list of stablecoins. Nothing stands in for a feed that fails: Aave asks for many a token an adapter around the very
+ * feed, which hides how old the answer is, and whether it does so cannot be told from outside. The list's dollar stands
+ * in for no source that failed, because sources fail just when a stablecoin has lost its dollar.
  */
 export function usdPriceOf(
   token: Address,
   { prices, answers }: { readonly prices: ChainPrices; readonly answers: UsdAnswers },
 ): UsdPriceOutcome {
-  const { aave } = answers
   const feed = prices.usdFeeds[token]
-  if (feed !== undefined) {
-    const outcome = feedPrice(feed, answers)
-    if (outcome.kind === 'price' || aave === undefined || isAddressEqual(aave.source, feed.feed)) return outcome
-    const standIn = aavePrice(aave)
-    return standIn.kind === 'price' ? standIn : outcome
-  }
-  if (aave !== undefined) return aavePrice(aave)
+  if (feed !== undefined) return feedPrice(feed, answers)
+  if (answers.aave !== undefined) return aavePrice(answers.aave)
   if (prices.stablecoins.includes(token)) return { kind: 'price', price: { units: 1n, scale: 0, source: 'stablecoin' } }
   return missing('no source of its price is configured')
 }

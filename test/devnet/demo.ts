@@ -6,6 +6,7 @@ import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene
 import { startSolanaDouble } from '../support/solana.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
+import { chainsEnvironment } from './chains_file.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
@@ -152,8 +153,7 @@ function environment(demo: {
     HOST: '127.0.0.1',
     PORT: String(demo.port),
     DATA_DIR: join(demo.directory, 'data'),
-    CHAINS: String(demo.devnet.chainId),
-    [`RPC_URL_${demo.devnet.chainId}`]: demo.devnet.rpcUrl,
+    ...chainsEnvironment(demo.devnet.rpcUrl, demo.directory),
     SOLANA_RPC_URL: demo.solanaUrl,
     LOG_LEVEL: 'warn',
   }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { chainsEnvironment } from '../devnet/chains_file.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
+import { temporaryDirectory } from '../support/database.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
@@ -38,7 +40,7 @@ describe.each([
   beforeAll(async () => {
     const devnet = await sharedDevnet()
     upstream = await startFaultyRpc(devnet.rpcUrl)
-    program = createProgram({ CHAINS: '1', RPC_URL_1: upstream.url })
+    program = createProgram(chainsEnvironment(upstream.url, temporaryDirectory()))
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 

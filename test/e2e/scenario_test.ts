@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chainsEnvironment } from '../devnet/chains_file.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
 import { type Accounts, createAccounts, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
@@ -24,8 +25,7 @@ describe.each([
   beforeAll(async () => {
     database = kind === 'server' ? await emptyDatabase() : undefined
     program = createProgram({
-      CHAINS: '1',
-      RPC_URL_1: devnet.rpcUrl,
+      ...chainsEnvironment(devnet.rpcUrl, temporaryDirectory()),
       ...(database === undefined ? {} : { DATABASE_URL: database.url }),
     })
     if (database !== undefined) await runJson(program, ['migrate'])

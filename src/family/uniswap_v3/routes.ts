@@ -4,6 +4,7 @@ import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../..
 import { pageOf, pagination } from '../../http/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
+import { listed } from '../../lib/listed.ts'
 import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
@@ -16,6 +17,8 @@ const CREDITS_ACTIVE = 2
 const CREDITS_INACTIVE = 1
 /** Spam positions that are explained; more say no more. */
 const SPAMS_SHOWN_MAX = 1_000
+/** Managers that one error message names: all that the default chains have. */
+const NAMED_MAX = 24
 /** What cannot be decoded now will not be decodable in a second. */
 const UNREADABLE_RETRY_SEC = 3_600
 
@@ -129,7 +132,7 @@ function placesToAsk(
     deployments.map((each) => `${each.manager} on chain ${client.chain.id}`),
   )
   const expected =
-    known.length === 0 ? 'there is none on that chain' : `expected a configured one (${known.join(', ')})`
+    known.length === 0 ? 'there is none on that chain' : `expected a configured one (${listed(known, NAMED_MAX)})`
   throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "manager_address": ${expected}, got "${manager}"`)
 }
 
@@ -184,6 +187,7 @@ function ambiguous(found: readonly { readonly chainId: number; readonly manager:
   const settles = [...(chains > 1 ? ['"chain_id"'] : []), ...(chains < found.length ? ['"manager_address"'] : [])].join(
     ' and ',
   )
-  const where = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`).join(', ')
+  const places = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`)
+  const where = listed(places, NAMED_MAX)
   return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
 }

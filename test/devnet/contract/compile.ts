@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-const SOURCES = ['feed.sol', 'token.sol', 'hostile_token.sol']
+const SOURCES = ['cap_adapter.sol', 'feed.sol', 'token.sol', 'hostile_token.sol', 'pancakeswap.sol']
 export const ARTIFACT_PATH = join(import.meta.dir, 'artifact.json')
 
 interface SolcOutput {

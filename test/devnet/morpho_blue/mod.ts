@@ -41,6 +41,8 @@ export interface MorphoDevnet extends MorphoScenario {
   setLinearIrm(state: { readonly base: bigint; readonly slope: bigint; readonly silent?: boolean }): Promise<void>
   /** What Aave's oracle is told about a token of `AAVE_PRICES`. */
   setAavePrice(token: AavePriced, price: bigint): Promise<void>
+  /** From now on Aave's oracle asks `feed` about a token, through an adapter that caps it at 1.04 dollars. */
+  capAaveSource(token: AavePriced, feed: Address): Promise<void>
   /** Wallets and markets of their own, to act on at random; the same seed tries the same actions. */
   startRandom(seed: number): Promise<MorphoRandom>
   /** `accrueInterest`, `market` and `position` in one call. */
@@ -58,6 +60,8 @@ export interface MorphoDevnet extends MorphoScenario {
 export const AAVE_PRICES = { usdc: 101_000_000n, dai: 99_000_000n } as const
 export type AavePriced = keyof typeof AAVE_PRICES
 
+/** As Aave caps its stablecoins, 8 decimals. */
+const PRICE_CAP = 104_000_000n
 const AAVE_ORACLE = walletOf('aave oracle')
 const LINEAR_ABI = parseAbi(['function set(uint256 base, uint256 slope, bool silent)'])
 
@@ -88,6 +92,11 @@ export async function buildMorpho(context: { readonly rpc: Rpc; readonly send: S
       return sendOne({ from: BANK, to: scenario.linearIrm, data })
     },
     setAavePrice: (token, price) => sendOne(setFeedCall(aaveSource(token), { answer: price })),
+    capAaveSource: (token, feed) => {
+      const args = encodeAbiParameters([{ type: 'address' }, { type: 'int256' }], [feed, PRICE_CAP])
+      const creationCode = ownCreationCode('CapAdapter', args)
+      return place(context, { placements: [{ address: aaveSource(token), creationCode }], owner: BANK })
+    },
     startRandom: (seed) => startRandom(builder, { seed, scenario }),
     readAccrued: (market, wallet) => readAccrued(rpc, { market, wallet }),
     readStored: (market, wallet) => readStored(rpc, { market, wallet }),

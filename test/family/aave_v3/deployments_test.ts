@@ -1,12 +1,48 @@
 import { expect, test } from 'bun:test'
 import { getAddress } from 'viem'
-import { CHAINS } from '../../../src/chain/chains.ts'
-import { AAVE_V3_DEPLOYMENTS, MARKET_ALIASES } from '../../../src/family/aave_v3/deployments.ts'
+import { DEFAULT_CHAIN_IDS } from '../../../src/chain/chains.ts'
+import { MARKET_ALIASES } from '../../../src/family/aave_v3/deployments.ts'
+import { AAVE_V3_DEPLOYMENTS } from '../../../src/family/aave_v3/table/markets.ts'
+import { AAVE_MARKETS } from '../../support/registries.ts'
 
-test('every built-in chain has the main market first, and every deployment is on one of them', () => {
-  expect([...AAVE_V3_DEPLOYMENTS.keys()].sort()).toEqual(CHAINS.map(({ id }) => id).sort())
-  for (const [first] of AAVE_V3_DEPLOYMENTS.values()) expect(first?.market).toBe('main')
-  expect(AAVE_V3_DEPLOYMENTS.get(1)?.map(({ market }) => market)).toEqual(['main', 'lido', 'etherfi'])
+/** Markets of others, which kept Aave's contracts; no package lists them. */
+const FORKS = ['sparklend', 'hyperlend', 'hypurrfi', 'yei']
+const EXTRA_NAMES = /.(Lido|EtherFi|Horizon)$/
+
+test('every market of Aave’s address book is built in at its address, but ZKsync Era’s, and no other is called Aave’s', () => {
+  const theirs = AAVE_MARKETS.filter(({ chainId }) => chainId !== 324).map(({ name, chainId, provider }) => {
+    const market = EXTRA_NAMES.exec(name)?.[1]?.toLowerCase() ?? 'main'
+    return `${chainId} ${market} ${provider}`
+  })
+  const ours = [...AAVE_V3_DEPLOYMENTS].flatMap(([id, deployments]) =>
+    deployments
+      .filter(({ market }) => !FORKS.includes(market))
+      .map(({ market, poolAddressesProvider }) => `${id} ${market} ${poolAddressesProvider}`),
+  )
+  expect(theirs.length).toBeGreaterThan(20)
+  expect(ours.toSorted()).toEqual(theirs.toSorted())
+})
+
+test('forks stand at the addresses that were found for them', () => {
+  const forks = [...AAVE_V3_DEPLOYMENTS].flatMap(([id, deployments]) =>
+    deployments
+      .filter(({ market }) => FORKS.includes(market))
+      .map(({ market, poolAddressesProvider }) => [id, market, poolAddressesProvider] as const),
+  )
+  expect(forks).toEqual([
+    [1, 'sparklend', '0x02C3eA4e34C0cBd694D2adFa2c690EECbC1793eE'],
+    [100, 'sparklend', '0xA98DaCB3fC964A6A0d2ce3B77294241585EAbA6d'],
+    [999, 'hyperlend', '0x72c98246a98bFe64022a3190e7710E157497170C'],
+    [999, 'hypurrfi', '0xA73ff12D177D8F1Ec938c3ba0e87D33524dD5594'],
+    [1_329, 'yei', '0x5C57266688A4aD1d3aB61209ebcb967B84227642'],
+  ])
+})
+
+test('every default chain has the main market, which comes first wherever it is', () => {
+  for (const id of DEFAULT_CHAIN_IDS) expect(AAVE_V3_DEPLOYMENTS.get(id)?.[0]?.market).toBe('main')
+  for (const deployments of AAVE_V3_DEPLOYMENTS.values()) {
+    expect(deployments.findIndex(({ market }) => market === 'main')).toBeLessThanOrEqual(0)
+  }
 })
 
 test('addresses are checksummed, and a market and its address are listed once per chain', () => {
@@ -16,7 +52,7 @@ test('addresses are checksummed, and a market and its address are listed once pe
     }
     for (const { poolAddressesProvider, startBlock } of deployments) {
       expect(getAddress(poolAddressesProvider)).toBe(poolAddressesProvider)
-      expect(Number.isSafeInteger(startBlock) && startBlock > 0).toBe(true)
+      expect(Number.isSafeInteger(startBlock) && startBlock >= 0).toBe(true)
     }
   }
 })

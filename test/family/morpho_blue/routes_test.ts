@@ -277,16 +277,23 @@ describe('the price of the loan token', () => {
     expect(silent.message).toBe(missing(usdc.address, 'its price feed does not answer'))
   })
 
-  test('is Aave’s where its own feed has failed, and no dollar of a list', async () => {
+  test('is missing where its own feed fails, whatever Aave and a list say, through a cap around that feed too', async () => {
     const { usdFeeds } = chainOf(devnet).prices
-    const listed = pricedChain({ usdFeeds, stablecoins: [usdc.address] })
-    const all = pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })
-    await devnet.setFeed(usdc.feed, { answer: 100_000_000n })
-    const byFeed = Number((await figures('supplier', 'wethUsdc', routeOf([all])))['daily_supply_interest_usd'])
+    const route = routeOf([pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })])
+    expect((await ask({}, route)).status).toBe(200)
     await devnet.setFeed(usdc.feed, { answer: 0n })
-    const byAave = Number((await figures('supplier', 'wethUsdc', routeOf([all])))['daily_supply_interest_usd'])
-    expect(byAave / byFeed).toBeCloseTo(1.01, 5)
-    expect((await ask({}, routeOf([listed]))).message).toContain('its price feed answers nothing above zero')
+    const zero = missing(usdc.address, 'its price feed answers nothing above zero')
+    expect(await ask({}, route)).toMatchObject({ status: 503, message: zero })
+    const unchanged = await devnet.client.snapshot()
+    try {
+      await morpho.capAaveSource('usdc', usdc.feed)
+      const { timestamp } = await devnet.client.getBlock()
+      await devnet.setFeed(usdc.feed, { answer: 100_000_000n, updatedAtSec: timestamp - 30n * 86_400n })
+      const stale = missing(usdc.address, 'its price feed is stale')
+      expect(await ask({}, route)).toMatchObject({ status: 503, message: stale })
+    } finally {
+      await devnet.client.revert({ id: unchanged })
+    }
   })
 
   test('is Aave’s where there is no feed, and a list’s dollar where Aave does not know the token', async () => {

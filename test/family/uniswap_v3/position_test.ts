@@ -131,31 +131,45 @@ describe('USD prices', () => {
     expect(priceOf(unfed, usdt.address)).toEqual(DOLLAR)
   })
 
-  test('are Aave’s where the feed is stale, zero, negative or silent', async () => {
+  test('are none where the feed is stale, of the future, zero, negative or silent, whatever Aave and a list say', async () => {
     const { usdFeeds } = chainOf(devnet).prices
     const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
     const { timestamp } = await devnet.client.getBlock()
-    const broken = [{ answer: 100_000_000n, updatedAtSec: timestamp - 90_000n }, { answer: 0n }, { answer: -1n }]
+    const answer = 100_000_000n
+    const broken = [
+      { answer, updatedAtSec: timestamp - 90_000n },
+      { answer, updatedAtSec: timestamp + 90_000n },
+      { answer: 0n },
+      { answer: -1n },
+    ]
     for (const round of broken) {
       await devnet.setFeed(usdc.feed, round)
       await devnet.setFeed(usdt.feed, round)
-      const answer = await read(prices)
-      expect(priceOf(answer, usdc.address)).toEqual(AAVE_USDC)
-      expect(priceOf(answer, dai.address)).toEqual(FED_DOLLAR)
-      // Aave does not know it, and a list's dollar stands in for no feed.
-      expect(priceOf(answer, usdt.address)).toBeUndefined()
+      const found = await read(prices)
+      expect(priceOf(found, usdc.address)).toBeUndefined()
+      expect(priceOf(found, usdt.address)).toBeUndefined()
+      expect(priceOf(found, dai.address)).toEqual(FED_DOLLAR)
     }
     await devnet.client.setCode({ address: usdc.feed, bytecode: BURNING })
-    expect(priceOf(await read(prices), usdc.address)).toEqual(AAVE_USDC)
+    expect(priceOf(await read(prices), usdc.address)).toBeUndefined()
   })
 
-  test('are none where Aave asks the very feed that is stale', async () => {
-    const feed = await sourceOf(usdc.address)
+  test('are none of a stale feed that Aave asks through a cap, which hides how old it is', async () => {
+    const { usdFeeds } = chainOf(devnet).prices
+    const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address] })
+    await morpho.capAaveSource('usdc', usdc.feed)
+    expect(priceOf(await read(prices), usdc.address)).toEqual(FED_DOLLAR)
     const { timestamp } = await devnet.client.getBlock()
-    const prices = pricesOf({ usdFeeds: { [usdc.address]: { feed, heartbeatSec: 3_600 } } })
-    expect(priceOf(await read(prices), usdc.address)).toEqual({ ...FED_DOLLAR, units: AAVE_PRICES.usdc })
-    await devnet.setFeed(feed, { answer: AAVE_PRICES.usdc, updatedAtSec: timestamp - 4_000n })
-    expect(priceOf(await read(prices), usdc.address)).toBeUndefined()
+    const monthAgo = timestamp - 30n * 86_400n
+    await devnet.setFeed(usdc.feed, { answer: 100_000_000n, updatedAtSec: monthAgo })
+    const ofAave = await devnet.client.readContract({
+      ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
+      ...{ functionName: 'getAssetPrice', args: [usdc.address] },
+    })
+    expect(ofAave).toBe(100_000_000n)
+    const answer = await read(prices)
+    expect(priceOf(answer, usdc.address)).toBeUndefined()
+    expect(figuresOf(stableOf(answer)).usd).toBeUndefined()
   })
 
   test.each([

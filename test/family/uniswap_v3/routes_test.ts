@@ -236,6 +236,15 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     expect(error.message).toContain(DEPLOYMENT.manager)
   })
 
+  test('names some of a hundred managers, not all of them', async () => {
+    const many = Array.from({ length: 100 }, (_, index) => ({ ...SECOND, manager: walletOf(`manager ${index}`) }))
+    const hundred = routesOf([countedClient(chainOf(devnet)).client], many)
+    const { message } = await refused(ask(hundred.one, `manager_address=${walletOf('unknown')}`, { id: '1' }))
+    expect(message).toContain(walletOf('manager 0'))
+    expect(message).toContain('and 76 more')
+    expect(message.length).toBeLessThan(2_000)
+  })
+
   test('is unavailable, not wrong, where the position cannot be decoded', async () => {
     const { positions } = await devnet.hostile()
     const { tokenId, token } = positions.reverting

@@ -1,0 +1,176 @@
+import {
+  type Address,
+  decodeAbiParameters,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  maxUint256,
+  parseAbi,
+  toFunctionSelector,
+} from 'viem'
+import { BANK, TOKENS, walletOf } from '../addresses.ts'
+import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
+import type { Devnet } from '../mod.ts'
+import { place } from '../place.ts'
+import { amounts } from '../scenario.ts'
+import { rangeAround } from '../ticks.ts'
+import type { Transaction } from '../transaction.ts'
+import type { Amounts } from '../uniswap_v3.ts'
+import { collectCall, decreaseLiquidityCall, MANAGER_ABI, mintCall, type Pool, swapCall } from '../uniswap_v3_calls.ts'
+
+const ABI = parseAbi([
+  'function approve(address spender, uint256 value)',
+  'function createPool(address tokenA, address tokenB, uint24 fee) returns (address)',
+  'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
+  'function initialize(uint160 sqrtPriceX96)',
+  'function setFeeProtocol(address pool, uint32 feeProtocol0, uint32 feeProtocol1)',
+  'function slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16, uint16, uint16, uint32 feeProtocol, bool)',
+])
+const AMOUNTS = [{ type: 'uint256' }, { type: 'uint256' }] as const
+const CORE = '@pancakeswap/v3-core/artifacts/contracts'
+const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts'
+const UNISWAP_INIT_HASH = 'e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54'
+/** A tier that Uniswap has not, in hundredths of a bip. */
+const FEE = 2_500
+const TICK_SPACING = 50
+/** One token1 for one token0. */
+const SQRT_PRICE_ONE = 2n ** 96n
+/** 32 % of the fees, as PancakeSwap takes them: ten times what a byte holds. */
+const FEE_PROTOCOL = 3_200
+
+const FACTORY = walletOf('pancakeswap factory')
+const MANAGER = walletOf('pancakeswap manager')
+const ROUTER = walletOf('pancakeswap router')
+const DEPLOYER = walletOf('pancakeswap deployer')
+const CREATION_CODE = walletOf('pancakeswap pool creation code')
+
+/** PancakeSwap V3 on a devnet: its own factory and pool, with a manager that differs from Uniswap's as its own does. */
+export interface PancakeswapDevnet {
+  readonly factory: Address
+  readonly manager: Address
+  readonly pool: Pool
+  /** Hash of the pools' creation code. */
+  readonly initCodeHash: Hex
+  /** In the order of their ids: in range, below, above, in range and partly withdrawn. */
+  readonly owner: Address
+  readonly tokenIds: readonly bigint[]
+  /** `feeProtocol` of the pool: more than a byte holds. */
+  readonly feeProtocol: number
+  /** What withdrawing all its liquidity, then collecting everything, would pay: simulated from the owner. */
+  staticDecrease(tokenId: bigint): Promise<Amounts>
+  staticCollect(tokenId: bigint): Promise<Amounts>
+}
+
+/** Places the contracts, mints positions in a pool of DAI and USDT, and swaps both ways. */
+export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevnet> {
+  const { client, send } = devnet
+  const poolCode = await packageCreationCode(`${CORE}/PancakeV3Pool.sol/PancakeV3Pool.json`)
+  const initCodeHash = keccak256(poolCode)
+  await placeContracts(devnet, { poolCode, initCodeHash })
+
+  const [token0, token1] = [TOKENS.dai.address, TOKENS.usdt.address]
+  const call = (to: Address, data: Hex): Transaction => ({ from: BANK, to, data })
+  await send([
+    ...[token0, token1].flatMap((token) =>
+      [MANAGER, ROUTER].map((spender) =>
+        call(token, encodeFunctionData({ abi: ABI, functionName: 'approve', args: [spender, maxUint256] })),
+      ),
+    ),
+    call(FACTORY, encodeFunctionData({ abi: ABI, functionName: 'createPool', args: [token0, token1, FEE] })),
+  ])
+  const address = await client.readContract({
+    ...{ address: FACTORY, abi: ABI, functionName: 'getPool', args: [token0, token1, FEE] },
+  })
+  const pool: Pool = { address, token0, token1, fee: FEE, tickSpacing: TICK_SPACING, startTick: 0 }
+  const setFeeProtocol = (share: number): Transaction =>
+    call(FACTORY, encodeFunctionData({ abi: ABI, functionName: 'setFeeProtocol', args: [address, share, share] }))
+  const owner = walletOf('pancakeswap owner')
+  const ranges = [rangeAround(pool, -600, 600), rangeAround(pool, -1_200, -300), rangeAround(pool, 300, 1_200)]
+  const mint = (range: (typeof ranges)[number]): Transaction => ({
+    ...mintCall({ pool, ...range, ...amounts(pool, 1_000), recipient: owner }),
+    to: MANAGER,
+  })
+  const swap = (tokenIn: Address, amountIn: bigint): Transaction => ({
+    ...swapCall({ pool, tokenIn, amountIn }),
+    to: ROUTER,
+  })
+  await send([
+    call(address, encodeFunctionData({ abi: ABI, functionName: 'initialize', args: [SQRT_PRICE_ONE] })),
+    // The manager is Uniswap's, and reads a byte where PancakeSwap's pool has a larger number.
+    setFeeProtocol(0),
+    ...[...ranges, rangeAround(pool, -100, 200)].map(mint),
+    setFeeProtocol(FEE_PROTOCOL),
+    swap(token0, 20_000_000n),
+    swap(token1, 31_000_000n),
+  ])
+  const tokenIds = [1n, 2n, 3n, 4n]
+  const liquidityOf = async (tokenId: bigint): Promise<bigint> => {
+    const found = await client.readContract({
+      ...{ address: MANAGER, abi: MANAGER_ABI, functionName: 'positions', args: [tokenId] },
+    })
+    return found[7]
+  }
+  await send([
+    { ...decreaseLiquidityCall({ tokenId: 4n, owner, liquidity: (await liquidityOf(4n)) / 3n }), to: MANAGER },
+    swap(token0, 7_000_000n),
+  ])
+  const [, , , , , feeProtocol] = await client.readContract({ address, abi: ABI, functionName: 'slot0' })
+  const simulate = async (request: Transaction): Promise<Amounts> => {
+    const { data } = await client.call({ account: owner, to: MANAGER, data: request.data ?? '0x' })
+    const [amount0, amount1] = decodeAbiParameters(AMOUNTS, data ?? '0x')
+    return { amount0, amount1 }
+  }
+  return {
+    ...{ factory: FACTORY, manager: MANAGER, pool, initCodeHash, owner, tokenIds, feeProtocol },
+    staticDecrease: async (tokenId) =>
+      simulate(decreaseLiquidityCall({ tokenId, owner, liquidity: await liquidityOf(tokenId) })),
+    staticCollect: (tokenId) => simulate(collectCall({ tokenId, owner })),
+  }
+}
+
+async function placeContracts(
+  { rpc, send }: Devnet,
+  { poolCode, initCodeHash }: { readonly poolCode: Hex; readonly initCodeHash: Hex },
+): Promise<void> {
+  const addresses = (...values: readonly Address[]) =>
+    encodeAbiParameters(
+      values.map(() => ({ type: 'address' })),
+      values,
+    )
+  const weth = TOKENS.weth.address
+  // Its pools stand where `deployer` and the hash of their code say: PancakeSwap's periphery has the two in the place
+  // of Uniswap's factory and hash.
+  const periphery = async (name: string, args: Hex): Promise<Hex> => {
+    const code = await packageCreationCode(`${PERIPHERY}/${name}.sol/${name}.json`, { args })
+    return code.replaceAll(UNISWAP_INIT_HASH, initCodeHash.slice(2)) as Hex
+  }
+  await rpc.batch([{ method: 'anvil_setCode', params: [CREATION_CODE, poolCode] }])
+  const placements = [
+    { address: DEPLOYER, creationCode: ownCreationCode('PoolDeployer', addresses(CREATION_CODE)) },
+    {
+      address: FACTORY,
+      creationCode: await packageCreationCode(`${CORE}/PancakeV3Factory.sol/PancakeV3Factory.json`, {
+        args: addresses(DEPLOYER),
+      }),
+    },
+    {
+      address: MANAGER,
+      creationCode: await periphery('NonfungiblePositionManager', addresses(DEPLOYER, weth, weth)),
+    },
+    { address: ROUTER, creationCode: await periphery('SwapRouter', addresses(DEPLOYER, weth)) },
+  ]
+  await place({ rpc, send }, { placements, owner: BANK })
+  await rename({ rpc, send }, MANAGER, 'V3MintCallback(uint256,uint256,bytes)')
+  await rename({ rpc, send }, ROUTER, 'V3SwapCallback(int256,int256,bytes)')
+}
+
+/** Lets the contract be called back under PancakeSwap's name; what its constructor stored stays. */
+async function rename({ rpc, send }: Pick<Devnet, 'rpc' | 'send'>, address: Address, callback: string): Promise<void> {
+  const target = walletOf(`${address} behind its name`)
+  const [code] = await rpc.batch<Hex>([{ method: 'eth_getCode', params: [address, 'latest'] }])
+  await rpc.batch([{ method: 'anvil_setCode', params: [target, code] }])
+  const [from, to] = [toFunctionSelector(`pancake${callback}`), toFunctionSelector(`uniswap${callback}`)]
+  const args = encodeAbiParameters([{ type: 'address' }, { type: 'bytes4' }, { type: 'bytes4' }], [target, from, to])
+  await place({ rpc, send }, { placements: [{ address, creationCode: ownCreationCode('Renamed', args) }], owner: BANK })
+}

@@ -1,0 +1,68 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
+import { type Abi, isAddressEqual } from 'viem'
+import type { RungName } from '../../../src/chain/lens.ts'
+import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
+import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
+import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
+import { chainOf } from '../../devnet/chain.ts'
+import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakeswap_v3/mod.ts'
+import { MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
+import { PANCAKESWAP_INIT_CODE_HASHES } from '../../support/registries.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+
+const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
+
+let devnet: Devnet
+let pancakeswap: PancakeswapDevnet
+let deployments: readonly UniswapV3Deployment[]
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  pancakeswap = await addPancakeswapV3(devnet)
+  const { manager, factory } = pancakeswap
+  deployments = [DEPLOYMENT, { manager, factory, startBlock: 0, code: 'pancakeswap_v3' }]
+}, 60_000)
+
+async function read(rung: RungName): Promise<ChainRead> {
+  const { client } = countedClient(chainOf(devnet))
+  const { reader, places } = readerOf(client, { deployments, rungs: [rung] })
+  const [answer] = await reader.readWallet(pancakeswap.owner, { places, signal: patient })
+  if (answer === undefined) throw new Error('Cannot read the devnet')
+  return answer
+}
+
+test('the pool of the devnet is made of the code that all of PancakeSwap’s pools are, and takes a share that no byte holds', () => {
+  const { initCodeHash, feeProtocol } = pancakeswap
+  for (const id of [1, 56, 8_453, 42_161]) expect(PANCAKESWAP_INIT_CODE_HASHES.get(id)).toBe(initCodeHash)
+  expect(feeProtocol).toBeGreaterThan(255)
+})
+
+test('PancakeSwap’s manager answers what is asked of Uniswap’s, in the same words', () => {
+  const shapes = (abi: Abi) =>
+    ['balanceOf', 'tokenOfOwnerByIndex', 'ownerOf', 'positions'].map((name) => {
+      const found = abi.find((each) => each.type === 'function' && each.name === name)
+      if (found?.type !== 'function') throw new Error(`Cannot find ${name}`)
+      return [name, ...[found.inputs, found.outputs].map((list) => list.map(({ type }) => type).join())]
+    })
+  expect(shapes(nonfungiblePositionManagerABI as Abi)).toEqual(shapes(MANAGER_ABI))
+})
+
+test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, on every rung of the ladder', async () => {
+  for (const rung of RUNGS) {
+    const { positions, spams, unreadable } = await read(rung)
+    expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })
+    expect(positions.map(({ tokenId }) => tokenId)).toEqual([...pancakeswap.tokenIds])
+    for (const position of positions) {
+      const { amounts, fees } = figuresOf(position)
+      expect(amounts).toEqual(await pancakeswap.staticDecrease(position.tokenId))
+      expect(fees).toEqual(await pancakeswap.staticCollect(position.tokenId))
+      expect(position.deployment.code).toBe('pancakeswap_v3')
+      expect(position.pool.fee).toBe(2_500)
+      expect(isAddressEqual(position.pool.address, pancakeswap.pool.address)).toBe(true)
+    }
+    const earning = positions.filter((each) => figuresOf(each).fees.amount0 > 0n && figuresOf(each).fees.amount1 > 0n)
+    expect(earning.length).toBeGreaterThanOrEqual(2)
+  }
+})
