@@ -3,16 +3,11 @@ import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from './chain/chain.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
 import { SOLANA_CHAIN_ID } from './chain/solana.ts'
-import { isBase58Address } from './lib/base58.ts'
+import type { Family } from './family/family.ts'
+import { address as checksummed, repeated } from './family/setting.ts'
 
 /** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
-
-const checksummed = v.pipe(
-  v.string(),
-  v.check((text) => isAddress(text), 'expected an EVM address: 0x and 40 hex digits, with a right checksum if any'),
-  v.transform((text): Address => getAddress(text)),
-)
 
 const rpcUrl = v.pipe(
   v.string(),
@@ -24,8 +19,6 @@ const rpcUrls = v.pipe(
   v.minLength(1, 'expected 1 to 32 URLs'),
   v.maxLength(32, 'expected 1 to 32 URLs'),
 )
-
-const blockNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
 const feed = v.union(
   [
@@ -47,7 +40,7 @@ const usdFeeds = v.pipe(
   ),
 )
 
-const chainRow = v.strictObject({
+const chainEntries = {
   id: v.pipe(
     v.number(),
     v.safeInteger(),
@@ -64,26 +57,6 @@ const chainRow = v.strictObject({
     ]),
   ),
   multicall3: v.optional(checksummed),
-  uniswapV3: v.optional(
-    v.array(
-      v.strictObject({
-        manager: checksummed,
-        factory: checksummed,
-        startBlock: v.optional(blockNumber, 0),
-        code: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9_]{1,64}$/)), 'uniswap_v3'),
-      }),
-    ),
-  ),
-  aaveV3: v.optional(
-    v.array(
-      v.strictObject({
-        market: v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,64}$/)),
-        poolAddressesProvider: checksummed,
-        startBlock: v.optional(blockNumber, 0),
-      }),
-    ),
-  ),
-  morphoBlue: v.optional(v.strictObject({ morpho: checksummed, startBlock: v.optional(blockNumber, 0) })),
   prices: v.optional(
     v.strictObject({
       usdFeeds: v.optional(usdFeeds),
@@ -93,28 +66,42 @@ const chainRow = v.strictObject({
     }),
   ),
   spamTokens: v.optional(v.array(checksummed)),
-})
+}
 
-const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))
-
-const solanaRow = v.strictObject({
+const solanaEntries = {
   rpcUrls: v.optional(rpcUrls),
-  klendProgram: v.optional(program),
-  scopeProgram: v.optional(program),
   maxSlotAgeSec: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
   slotMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000))),
-})
+}
 
-const chainsFile = v.strictObject({ chains: v.optional(v.array(chainRow), []), solana: v.optional(solanaRow) })
+/** One chain of a `CHAINS_FILE`: what it leaves out, a built-in row of the same id supplies. Families add entries. */
+export type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
 
-/** One chain of a `CHAINS_FILE`: what it leaves out, a built-in row of the same id supplies. */
-export type ChainRow = v.InferOutput<typeof chainRow>
+/** Solana as a `CHAINS_FILE` describes it. Families add entries. */
+export type SolanaRow = v.InferOutput<v.StrictObjectSchema<typeof solanaEntries, undefined>>
 
-/** Solana as a `CHAINS_FILE` describes it. */
-export type SolanaRow = v.InferOutput<typeof solanaRow>
+interface ChainsFile {
+  readonly chains: readonly ChainRow[]
+  readonly solana?: SolanaRow | undefined
+}
+
+/** The whole file, with what each family may say in a row of its network. */
+function chainsFileWith(
+  families: readonly Pick<Family, 'network' | 'entries'>[],
+): v.GenericSchema<unknown, ChainsFile> {
+  const added = (network: Family['network']): v.ObjectEntries =>
+    Object.assign({}, ...families.filter((each) => each.network === network).map(({ entries }) => entries))
+  return v.strictObject({
+    chains: v.optional(v.array(v.strictObject({ ...added('evm'), ...chainEntries })), []),
+    solana: v.optional(v.strictObject({ ...added('solana'), ...solanaEntries })),
+  })
+}
 
 /** Parses the text of a `CHAINS_FILE`. Every mistake is one sentence that names the place and never a value, which may hold a secret. */
-export function parseChainsFile(text: string): {
+export function parseChainsFile(
+  text: string,
+  families: readonly Pick<Family, 'network' | 'entries'>[],
+): {
   readonly rows: readonly ChainRow[]
   readonly solana: SolanaRow
   readonly mistakes: readonly string[]
@@ -127,10 +114,10 @@ export function parseChainsFile(text: string): {
   }
   // An array without elements would pass for an object without keys.
   if (Array.isArray(json)) return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected an object with "chains"'] }
-  const parsed = v.safeParse(chainsFile, json)
+  const parsed = v.safeParse(chainsFileWith(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
-    return { rows: chains, solana, mistakes: [...repeatedIds(chains), ...chains.flatMap(repeatedDeployments)] }
+    return { rows: chains, solana, mistakes: repeatedIds(chains) }
   }
   return {
     rows: [],
@@ -177,15 +164,4 @@ export function isHttpUrl(text: string): boolean {
 
 function repeatedIds(rows: readonly ChainRow[]): string[] {
   return repeated(rows.map(({ id }) => id)).map((id) => `CHAINS_FILE: chain ${id} is described twice`)
-}
-
-/** A manager or a market that stands twice on a chain would be listed, and charged, twice. */
-function repeatedDeployments({ id, uniswapV3 = [], aaveV3 = [] }: ChainRow): string[] {
-  const managers = repeated(uniswapV3.map(({ manager }) => manager)).map((manager) => `manager ${manager}`)
-  const markets = repeated(aaveV3.map(({ market }) => market)).map((market) => `market "${market}"`)
-  return [...managers, ...markets].map((what) => `CHAINS_FILE: ${what} of chain ${id} is described twice`)
-}
-
-function repeated<T>(values: readonly T[]): T[] {
-  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
 }

@@ -5,13 +5,8 @@ import { SOLANA_CHAIN_ID } from './chain/solana.ts'
 import { SOLANA_RPC_URLS } from './chain/table/chains.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
 import { parseDatabaseUrl } from './db/address.ts'
-import type { AaveV3Deployment } from './family/aave_v3/deployments.ts'
-import { AAVE_V3_DEPLOYMENTS } from './family/aave_v3/table/markets.ts'
-import { KAMINO_MAINNET, type KaminoProgram } from './family/kamino/program.ts'
-import type { MorphoBlueDeployment } from './family/morpho_blue/deployments.ts'
-import { MORPHO_BLUE_DEPLOYMENTS } from './family/morpho_blue/table/morphos.ts'
-import type { UniswapV3Deployment } from './family/uniswap_v3/deployments.ts'
-import { UNISWAP_V3_DEPLOYMENTS } from './family/uniswap_v3/table/managers.ts'
+import type { ConfiguredFamily, Family } from './family/family.ts'
+import { FAMILIES } from './family/mod.ts'
 import type { LogLevel } from './lib/log.ts'
 
 /** Everything that an operator decides, checked. */
@@ -31,25 +26,22 @@ export interface Config {
   readonly logLevel: LogLevel
   /** Those that are served. */
   readonly chains: readonly Chain[]
-  readonly deployments: Deployments
+  /** Protocols, with what is known about them on each chain. */
+  readonly families: readonly ConfiguredFamily[]
   readonly solana: SolanaConfig
 }
 
-/** Addresses of each family by chain id, of chains that are not served too; a family is not on an absent chain. */
-export interface Deployments {
-  readonly uniswapV3: ReadonlyMap<number, readonly UniswapV3Deployment[]>
-  readonly aaveV3: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly morphoBlue: ReadonlyMap<number, MorphoBlueDeployment>
-}
-
-/** Where Kamino is read. The URLs may hold secrets; none where Solana is not served. */
+/** Where Solana is read. The URLs may hold secrets; none if Solana is not served. */
 export interface SolanaConfig {
   readonly rpcUrls: readonly string[]
   /** How far the cluster's clock may be from the wall clock in an answer. */
   readonly maxSlotAgeSec: number
-  readonly program: KaminoProgram
+  /** How long a slot really lasts, whole milliseconds from 100 to 10,000. */
+  readonly slotMs: number
 }
 
+/** What the network aims at. */
+const SLOT_MS = 400
 /**
  * How old a slot may be: the larger of both. The clock that tells lags real time by a few seconds, as the votes that it
  * is made of do, and an honest node lags the cluster by a few more; a node that stands still is found out in a minute.
@@ -77,7 +69,11 @@ type Environment = Readonly<Record<string, string | undefined>>
  * Reads the environment, and the file that `CHAINS_FILE` names through `readFile`.
  * An empty variable counts as absent. Throws `ConfigError`.
  */
-export function readConfig(env: Environment, readFile: (path: string) => string): Config {
+export function readConfig(
+  env: Environment,
+  readFile: (path: string) => string,
+  families: readonly Family[] = FAMILIES,
+): Config {
   const mistakes: string[] = []
   const given = (name: string): string | undefined => env[name]?.trim() || undefined
   const checked = <T>(name: string, parse: (text: string) => T | undefined, expected: string): T | undefined => {
@@ -87,7 +83,14 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
     return value
   }
 
-  const { chains, deployments, solana } = readChains({ given, readFile, mistakes, names: Object.keys(env) })
+  const {
+    chains,
+    families: configured,
+    solana,
+  } = readChains({
+    ...{ given, readFile, mistakes, families },
+    names: Object.keys(env),
+  })
   const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
@@ -106,7 +109,7 @@ export function readConfig(env: Environment, readFile: (path: string) => string)
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     chains,
-    deployments,
+    families: configured,
     solana: {
       ...solana,
       rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls,
@@ -120,38 +123,26 @@ interface ChainSources {
   readonly given: (name: string) => string | undefined
   readonly readFile: (path: string) => string
   readonly mistakes: string[]
+  readonly families: readonly Family[]
   /** Names of all variables that are set. */
   readonly names: readonly string[]
 }
 
-function readChains({
-  given,
-  readFile,
-  mistakes,
-  names,
-}: ChainSources): Pick<Config, 'chains' | 'deployments' | 'solana'> {
+function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' | 'solana'> {
+  const { given, mistakes, names, families } = sources
   const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
-  const deployments = {
-    uniswapV3: new Map(UNISWAP_V3_DEPLOYMENTS),
-    aaveV3: new Map(AAVE_V3_DEPLOYMENTS),
-    morphoBlue: new Map(MORPHO_BLUE_DEPLOYMENTS),
-  }
-  let solana: SolanaConfig = solanaFrom({})
+  const { rows, solana: solanaRow = {}, mistakes: found } = readChainsFile(sources)
+  mistakes.push(...found)
+  const solana = solanaFrom(solanaRow)
   const chosen = new Set(DEFAULT_CHAIN_IDS)
-
-  const path = given('CHAINS_FILE')
-  if (path !== undefined) {
-    const { rows, solana: row, mistakes: found } = parseChainsFile(readChainsFile({ path, readFile, mistakes }))
-    mistakes.push(...found)
-    solana = solanaFrom(row)
-    for (const row of rows) {
-      chosen.add(row.id)
-      chains.set(row.id, chainFromRow(row, chains.get(row.id)))
-      if (row.uniswapV3 !== undefined) deployments.uniswapV3.set(row.id, row.uniswapV3)
-      if (row.aaveV3 !== undefined) deployments.aaveV3.set(row.id, row.aaveV3)
-      if (row.morphoBlue !== undefined) deployments.morphoBlue.set(row.id, row.morphoBlue)
-    }
+  for (const row of rows) {
+    chosen.add(row.id)
+    chains.set(row.id, chainFromRow(row, chains.get(row.id)))
   }
+  const evmRows = new Map(rows.map((row) => [row.id, row]))
+  const solanaRows = new Map([[SOLANA_CHAIN_ID, solanaRow]])
+  const configured = families.map((family) => family.configure(family.network === 'evm' ? evmRows : solanaRows))
+  mistakes.push(...configured.flatMap((family) => family.mistakes.map((mistake) => `CHAINS_FILE: ${mistake}`)))
 
   for (const name of names.filter((each) => each.startsWith('RPC_URL_'))) {
     const text = given(name)
@@ -170,7 +161,7 @@ function readChains({
   const ids = wanted === undefined ? [...chosen] : parseChainIds(wanted)
   if (ids === undefined) {
     mistakes.push('CHAINS: expected ids of chains in plain digits, separated by commas')
-    return { chains: [], deployments, solana }
+    return { chains: [], families: configured, solana }
   }
   const unknown = ids.filter((id) => id !== SOLANA_CHAIN_ID && !chains.has(id))
   if (unknown.length > 0) {
@@ -179,24 +170,16 @@ function readChains({
   const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
   // Whoever names an endpoint of Solana wants it served; its public ones are only for those who leave the choice to us.
   if (wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS) {
-    return { chains: served, deployments, solana }
+    return { chains: served, families: configured, solana }
   }
-  return { chains: served, deployments, solana: { ...solana, rpcUrls: [] } }
+  return { chains: served, families: configured, solana: { ...solana, rpcUrls: [] } }
 }
 
-/** Solana as a file describes it, mainnet where it says nothing. */
+/** Solana as a file describes it, mainnet if it says nothing. */
 function solanaFrom(row: SolanaRow): SolanaConfig {
-  const { programId, scopeProgramId, slotMs: usualSlotMs } = KAMINO_MAINNET
-  const slotMs = row.slotMs ?? usualSlotMs
-  return {
-    rpcUrls: row.rpcUrls ?? SOLANA_RPC_URLS,
-    maxSlotAgeSec: row.maxSlotAgeSec ?? Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000)),
-    program: {
-      programId: row.klendProgram ?? programId,
-      scopeProgramId: row.scopeProgram ?? scopeProgramId,
-      slotMs,
-    },
-  }
+  const { slotMs = SLOT_MS, maxSlotAgeSec } = row
+  const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
+  return { rpcUrls: row.rpcUrls ?? SOLANA_RPC_URLS, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec }
 }
 
 /** Ids in plain digits, at least one; undefined for anything else. */
@@ -210,17 +193,16 @@ function chainId(text: string): number {
   return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
 }
 
-function readChainsFile(options: {
-  readonly path: string
-  readonly readFile: (path: string) => string
-  readonly mistakes: string[]
-}): string {
+function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
+  const path = given('CHAINS_FILE')
+  if (path === undefined) return { rows: [], solana: {}, mistakes: [] }
+  let text: string
   try {
-    return options.readFile(options.path)
+    text = readFile(path)
   } catch {
-    options.mistakes.push('CHAINS_FILE: cannot read the file')
-    return '{}'
+    return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: cannot read the file'] }
   }
+  return parseChainsFile(text, families)
 }
 
 function splitList(text: string): string[] {

@@ -10,8 +10,8 @@ import type { Database } from './db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
 import { checkSchema, migrate, SchemaError } from './db/migrate.ts'
 import { openDatabase } from './db/pool.ts'
-import { FAMILY_ALIASES } from './family/alias.ts'
-import { createFamilies } from './family/mod.ts'
+import type { FamilyServices } from './family/family.ts'
+import { familyAliases } from './family/mod.ts'
 import { canonicalPath } from './http/alias.ts'
 import { type App, createApp } from './http/app.ts'
 import { openapiDocument } from './http/openapi.ts'
@@ -80,10 +80,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
   }
 
   const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics })
-  const routes = createRoutes({ config, clients, db, clock, log })
+  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, clock, log }))
   const app = createApp({
     routes,
-    aliases: FAMILY_ALIASES,
+    aliases: familyAliases(config.families),
     gate,
     clock,
     log,
@@ -124,32 +124,22 @@ export async function createServices(config: Config, options: ServicesOptions): 
   }
 }
 
-/** The OpenAPI document of everything that this configuration serves. */
-export function describeServices(config: Config, log: Log): string {
-  const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
-  const db: Database = { run: () => Promise.reject(new Error('Cannot read: only described')), close: async () => {} }
-  const text = openapiText(createRoutes({ config, clients, db, clock: systemClock, log }), config)
-  for (const client of clients.evm.values()) client.close()
-  return text
+/** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
+export function describeServices(config: Config): string {
+  const connect = () => {
+    throw new Error('Cannot read: the routes are only described')
+  }
+  return openapiText(routesOf(config, connect), config)
 }
 
-function createRoutes(parts: {
-  readonly config: Config
-  readonly clients: Clients
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-}): readonly Route[] {
-  const { config, clients, db, ...services } = parts
-  const families = createFamilies({
-    ...services,
-    clients: clients.evm,
-    ...config.deployments,
-    kamino: { solana: clients.solana, program: config.solana.program },
-  })
+/** All routes. They ask for the services when they first read. */
+function routesOf(config: Config, connect: () => FamilyServices & { readonly db: Database }): readonly Route[] {
+  const { families, chains, solana } = config
+  const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
+  const aliases = familyAliases(families)
   return [
-    ...families.flatMap((family) => family.routes),
-    ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, FAMILY_ALIASES) }),
+    ...families.flatMap((family) => family.routes(setup)),
+    ...usageRoutes({ db: () => connect().db, canonicalPath: (path) => canonicalPath(path, aliases) }),
   ]
 }
 
@@ -158,7 +148,7 @@ function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Conf
 }
 
 function createClients(
-  { chains, solana: { rpcUrls, maxSlotAgeSec, program } }: Config,
+  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs } }: Config,
   {
     recorder,
     ...shared
@@ -169,7 +159,7 @@ function createClients(
     rpcUrls.length === 0
       ? undefined
       : createSolanaClient({
-          ...{ rpcUrls, maxSlotAgeSec, slotMs: program.slotMs },
+          ...{ rpcUrls, maxSlotAgeSec, slotMs },
           ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
         })
   return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }

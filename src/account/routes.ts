@@ -76,7 +76,7 @@ interface UsagePage extends RequestLogPage {
  * log carries.
  */
 export function usageRoutes(options: {
-  readonly db: Database
+  readonly db: () => Database
   readonly canonicalPath: (path: string) => string
 }): readonly Route[] {
   const { db, canonicalPath } = options
@@ -91,7 +91,7 @@ export function usageRoutes(options: {
     creditsMin: () => 1,
     async read(input, { organizationId, requestedAtMs }) {
       const { fromMs, toMs } = boundsOf(input, requestedAtMs)
-      const found = await readRequestLog(db, {
+      const found = await readRequestLog(db(), {
         organizationId,
         fromMs,
         toMs,

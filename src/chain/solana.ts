@@ -52,6 +52,8 @@ export interface SolanaSession {
 
 /** Reads of Solana over its endpoints. */
 export interface SolanaClient {
+  /** How long a slot usually lasts, milliseconds. */
+  readonly slotMs: number
   /**
    * Runs the steps of `work` within one budget (2.5 s). Throws what `work` throws; `AbortedError` where the caller
    * left.
@@ -214,6 +216,7 @@ export function createSolanaClient(options: {
   }
 
   return {
+    slotMs,
     read,
     async ready(signal) {
       if (clock.monotonicMs() - succeededMs < READY_MS) return true

@@ -1,4 +1,3 @@
-import { silentLog } from '../lib/log.ts'
 import { describeServices } from '../services.ts'
 import type { Command } from './command.ts'
 
@@ -9,5 +8,5 @@ export const openapiCommand: Command = {
   options: {},
   summary: 'Print the OpenAPI 3.1 document of the API',
   json: 'changes nothing: the document is JSON in any case',
-  run: async (_args, io) => io.out(describeServices(io.config(), silentLog).trimEnd()),
+  run: async (_args, io) => io.out(describeServices(io.config()).trimEnd()),
 }

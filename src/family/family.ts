@@ -1,19 +1,108 @@
+import * as v from 'valibot'
 import type { ChainClient } from '../chain/client.ts'
+import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana.ts'
 import type { Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** What every family is given; a chain's own deployments come with its factory function. */
+/** What families read with. */
 export interface FamilyServices {
-  /** Configured chains by id. */
+  /** Clients of the EVM chains that are served, by chain id. */
   readonly clients: ReadonlyMap<number, ChainClient>
+  /** Absent if Solana is not served. */
+  readonly solana: SolanaClient | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A protocol: a folder here and a line in `mod.ts`. */
-export interface Family {
+/** What routes are made from before anything is connected: enough to check input and to be described. */
+export interface FamilySetup<Setting> {
+  /** EVM chains that are served, with this family or without. */
+  readonly chainIds: readonly number[]
+  /** What is known about the family on each served chain that has it, by chain id. */
+  readonly settings: ReadonlyMap<number, Setting>
+  /** The services, once something is read. */
+  readonly connect: () => FamilyServices
+}
+
+/** A protocol as its folder describes it. */
+export interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** Path segment: `uniswap-v3`. */
   readonly name: string
-  readonly routes: readonly Route[]
+  /** Other names of the path segment. */
+  readonly aliases: readonly string[]
+  /** Whose row of `CHAINS_FILE` describes the family: an EVM chain's, or Solana's. */
+  readonly network: 'evm' | 'solana'
+  /** What such a row may say about the family, all of it optional. */
+  readonly entries: Entries
+  /** Settings that need no file, by chain id. */
+  readonly builtIn: ReadonlyMap<number, Setting>
+  /** What a row says, laid over what was built in; undefined if it says nothing. */
+  readonly settingOf: (
+    row: v.InferOutput<v.ObjectSchema<Entries, undefined>>,
+    builtIn: Setting | undefined,
+  ) => Setting | undefined
+  /** What is wrong with a setting although each of its parts is right: "manager 0x… of chain 1 is described twice". */
+  readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
+  readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
+}
+
+/** A protocol: a folder here and a line in `mod.ts`. Its types stay inside. */
+export interface Family {
+  readonly name: string
+  readonly aliases: readonly string[]
+  readonly network: 'evm' | 'solana'
+  readonly entries: v.ObjectEntries
+  /** The family with what rows of a `CHAINS_FILE` say about it, by chain id; the rows were checked with `entries`. */
+  configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
+}
+
+/** A family that knows its settings. */
+export interface ConfiguredFamily {
+  readonly name: string
+  readonly aliases: readonly string[]
+  /** What is known about it on each chain, served or not, by chain id. */
+  readonly settings: ReadonlyMap<number, unknown>
+  /** What is wrong with the rows. */
+  readonly mistakes: readonly string[]
+  routes(setup: Omit<FamilySetup<never>, 'settings'> & { readonly servesSolana: boolean }): readonly Route[]
+}
+
+/** Closes a family over the type of its settings. */
+export function defineFamily<Entries extends v.ObjectEntries, Setting>(
+  definition: FamilyDefinition<Entries, Setting>,
+): Family {
+  const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [] } = definition
+  const rowSchema = v.object(entries)
+
+  return {
+    ...{ name, aliases, network, entries },
+    configure(rows) {
+      const settings = new Map(builtIn)
+      const mistakes: string[] = []
+      for (const [chainId, row] of rows) {
+        const setting = settingOf(v.parse(rowSchema, row), builtIn.get(chainId))
+        if (setting === undefined) continue
+        settings.set(chainId, setting)
+        mistakes.push(...mistakesOf(setting, chainId))
+      }
+      return {
+        ...{ name, aliases, settings, mistakes },
+        routes({ chainIds, servesSolana, connect }) {
+          const served = new Set(network === 'evm' ? chainIds : servesSolana ? [SOLANA_CHAIN_ID] : [])
+          const here = new Map([...settings].filter(([chainId]) => served.has(chainId)))
+          return definition.routes({ chainIds, settings: here, connect })
+        },
+      }
+    },
+  }
+}
+
+/** A value that is made when it is first asked for. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }

@@ -26,7 +26,7 @@ let routes: readonly Route[]
 beforeAll(async () => {
   db = (await testDatabase()).db
   gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-  routes = usageRoutes({ db, canonicalPath: (path) => path.replace('/amm_a', '/uniswap-v3') })
+  routes = usageRoutes({ db: () => db, canonicalPath: (path) => path.replace('/amm_a', '/uniswap-v3') })
   const app = createApp({
     ...{ routes, aliases: new Map(), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
     ...{ corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ChainRow } from '../../src/chains_file.ts'
 import { MARKETS } from './aave_v3/addresses.ts'
 import { UNISWAP_V3 } from './addresses.ts'
 import { CHAIN_ID_DEFAULT } from './mod.ts'
@@ -13,7 +12,7 @@ export function chainRowOf(rpcUrl: string) {
     aaveV3: (['main', 'lido', 'etherfi'] as const).map((market) => ({
       ...{ market, poolAddressesProvider: MARKETS[market].provider, startBlock: 0 },
     })),
-  } satisfies ChainRow
+  }
 }
 
 /** Writes a `CHAINS_FILE` with the devnet into a directory; the environment of a service that serves it alone. */

@@ -21,15 +21,21 @@ const WALLETS_MAX = 500
 const UNANSWERABLE_RETRY_SEC = 60
 
 /** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
-export function createRoutes(reader: LendingReader, chainIds: Iterable<number>): readonly Route[] {
-  const ids = [...chainIds]
-  return [listRoute(reader, ids), batchRoute(reader, ids)]
+export function createRoutes(options: RoutesOptions): readonly Route[] {
+  return [listRoute(options), batchRoute(options)]
 }
 
-function listRoute(reader: LendingReader, chainIds: readonly number[]): Route {
+interface RoutesOptions {
+  readonly chainIds: readonly number[]
+  /** Names of the markets on them. */
+  readonly markets: ReadonlySet<string>
+  readonly reader: () => LendingReader
+}
+
+function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
   const input = v.object({
     wallet: evmAddress,
-    market_id: v.optional(marketIdIn(reader)),
+    market_id: v.optional(marketIdIn(markets)),
     chain_id: v.optional(chainIdIn(chainIds)),
     target_health_factor: targetHealthFactor,
     page,
@@ -44,7 +50,7 @@ function listRoute(reader: LendingReader, chainIds: readonly number[]): Route {
     errors: [503],
     price: '15 credits per chain on which the wallet has a position, counted before pagination.',
     creditsMin: () => 0,
-    read: ({ wallet, ...filter }, { signal }) => readMatching(reader, { wallets: [wallet], filter, signal }),
+    read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter, signal }),
     credits: ({ matching }) => matching.length * CREDITS,
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
@@ -54,11 +60,11 @@ function listRoute(reader: LendingReader, chainIds: readonly number[]): Route {
   })
 }
 
-function batchRoute(reader: LendingReader, chainIds: readonly number[]): Route {
+function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
   const body = v.strictObject({
     wallets,
     chain_id: v.optional(chainNumberIn(chainIds)),
-    market_id: v.optional(marketIdIn(reader)),
+    market_id: v.optional(marketIdIn(markets)),
     target_health_factor: v.optional(targetNumber, 1.5),
   })
   return routeWithBody({
@@ -71,7 +77,7 @@ function batchRoute(reader: LendingReader, chainIds: readonly number[]): Route {
     errors: [503],
     price: '15 credits per wallet and chain with a position, 12 where 100 or more match, counted before pagination.',
     creditsMin: () => 0,
-    read: ({ wallets, ...filter }, { signal }) => readMatching(reader, { wallets, filter, signal }),
+    read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter, signal }),
     credits: ({ matching }) => matching.length * (matching.length >= MANY ? CREDITS_MANY : CREDITS),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
@@ -120,8 +126,7 @@ function chainNumberIn(chainIds: readonly number[]) {
 }
 
 /** One of the markets that exist on some configured chain, or another name of it; yields the market's own name. */
-function marketIdIn({ places }: LendingReader) {
-  const names = new Set([...places.values()].flatMap(({ deployments }) => deployments.map(({ market }) => market)))
+function marketIdIn(names: ReadonlySet<string>) {
   const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
   // A market's own name comes last, and so wins over another one's alias.
   const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])

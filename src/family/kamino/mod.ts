@@ -1,17 +1,29 @@
-import type { SolanaClient } from '../../chain/solana.ts'
-import type { Log } from '../../lib/log.ts'
-import type { Family } from '../family.ts'
-import type { KaminoProgram } from './program.ts'
+import * as v from 'valibot'
+import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
+import { defineFamily, once } from '../family.ts'
+import { program } from '../setting.ts'
+import { KAMINO_MAINNET } from './program.ts'
 import { createObligationReader } from './read.ts'
 import { createRoutes } from './routes.ts'
 
-/** Kamino Lend: yield and risk of one obligation. Without `solana` its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
-export function createKamino(options: {
-  readonly solana: SolanaClient | undefined
-  readonly program: KaminoProgram
-  readonly log: Log
-}): Family {
-  const { solana, program, log } = options
-  const reader = solana === undefined ? undefined : createObligationReader({ solana, program, log })
-  return { name: 'kamino', routes: createRoutes({ reader, program }) }
-}
+/** Kamino Lend: yield and risk of one obligation. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
+export const KAMINO = defineFamily({
+  name: 'kamino',
+  aliases: ['lending_c'],
+  network: 'solana',
+  entries: { klendProgram: v.optional(program), scopeProgram: v.optional(program) },
+  builtIn: new Map([[SOLANA_CHAIN_ID, KAMINO_MAINNET]]),
+  settingOf: ({ klendProgram, scopeProgram }, builtIn = KAMINO_MAINNET) => ({
+    programId: klendProgram ?? builtIn.programId,
+    scopeProgramId: scopeProgram ?? builtIn.scopeProgramId,
+  }),
+  routes({ settings, connect }) {
+    const deployment = settings.get(SOLANA_CHAIN_ID)
+    const reader = once(() => {
+      const { solana, log } = connect()
+      if (solana === undefined || deployment === undefined) return undefined
+      return createObligationReader({ solana, program: deployment, log })
+    })
+    return createRoutes(reader)
+  },
+})

@@ -40,6 +40,8 @@ export type ObligationReading =
 
 /** Reads obligations with everything their figures need. */
 export interface ObligationReader {
+  /** How long a slot really lasts, milliseconds: yields are reckoned with it. */
+  readonly slotMs: number
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
    * requests and in one where it was read before. Throws `UpstreamError` where Solana cannot be read, where an account
@@ -173,7 +175,10 @@ export function createObligationReader(options: {
     throw new UpstreamError(`Cannot read Kamino obligation ${query.obligationAddress}: ${problem}`)
   }
 
-  return { read: (query, signal) => solana.read((session) => readIn(session, query), { signal }) }
+  return {
+    slotMs: solana.slotMs,
+    read: (query, signal) => solana.read((session) => readIn(session, query), { signal }),
+  }
 }
 
 type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>

@@ -10,7 +10,6 @@ import { parseRational, type Rational } from '../../lib/rational.ts'
 import { SOLANA_ADDRESS, textSchema } from '../../lib/text_format.ts'
 import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
-import type { KaminoProgram } from './program.ts'
 import type { ObligationReader, ObligationReading } from './read.ts'
 
 /** What an obligation's yield or risk figures cost. */
@@ -40,13 +39,9 @@ interface Result {
 }
 
 /** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
-export function createRoutes(options: {
-  readonly reader: ObligationReader | undefined
-  readonly program: KaminoProgram
-}): readonly Route[] {
-  const { reader, program } = options
-
+export function createRoutes(connected: () => ObligationReader | undefined): readonly Route[] {
   async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
+    const reader = connected()
     if (reader === undefined) {
       throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
     }
@@ -59,7 +54,7 @@ export function createRoutes(options: {
       signal,
     )
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
-    return { slot: reading.snapshot.slot, position: positionOf(reading.snapshot, program) }
+    return { slot: reading.snapshot.slot, position: positionOf(reading.snapshot, reader) }
   }
 
   const common = {

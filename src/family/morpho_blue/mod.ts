@@ -1,12 +1,20 @@
-import type { Family, FamilyServices } from '../family.ts'
-import type { MorphoBlueDeployment } from './deployments.ts'
+import * as v from 'valibot'
+import { defineFamily, once } from '../family.ts'
+import { address, startBlock } from '../setting.ts'
 import { createPositionReader } from './read.ts'
 import { createRoutes } from './routes.ts'
+import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
 
 /** Morpho Blue: yield of a wallet in one of its isolated markets. */
-export function createMorphoBlue(
-  services: FamilyServices & { readonly deployments: ReadonlyMap<number, MorphoBlueDeployment> },
-): Family {
-  const { clients, deployments, clock } = services
-  return { name: 'morpho-blue', routes: createRoutes(createPositionReader({ clients, deployments, clock })) }
-}
+export const MORPHO_BLUE = defineFamily({
+  name: 'morpho-blue',
+  aliases: ['lending_b', 'morpho'],
+  network: 'evm',
+  entries: { morphoBlue: v.optional(v.strictObject({ morpho: address, startBlock })) },
+  builtIn: MORPHO_BLUE_DEPLOYMENTS,
+  settingOf: ({ morphoBlue }) => morphoBlue,
+  routes({ settings, connect }) {
+    const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
+    return createRoutes({ chainIds: [...settings.keys()], reader })
+  },
+})

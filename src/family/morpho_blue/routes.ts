@@ -25,9 +25,13 @@ const marketId = v.pipe(
 )
 
 /** Yield of a wallet in one market, over a reader. */
-export function createRoutes(reader: PositionReader): readonly Route[] {
+export function createRoutes(options: {
+  /** Chains that have Morpho. */
+  readonly chainIds: readonly number[]
+  readonly reader: () => PositionReader
+}): readonly Route[] {
   const input = v.object({
-    chain_id: chainWith(reader),
+    chain_id: chainWith(options.chainIds),
     wallet: evmAddress,
     market_id: marketId,
     target_health_factor: targetHealthFactor,
@@ -43,6 +47,7 @@ export function createRoutes(reader: PositionReader): readonly Route[] {
       price: `${CREDITS} credits per successful call.`,
       creditsMin: () => CREDITS,
       async read({ chain_id, wallet, market_id }, { signal }) {
+        const reader = options.reader()
         const place = reader.places.get(chain_id)
         if (place === undefined) {
           throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
@@ -60,9 +65,9 @@ export function createRoutes(reader: PositionReader): readonly Route[] {
 }
 
 /** A chain with this family; where there is none at all any id passes, so that the answer can be that. */
-function chainWith({ places }: PositionReader) {
-  return places.size > 0
-    ? chainIdIn(places.keys(), 'configured chain with Morpho Blue')
+function chainWith(chainIds: readonly number[]) {
+  return chainIds.length > 0
+    ? chainIdIn(chainIds, 'configured chain with Morpho Blue')
     : wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 }
 

@@ -1,13 +1,35 @@
-import type { Family, FamilyServices } from '../family.ts'
-import type { UniswapV3Deployment } from './deployments.ts'
+import * as v from 'valibot'
+import { defineFamily, once } from '../family.ts'
+import { address, repeated, startBlock } from '../setting.ts'
 import { createPositionReader } from './read.ts'
 import { createRoutes } from './routes.ts'
+import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
-/** Positions of Uniswap V3 and of exchanges built alike. */
-export function createUniswapV3(
-  services: FamilyServices & { readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]> },
-): Family {
-  const { clients, deployments, clock } = services
-  const reader = createPositionReader({ clients, deployments, clock })
-  return { name: 'uniswap-v3', routes: createRoutes(reader, clients.keys()) }
-}
+/** Positions of Uniswap V3 and of exchanges built alike. A manager that stands twice would be listed, and charged, twice. */
+export const UNISWAP_V3 = defineFamily({
+  name: 'uniswap-v3',
+  aliases: ['amm_a'],
+  network: 'evm',
+  entries: {
+    uniswapV3: v.optional(
+      v.array(
+        v.strictObject({
+          manager: address,
+          factory: address,
+          startBlock,
+          code: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9_]{1,64}$/)), 'uniswap_v3'),
+        }),
+      ),
+    ),
+  },
+  builtIn: UNISWAP_V3_DEPLOYMENTS,
+  settingOf: ({ uniswapV3 }) => uniswapV3,
+  mistakesOf: (deployments, chainId) =>
+    repeated(deployments.map(({ manager }) => manager)).map(
+      (manager) => `manager ${manager} of chain ${chainId} is described twice`,
+    ),
+  routes({ chainIds, settings, connect }) {
+    const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
+    return createRoutes({ chainIds, reader })
+  },
+})

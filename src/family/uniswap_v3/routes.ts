@@ -23,12 +23,16 @@ const NAMED_MAX = 24
 const UNREADABLE_RETRY_SEC = 3_600
 
 /** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
-export function createRoutes(reader: PositionReader, chainIds: Iterable<number>): readonly Route[] {
-  const ids = [...chainIds]
-  return [listRoute(reader, ids), positionRoute(reader, ids)]
+export function createRoutes(options: RoutesOptions): readonly Route[] {
+  return [listRoute(options), positionRoute(options)]
 }
 
-function listRoute(reader: PositionReader, chainIds: readonly number[]): Route {
+interface RoutesOptions {
+  readonly chainIds: readonly number[]
+  readonly reader: () => PositionReader
+}
+
+function listRoute({ reader, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -53,7 +57,7 @@ function listRoute(reader: PositionReader, chainIds: readonly number[]): Route {
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
     async read({ wallet, status, chain_id, page, limit }, { signal }) {
-      const reads = await readWallet(reader, { wallet, chainId: chain_id, signal })
+      const reads = await readWallet(reader(), { wallet, chainId: chain_id, signal })
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
       return { reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
     },
@@ -68,7 +72,7 @@ function listRoute(reader: PositionReader, chainIds: readonly number[]): Route {
   })
 }
 
-function positionRoute(reader: PositionReader, chainIds: readonly number[]): Route {
+function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
   const input = v.object({
     id: tokenId,
     chain_id: v.optional(chainIdIn(chainIds)),
@@ -85,6 +89,7 @@ function positionRoute(reader: PositionReader, chainIds: readonly number[]): Rou
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     async read({ id, chain_id, manager_address }, { signal }) {
+      const reader = connected()
       const places = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
       const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
       return { position: onlyPosition(reads, id), reads }

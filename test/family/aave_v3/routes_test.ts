@@ -6,7 +6,7 @@ import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.t
 import { createLendingReader } from '../../../src/family/aave_v3/read.ts'
 import { createRoutes } from '../../../src/family/aave_v3/routes.ts'
 import { batchOutput, listOutput } from '../../../src/family/aave_v3/schema.ts'
-import { FAMILY_ALIASES } from '../../../src/family/alias.ts'
+import { FAMILIES, familyAliases } from '../../../src/family/mod.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { openapiDocument } from '../../../src/http/openapi.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -75,12 +75,13 @@ function serviceOver(ids: readonly number[], { deployments, rungs }: Configurati
     clock: systemClock,
     ...(rungs === undefined ? {} : { rungs }),
   })
-  const routes = createRoutes(reader, chains.clients.keys())
+  const markets = new Set([...reader.places.values()].flatMap((place) => place.deployments.map(({ market }) => market)))
+  const routes = createRoutes({ chainIds: [...chains.clients.keys()], markets, reader: () => reader })
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 10_000 }
   const poor = { id: 'org_poor', credits: 14n, limit: 10_000 }
   const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
   const app = createApp({
-    ...{ routes, aliases: FAMILY_ALIASES, gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
+    ...{ routes, aliases: familyAliases(FAMILIES), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
     ...{ publicUrl: undefined, corsOrigins: [], openapi: openapiDocument({ routes }) },
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),

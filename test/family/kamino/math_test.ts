@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { decodeMarket, decodeObligation, decodeReserve, decodeScopeEntry } from '../../../src/family/kamino/layout.ts'
 import { elevationGroupOf, isSoundReserve, positionOf, type Snapshot } from '../../../src/family/kamino/math.ts'
 import { priceOf } from '../../../src/family/kamino/price.ts'
-import { KAMINO_MAINNET } from '../../../src/family/kamino/program.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -33,7 +32,7 @@ function snapshotOf(changes: SceneChanges = {}, slot = SLOT): Snapshot {
 }
 
 function positionIn(changes: SceneChanges = {}, slot = SLOT): LendingPosition {
-  return positionOf(snapshotOf(changes, slot), KAMINO_MAINNET)
+  return positionOf(snapshotOf(changes, slot), { slotMs: 400 })
 }
 
 function text(value: ReturnType<typeof healthFactor>, digits: number): string {
@@ -170,7 +169,7 @@ describe('positionOf()', () => {
 
   test('refuses a snapshot that lacks what it values', () => {
     const snapshot = snapshotOf()
-    expect(() => positionOf({ ...snapshot, assets: new Map() }, KAMINO_MAINNET)).toThrow(RangeError)
+    expect(() => positionOf({ ...snapshot, assets: new Map() }, { slotMs: 400 })).toThrow(RangeError)
     expect(() => positionIn({ elevationGroup: 4 })).toThrow(RangeError)
   })
 })

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createSolanaClient } from '../../../src/chain/solana.ts'
-import { createKamino } from '../../../src/family/kamino/mod.ts'
-import { KAMINO_MAINNET, type KaminoProgram } from '../../../src/family/kamino/program.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana.ts'
+import { KAMINO } from '../../../src/family/kamino/mod.ts'
+import type { KaminoProgram } from '../../../src/family/kamino/program.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createLog, silentLog } from '../../../src/lib/log.ts'
+import { createLog } from '../../../src/lib/log.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
 import {
   addressOf,
   marketBytes,
@@ -43,7 +44,8 @@ function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readon
     ...{ rpcUrls, maxSlotAgeSec: 60, slotMs: 400 },
     ...{ clock: systemClock, log, random: () => 0 },
   })
-  return createKamino({ solana, program: { ...KAMINO_MAINNET, ...program }, log })
+  const row = { klendProgram: program.programId, scopeProgram: program.scopeProgramId }
+  return { routes: familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], log }) }
 }
 
 beforeEach(() => {
@@ -591,8 +593,7 @@ describe('input', () => {
 })
 
 test('without Solana both routes say that it is not configured', async () => {
-  const { name, routes } = createKamino({ solana: undefined, program: KAMINO_MAINNET, log: silentLog })
-  expect(name).toBe('kamino')
+  const routes = familyRoutes(KAMINO, { solana: undefined })
   for (const kind of ['yield', 'risk'] as const) {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
     const definition = routeOf(kind, routes)

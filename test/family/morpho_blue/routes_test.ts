@@ -1,10 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
-import { createMorphoBlue } from '../../../src/family/morpho_blue/mod.ts'
+import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -12,6 +10,7 @@ import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { MorphoMarketName } from '../../devnet/morpho_blue/scenario.ts'
 import { oraclePrice } from '../../devnet/morpho_blue/tools.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
 import { clientOf, DEPLOYMENT, patient } from './support.ts'
 
 const { usdc, weth, dai, wbtc } = TOKENS
@@ -38,12 +37,9 @@ interface Answer {
 }
 
 function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): Route {
-  const { routes } = createMorphoBlue({
-    clients: new Map(clients.map((client) => [client.chain.id, client])),
-    clock: systemClock,
-    log: silentLog,
-    deployments: new Map(chainIds.map((id) => [id, DEPLOYMENT])),
-  })
+  const known = clients.filter(({ chain }) => chainIds.includes(chain.id))
+  const rows = chainIds.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
+  const routes = familyRoutes(MORPHO_BLUE, { clients: known, rows })
   const [only] = routes
   if (only === undefined || routes.length > 1) throw new Error('Expected one route')
   return only

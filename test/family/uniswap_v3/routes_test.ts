@@ -1,15 +1,14 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
-import { createUniswapV3 } from '../../../src/family/uniswap_v3/mod.ts'
+import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError } from '../../../src/lib/error.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { askRoute } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient } from './support.ts'
 
@@ -34,13 +33,7 @@ beforeAll(async () => {
 }, 60_000)
 
 function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): typeof routes {
-  const family = createUniswapV3({
-    clients: new Map(clients.map((client) => [client.chain.id, client])),
-    clock: systemClock,
-    log: silentLog,
-    deployments: new Map(deployments.length === 0 ? [] : [[1, deployments]]),
-  })
-  const [list, one] = family.routes
+  const [list, one] = familyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }
 }
@@ -52,12 +45,8 @@ async function ask(route: Route, query: string, params: Record<string, string> =
 
 test('both routes say how to leave a dead chain out, where others are asked too', async () => {
   const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
-  const deployments = new Map([1, 5].map((id) => [id, [DEPLOYMENT]]))
-  const { routes } = createUniswapV3({
-    ...{ clients: new Map(dead.map((client) => [client.chain.id, client])), deployments },
-    ...{ clock: systemClock, log: silentLog },
-  })
-  const [list, one] = routes
+  const rows = [1, 5].map((id) => [id, { uniswapV3: [DEPLOYMENT] }] as const)
+  const [list, one] = familyRoutes(UNISWAP_V3, { clients: dead, rows })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   const { provider } = devnet.wallets
   const advice = /^Cannot read chain [15] .*: leave it out with the "chain_id" parameter or try again$/

@@ -5,7 +5,6 @@ import { readConfig } from '../../../src/config.ts'
 import { type OpenapiDocument, type Operation, resolved } from '../../../src/http/docs/document.ts'
 import { docsPage } from '../../../src/http/docs/page.ts'
 import { openapiDocument } from '../../../src/http/openapi.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { describeServices } from '../../../src/services.ts'
 import { createClient } from '../../support/client.ts'
 import { createFixture, fixtureRoutes } from '../fixture.ts'
@@ -15,7 +14,7 @@ const config = readConfig({}, () => {
   throw new Error('Expected no file')
 })
 /** What the service describes without any configuration. */
-const whole: OpenapiDocument = JSON.parse(describeServices(config, silentLog))
+const whole: OpenapiDocument = JSON.parse(describeServices(config))
 const wholeBody = docsPage(whole).body
 
 const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined })

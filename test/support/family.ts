@@ -1,0 +1,25 @@
+import type { ChainClient } from '../../src/chain/client.ts'
+import type { SolanaClient } from '../../src/chain/solana.ts'
+import type { Family } from '../../src/family/family.ts'
+import type { Route } from '../../src/http/route.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { type Log, silentLog } from '../../src/lib/log.ts'
+
+/** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
+export function familyRoutes(
+  family: Family,
+  options: {
+    readonly rows?: readonly (readonly [chainId: number, row: object])[]
+    readonly clients?: readonly ChainClient[]
+    readonly solana?: SolanaClient | undefined
+    readonly log?: Log
+  },
+): readonly Route[] {
+  const { rows = [], solana, log = silentLog } = options
+  const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
+  return family.configure(new Map(rows)).routes({
+    chainIds: [...clients.keys()],
+    servesSolana: solana !== undefined,
+    connect: () => ({ clients, solana, clock: systemClock, log }),
+  })
+}
