@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { answerToStranger } from './answer.ts'
-import { largeBodyFault } from './body.ts'
+import { bodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
 import { ApiError, apiErrorFrom } from './error.ts'
@@ -192,13 +192,13 @@ function mayHaveBody(method: string): boolean {
   return !isRead(method)
 }
 
-/** What no caller may send: a target or a host that cannot be read, a body that is too large. */
+/** What no caller may send: a target or a host that cannot be read, a body that is too large or encoded. */
 function faultOf(
   request: Request,
   { target, host }: { readonly target: Target | undefined; readonly host: string | null },
 ): ApiError | undefined {
   if (target === undefined || !isHost(host)) return badTarget()
-  return mayHaveBody(request.method) ? largeBodyFault(request.headers) : undefined
+  return mayHaveBody(request.method) ? bodyFault(request.headers) : undefined
 }
 
 function badTarget(): ApiError {

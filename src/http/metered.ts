@@ -66,8 +66,8 @@ async function settle(
   }
   const account = { rateLimit, creditsCharged: settled.creditsCharged, creditsRemaining: settled.creditsRemaining }
   if (settled.paid) return { outcome, account }
-  const detail = `it costs ${outcome.credits} credits, ${settled.creditsRemaining} are left`
-  return { outcome: failure(tooPoor(detail), exchange.requestId), account }
+  // Not what it costs: that would tell how much a wallet holds to somebody who does not pay for it.
+  return { outcome: failure(tooPoor('the balance does not suffice'), exchange.requestId), account }
 }
 
 function loggedPath({ found, path }: Exchange): string {
