@@ -12,11 +12,11 @@ import { checkSchema, migrate, SchemaError } from './db/migrate.ts'
 import { openDatabase } from './db/pool.ts'
 import { FAMILY_ALIASES } from './family/alias.ts'
 import { createFamilies } from './family/mod.ts'
-import { canonicalPath } from './http/alias.ts'
 import { type App, createApp } from './http/app.ts'
 import { openapiDocument } from './http/openapi.ts'
 import type { Probe } from './http/probes.ts'
 import type { Route } from './http/route.ts'
+import { createRouteTable } from './http/route_table.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
@@ -147,10 +147,11 @@ function createRoutes(parts: {
     ...config.deployments,
     kamino: { solana: clients.solana, program: config.solana.program },
   })
-  return [
-    ...families.flatMap((family) => family.routes),
-    ...usageRoutes({ db, canonicalPath: (path) => canonicalPath(path, FAMILY_ALIASES) }),
-  ]
+  // The log's filter looks paths up in a table that its own route stands in.
+  const usage = usageRoutes({ db, templateOf: (path) => table.templateOf(path) })
+  const routes = [...families.flatMap((family) => family.routes), ...usage]
+  const table = createRouteTable(routes, FAMILY_ALIASES)
+  return routes
 }
 
 function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {

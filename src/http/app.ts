@@ -112,7 +112,7 @@ export function createApp(options: AppOptions): App {
     if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
     if (inFlight.count() > inFlightMax) throw overloaded()
     const path = table.canonical(asked)
-    const found = page === undefined ? table.find(method, path) : otherMethod(asked)
+    const found = page === undefined ? table.find(method, path) : PAGE
     const base = publicBase ?? `http://${host}`
     const ending = await meter({ ...arrival, path, base, found }, services)
     if (fault !== undefined) return { route: 'refused', ...ending }
@@ -124,7 +124,7 @@ export function createApp(options: AppOptions): App {
   async function endOperator({ method, asked, fault, requestId }: Arrival): Promise<Named> {
     const page = fault === undefined ? operatorPages.get(asked) : undefined
     if (page !== undefined && isRead(method)) return { route: asked, outcome: await page(requestId) }
-    const found: Found = page === undefined ? { kind: 'unknown' } : otherMethod(asked)
+    const found: Found = page === undefined ? { kind: 'unknown' } : PAGE
     const outcome = answerToStranger({ method, fault, found, requestId })
     return { route: fault === undefined ? found.kind : 'refused', outcome }
   }
@@ -178,9 +178,8 @@ function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function otherMethod(page: string): Found {
-  return { kind: 'other_method', template: page, allow: PUBLIC_METHODS }
-}
+/** What another method than GET finds at a page. */
+const PAGE: Found = { kind: 'other_method', allow: PUBLIC_METHODS }
 
 /** True where the connection would stay open only for the rest of a body that nobody will read. */
 function leavesBody(request: Request): boolean {

@@ -7,6 +7,7 @@ import { bearerKey } from './key.ts'
 import { LOGGED_PATH_LENGTH_MAX } from './limits.ts'
 import type { OrganizationSlots } from './organization_slots.ts'
 import { type AccountState, failure, type Outcome } from './respond.ts'
+import { templateOf } from './route_table.ts'
 
 /** What metering needs. */
 export interface MeterServices {
@@ -46,6 +47,7 @@ async function settle(
   { exchange, services }: { readonly exchange: Exchange; readonly services: MeterServices },
 ): Promise<Ending> {
   const { caller, rateLimit, requestedAtMs } = admission
+  const template = templateOf(exchange.found)
   let settled: Settled
   try {
     settled = await services.gate.settle({
@@ -55,7 +57,8 @@ async function settle(
       admitted: admission.kind === 'admitted',
       requestedAtMs,
       method: exchange.method,
-      path: loggedPath(exchange),
+      path: template ?? exchange.path.slice(0, LOGGED_PATH_LENGTH_MAX),
+      routed: template !== undefined,
       status: outcome.status,
       credits: outcome.credits,
       latencyMs: Math.max(0, Math.round(services.clock.monotonicMs() - exchange.startedMs)),
@@ -68,9 +71,4 @@ async function settle(
   if (settled.paid) return { outcome, account }
   // Not what it costs: that would tell how much a wallet holds to somebody who does not pay for it.
   return { outcome: failure(tooPoor('the balance does not suffice'), exchange.requestId), account }
-}
-
-function loggedPath({ found, path }: Exchange): string {
-  if (found.kind === 'endpoint') return found.endpoint.template
-  return found.kind === 'other_method' ? found.template : path.slice(0, LOGGED_PATH_LENGTH_MAX)
 }

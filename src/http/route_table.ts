@@ -14,7 +14,8 @@ export interface Endpoint {
 /** What a method and a path lead to. `params` are not decoded. */
 export type Found =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
-  | { readonly kind: 'other_method'; readonly template: string; readonly allow: string }
+  /** `template` is absent if the path leads to a page, not to an endpoint. */
+  | { readonly kind: 'other_method'; readonly template?: string; readonly allow: string }
   | { readonly kind: 'unknown' }
 
 /** Finds endpoints. */
@@ -22,6 +23,8 @@ export interface RouteTable {
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found
+  /** Template of the endpoint that a path leads to by whatever method and alias; undefined if it leads nowhere. */
+  templateOf(path: string): string | undefined
 }
 
 /** Family of the routes that have no three static segments in front. */
@@ -53,22 +56,29 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
   for (const endpoint of endpoints) remember(endpoint, routerOf(families, endpoint.route.path))
   for (const [path, allow] of methodsByPath(routes)) refuseOthers(path, { allow, router: routerOf(families, path) })
 
-  return {
-    canonical: (path) => canonicalPath(path, aliases),
-    find(method, path) {
-      // The router would take any number of slashes at the end for none.
-      if (path.endsWith('/')) return UNKNOWN
-      const lookup: Lookup = {
-        method: method === 'HEAD' ? 'GET' : method,
-        url: { pathname: path },
-        params: {},
-        found: UNKNOWN,
-      }
-      search(families.get(path.slice(0, familyEnd(path))), lookup)
-      if (lookup.found === UNKNOWN) search(families.get(NO_FAMILY), lookup)
-      return lookup.found
-    },
+  const canonical = (path: string) => canonicalPath(path, aliases)
+
+  function find(method: string, path: string): Found {
+    // The router would take any number of slashes at the end for none.
+    if (path.endsWith('/')) return UNKNOWN
+    const lookup: Lookup = {
+      method: method === 'HEAD' ? 'GET' : method,
+      url: { pathname: path },
+      params: {},
+      found: UNKNOWN,
+    }
+    search(families.get(path.slice(0, familyEnd(path))), lookup)
+    if (lookup.found === UNKNOWN) search(families.get(NO_FAMILY), lookup)
+    return lookup.found
   }
+
+  return { canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
+}
+
+/** Template of the endpoint that was found, by whatever method. */
+export function templateOf(found: Found): string | undefined {
+  if (found.kind === 'endpoint') return found.endpoint.template
+  return found.kind === 'other_method' ? found.template : undefined
 }
 
 function search(router: ReturnType<typeof createRouter> | undefined, lookup: Lookup): void {
