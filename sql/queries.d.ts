@@ -85,6 +85,14 @@ declare module '*/queries/gate_void.sql' {
   export default text
 }
 
+declare module '*/queries/ledger_find.sql' {
+  const text: SqlText<
+    [],
+    { id: string }
+  >
+  export default text
+}
+
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
