@@ -71,7 +71,7 @@ declare module '*/queries/gate_admit.sql' {
 
 declare module '*/queries/gate_settle.sql' {
   const text: SqlText<
-    [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
+    [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
     { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[] }
   >
   export default text
@@ -79,8 +79,16 @@ declare module '*/queries/gate_settle.sql' {
 
 declare module '*/queries/gate_void.sql' {
   const text: SqlText<
-    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], latencies_ms: readonly number[], admitted: readonly number[]],
+    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], asked: readonly string[], latencies_ms: readonly number[], admitted: readonly number[]],
     { turned: number; left_behind: number; refunded: string }
+  >
+  export default text
+}
+
+declare module '*/queries/ledger_find.sql' {
+  const text: SqlText<
+    [],
+    { id: string }
   >
   export default text
 }

@@ -12,11 +12,11 @@ import { checkSchema, migrate, SchemaError } from './db/migrate.ts'
 import { openDatabase } from './db/pool.ts'
 import type { FamilyServices } from './family/family.ts'
 import { familyAliases } from './family/mod.ts'
-import { canonicalPath } from './http/alias.ts'
 import { type App, createApp } from './http/app.ts'
 import { openapiDocument } from './http/openapi.ts'
 import type { Probe } from './http/plane/probes.ts'
 import type { Route } from './http/route.ts'
+import { createRouteTable } from './http/route_table.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
@@ -136,11 +136,11 @@ export function describeServices(config: Config): string {
 function routesOf(config: Config, connect: () => FamilyServices & { readonly db: Database }): readonly Route[] {
   const { families, chains, solana } = config
   const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
-  const aliases = familyAliases(families)
-  return [
-    ...families.flatMap((family) => family.routes(setup)),
-    ...usageRoutes({ db: () => connect().db, canonicalPath: (path) => canonicalPath(path, aliases) }),
-  ]
+  // The log's filter looks paths up in a table that its own route stands in.
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => table.templateOf(path) })
+  const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
+  const table = createRouteTable(routes, familyAliases(families))
+  return routes
 }
 
 function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {

@@ -8,7 +8,9 @@ create table request_log (
   request_id text not null,
   api_key_id text not null,
   method text not null,
+  -- The endpoint's template, or what was asked for if that leads nowhere.
   path text not null,
+  routed boolean not null,
   status integer not null check (status between 100 and 599),
   latency_ms integer not null check (latency_ms >= 0),
   credits bigint not null check (credits >= 0),
@@ -25,6 +27,7 @@ create table request_rollup (
   -- Whole days since the Unix epoch.
   day integer not null,
   api_key_id text not null,
+  -- The endpoint's template, or '' for all paths that lead nowhere: callers invent as many of those as they like.
   path text not null,
   status integer not null,
   requests bigint not null,
@@ -63,7 +66,7 @@ $$;
 
 -- One page of an organization's log, newest first, and how many entries match in all. Whole days and hours are counted
 -- from the rollups, the two hours at the edges from the log, and only hours that hold entries of the page are read: page
--- 40,000 costs what page 1 costs. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
+-- 40,000 costs what page 1 costs. p_path is a path as the rollups have it. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
 -- back: the total alone where the page is empty.
 create function request_log_page(
   p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,
@@ -111,7 +114,7 @@ begin
         and l.requested_at >= timestamptz 'epoch' + s.low * interval '1 millisecond'
         and l.requested_at < timestamptz 'epoch' + s.high * interval '1 millisecond'
         and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or l.path = p_path)
+        and (p_path is null or p_path = case when l.routed then l.path else '' end)
         and l.status between p_status_min and p_status_max
       offset 0
     ) c;
@@ -195,7 +198,7 @@ begin
         and l.requested_at >= timestamptz 'epoch' + c.low * interval '1 millisecond'
         and l.requested_at < timestamptz 'epoch' + c.high * interval '1 millisecond'
         and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or l.path = p_path)
+        and (p_path is null or p_path = case when l.routed then l.path else '' end)
         and l.status between p_status_min and p_status_max
       order by l.requested_at desc, l.settlement_id desc
       offset c.skip limit p_limit

@@ -163,8 +163,9 @@ $$;
 -- Charges and logs all requests of one batch, given in order of arrival and all of one hour. Who pays, and how much for
 -- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
 -- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each
--- combination of organization, key, path and status once, with its requests and their credits; then the requests, each
--- with the number of its combination and with '' where the caller's id for it is `req_` and its own. Requests that the
+-- combination of organization, key, path (as the rollups have it) and status once, with its requests and their credits;
+-- then the requests, each with the number of its combination, with '' where the caller's id for it is `req_` and its own,
+-- and with the path that was asked for, or '' where that leads to the combination's. Requests that the
 -- balance cannot pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards)
 -- and one row per request that could not be paid. A request that is already in the log ends the whole statement with
 -- unique_violation.
@@ -172,7 +173,7 @@ create function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
   p_groups integer[], p_requested_at_ms bigint[], p_settlements text[], p_request_ids text[], p_methods text[],
-  p_latencies_ms integer[], p_credits integer[], p_admitted integer[]
+  p_asked text[], p_latencies_ms integer[], p_credits integer[], p_admitted integer[]
 ) returns table (row_no integer, organization_id text, balance bigint)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
@@ -271,14 +272,15 @@ begin
   end if;
 
   insert into request_log (
-    organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
-    admitted)
+    organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, routed, status, latency_ms,
+    credits, admitted)
   select p_organizations[r.group_no], timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
     case when r.request_id = '' then 'req_' || r.settlement_id else r.request_id end,
-    p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
+    p_keys[r.group_no], r.method, case when r.asked = '' then p_paths[r.group_no] else r.asked end, r.asked = '',
+    p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
   from unnest(
-    p_groups, p_requested_at_ms, p_settlements, p_request_ids, p_methods, p_latencies_ms, p_credits, p_admitted)
-    r (group_no, at_ms, settlement_id, request_id, method, latency_ms, credits, admitted);
+    p_groups, p_requested_at_ms, p_settlements, p_request_ids, p_methods, p_asked, p_latencies_ms, p_credits, p_admitted)
+    r (group_no, at_ms, settlement_id, request_id, method, asked, latency_ms, credits, admitted);
 
   -- Nearly every row is there already, and to update it costs half of what an upsert does. The day is made a column for
   -- the same reason as above: as a constant it would be looked for by itself.
@@ -323,10 +325,10 @@ $$;
 
 -- Ends requests whose settlement has an unknown outcome: what was charged is given back, the row says 503, and where
 -- there is no row one is left, so that a settlement that arrives later finds its place taken. Doing it again changes
--- nothing. Answers how many rows were turned and how many were left.
+-- nothing. Paths as for gate_settle. Answers how many rows were turned and how many were left.
 create function gate_void(
   p_organizations text[], p_requested_at_ms bigint[], p_settlements text[], p_requests text[], p_keys text[],
-  p_methods text[], p_paths text[], p_latencies_ms integer[], p_admitted integer[]
+  p_methods text[], p_paths text[], p_asked text[], p_latencies_ms integer[], p_admitted integer[]
 ) returns table (turned integer, left_behind integer, refunded bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 declare
@@ -342,7 +344,8 @@ begin
 
   -- Rows that were written, as they were.
   with found as (
-    select l.organization_id, l.requested_at, l.settlement_id, r.at_ms, l.api_key_id, l.path, l.status, l.credits
+    select l.organization_id, l.requested_at, l.settlement_id, r.at_ms, l.api_key_id,
+      case when l.routed then l.path else '' end as path, l.status, l.credits
     from unnest(p_organizations, p_requested_at_ms, p_settlements) r (organization_id, at_ms, settlement_id)
     join request_log l on l.organization_id = any (array[r.organization_id])
       and l.requested_at = timestamptz 'epoch' + r.at_ms * interval '1 millisecond'
@@ -376,16 +379,18 @@ begin
 
   with inserted as (
     insert into request_log as l (
-      organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
-      admitted)
+      organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, routed, status, latency_ms,
+      credits, admitted)
     select r.organization_id, timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-      r.request_id, r.api_key_id, r.method, r.path, 503, r.latency_ms, 0, r.admitted <> 0
+      r.request_id, r.api_key_id, r.method, case when r.asked = '' then r.path else r.asked end, r.asked = '', 503,
+      r.latency_ms, 0, r.admitted <> 0
     from unnest(
-      p_organizations, p_requested_at_ms, p_settlements, p_requests, p_keys, p_methods, p_paths, p_latencies_ms,
-      p_admitted)
-      r (organization_id, at_ms, settlement_id, request_id, api_key_id, method, path, latency_ms, admitted)
+      p_organizations, p_requested_at_ms, p_settlements, p_requests, p_keys, p_methods, p_paths, p_asked,
+      p_latencies_ms, p_admitted)
+      r (organization_id, at_ms, settlement_id, request_id, api_key_id, method, path, asked, latency_ms, admitted)
     on conflict do nothing
-    returning l.organization_id, (extract(epoch from l.requested_at) * 1000)::bigint as at_ms, l.api_key_id, l.path
+    returning l.organization_id, (extract(epoch from l.requested_at) * 1000)::bigint as at_ms, l.api_key_id,
+      case when l.routed then l.path else '' end as path
   )
   select count(*), array_agg(i.organization_id), array_agg(i.at_ms), array_agg(i.api_key_id), array_agg(i.path)
   into left_behind, v_organizations, v_requested_at_ms, v_keys, v_paths

@@ -6,18 +6,19 @@
 -- $4 dues bigint[]
 -- $5 organizations text[], with $6 to $10 once for each combination of $5 to $8
 -- $6 keys text[]
--- $7 paths text[]
+-- $7 paths text[], '' for all that lead nowhere
 -- $8 statuses integer[]
 -- $9 requests integer[]
 -- $10 sums bigint[], their credits
--- $11 groups integer[], from 1; with $12 to $18 once for each request
+-- $11 groups integer[], from 1; with $12 to $19 once for each request
 -- $12 requested_at_ms bigint[]
 -- $13 settlements text[]
 -- $14 request_ids text[]
 -- $15 methods text[]
--- $16 latencies_ms integer[]
--- $17 credits integer[]
--- $18 admitted integer[], 0 or 1
+-- $16 asked text[], paths that lead nowhere, '' where the path leads to that of its group
+-- $17 latencies_ms integer[]
+-- $18 credits integer[]
+-- $19 admitted integer[], 0 or 1
 -- organization_ids not null
 -- balances not null
 -- unpaid not null
@@ -25,4 +26,4 @@ select
   coalesce(array_agg(g.organization_id) filter (where g.row_no = 0), '{}') as organization_ids,
   coalesce(array_agg(g.balance) filter (where g.row_no = 0), '{}') as balances,
   coalesce(array_agg(g.row_no) filter (where g.row_no > 0), '{}') as unpaid
-from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) g
+from gate_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) g

@@ -5,10 +5,11 @@
 -- $4 requests text[]
 -- $5 keys text[]
 -- $6 methods text[]
--- $7 paths text[]
--- $8 latencies_ms integer[]
--- $9 admitted integer[], 0 or 1
+-- $7 paths text[], '' for all that lead nowhere
+-- $8 asked text[], paths that lead nowhere, '' for the others
+-- $9 latencies_ms integer[]
+-- $10 admitted integer[], 0 or 1
 -- turned not null
 -- left_behind not null
 -- refunded not null
-select turned, left_behind, refunded from gate_void($1, $2, $3, $4, $5, $6, $7, $8, $9)
+select turned, left_behind, refunded from gate_void($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)

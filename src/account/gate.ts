@@ -1,4 +1,6 @@
+import ledgerFindSql from '../../sql/queries/ledger_find.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
 import type { Admission, Gate, Settled, Settlement } from '../http/plane/gate.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -7,10 +9,12 @@ import type { Log } from '../lib/log.ts'
 import { createMetrics, type Metrics } from '../lib/metrics.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createGateMetrics } from './gate_metrics.ts'
-import { openJournal } from './journal.ts'
+import { LEASE_MS, openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
 import { createVoider } from './voider.ts'
+
+const findLedger = query(ledgerFindSql)
 
 /** The gate with a life: `close` waits for what is in flight. */
 export interface AccountGate extends Gate {
@@ -29,6 +33,8 @@ export interface GateOptions {
   readonly journalDir: string
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
+  /** How long the journal of another process must have stood still to be adopted. @default 10,000 */
+  readonly leaseMs?: number
   readonly metrics?: Metrics
 }
 
@@ -37,15 +43,30 @@ const BATCH_MAX = 2_048
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 
+/** How often, within a lease, the journal shows that this process lives. */
+const BEATS_PER_LEASE = 5
+
 /**
- * Makes the gate over one database: two batched statements, nothing remembered between requests. First it takes over
- * what earlier processes had to void.
+ * Makes the gate over one database: two batched statements, nothing remembered between requests. It takes over what
+ * dead processes had to void.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
-  const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS, metrics = createMetrics() } = options
-  const journal = await openJournal({ directory: journalDir, log })
-  const voider = createVoider({ db, journal, log })
-  const observed = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
+  const {
+    db,
+    clock,
+    log,
+    journalDir,
+    deadlineMs = DEADLINE_MS,
+    leaseMs = LEASE_MS,
+    metrics = createMetrics(),
+  } = options
+  const voider = createVoider({
+    db,
+    log,
+    open: async () => openJournal({ directory: journalDir, ledger: await readLedger(db), clock, log, leaseMs }),
+    tendMs: leaseMs / BEATS_PER_LEASE,
+  })
+  const observed = createGateMetrics(metrics, { clock, voider })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
@@ -53,7 +74,13 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
+  // A database that is away is no reason not to start: the journal is opened as soon as it says whose it is.
+  await voider.ready().catch(() => {})
+
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
+    await voider.ready().catch((error: unknown) => {
+      throw unsettled(error)
+    })
     try {
       return await settleBatch(within(db, { deadlineMs, clock }), batch)
     } catch (error) {
@@ -67,7 +94,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
 
   return {
     get voidsWaiting() {
-      return journal.size
+      return voider.waiting
     },
     async admit({ key, endpoint }) {
       if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
@@ -75,7 +102,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     async settle(settlement): Promise<Settled> {
       // Without room to remember an unknown outcome, nothing may be sent that could have one.
-      if (journal.full) throw unsettled(new Error('journal full'))
+      if (voider.full) throw unsettled(new Error('journal full'))
       const safe = storable(settlement)
       const outcome = await settlements.submit(safe)
       if (!('refused' in outcome)) return outcome
@@ -93,7 +120,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       clearTimeout(timer)
       voider.stop()
       // What is still under way may yet need a place for its void, until its own deadline at the latest.
-      const closing = settlements.idle().then(() => journal.close())
+      const closing = settlements.idle().then(() => voider.close())
       if (settlements.size === 0) await closing
     },
   }
@@ -110,6 +137,13 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
       return db.run(text, params, { deadlineMs: leftMs })
     },
   }
+}
+
+/** Which ledger the database holds. Throws `UnavailableError` if it is away. */
+async function readLedger(db: Database): Promise<string> {
+  const [row] = await findLedger(db, [])
+  if (row === undefined) throw new Error('Cannot tell which ledger the database holds')
+  return row.id
 }
 
 function unsettled(cause: unknown): UnavailableError {

@@ -15,7 +15,10 @@ const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
 /** Registers the gate's metrics: the size, time and failures of its batches, and the voids that wait. */
 export function createGateMetrics(
   metrics: Metrics,
-  { clock, voidsWaiting }: { readonly clock: Clock; readonly voidsWaiting: () => number },
+  {
+    clock,
+    voider,
+  }: { readonly clock: Clock; readonly voider: { readonly waiting: number; readonly durable: boolean } },
 ): ObserveFlush {
   const sizes = metrics.histogram({
     name: 'walletscope_gate_batch_requests',
@@ -37,7 +40,12 @@ export function createGateMetrics(
   metrics.gauge({
     name: 'walletscope_gate_voids_waiting',
     help: 'Settlements with an unknown outcome whose void waits for the database.',
-    read: voidsWaiting,
+    read: () => voider.waiting,
+  })
+  metrics.gauge({
+    name: 'walletscope_gate_journal_durable',
+    help: '1 while unknown outcomes are kept on the disk, 0 while they would be lost with this process.',
+    read: () => (voider.durable ? 1 : 0),
   })
   return (step, flush) => {
     const size = sizes(step)

@@ -1,80 +1,158 @@
-import { randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settlement } from '../http/plane/gate.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import {
+  createJournalFile,
+  isJournalName,
+  type JournalFile,
+  newJournalName,
+  readJournalFile,
+  systemCode,
+  takeJournalFile,
+} from './journal_file.ts'
+import { createJournalWatch } from './journal_watch.ts'
 
 /** Settlements that must be voided once the database is back, kept through a crash of this process. */
 export interface Journal {
-  /** True where no more fits: nothing may be sent to the database that might need a void. */
+  /** True if no more fits: nothing may be sent to the database that might need a void. */
   readonly full: boolean
   readonly size: number
-  /** Keeps settlements; resolves once they are on the disk, or at once where there is none to write to. */
+  /** False while what is kept would not outlive this process, because the disk does not take it. */
+  readonly durable: boolean
+  /** Keeps settlements; resolves once they are on the disk, or are known not to get there. */
   append(settlements: readonly Settlement[]): Promise<void>
   /** The oldest settlements, at most `max`. */
   peek(max: number): readonly Settlement[]
   /** Forgets the oldest `count`. */
   drop(count: number): Promise<void>
-  /** Closes the file, and removes it where nothing is left in it. */
+  /**
+   * To be called several times within a lease: shows other processes that this one lives, writes again what the disk
+   * did not take, and adopts what dead processes left. Never throws.
+   */
+  tend(): Promise<void>
+  /** Closes the file, and removes it if nothing is left in it. */
   close(): Promise<void>
 }
 
 /** Where a journal lives. */
 export interface JournalOptions {
-  /** One file per process is written in it. */
+  /** May be shared with other processes, on other hosts too: each writes a file of its own. */
   readonly directory: string
+  /** Whose settlements these are; files of other ledgers are left alone. */
+  readonly ledger: string
+  readonly clock: Clock
   readonly log: Log
+  /** How long a file must have stood still to be adopted. @default 10,000 */
+  readonly leaseMs?: number
   /** Most settlements kept. @default 100,000 */
   readonly entriesMax?: number
 }
 
 const ENTRIES_MAX = 100_000
-/** Files of journals that this very process has open. */
-const openPaths = new Set<string>()
-const FILE = /^void-(\d+)-[0-9a-f]{16}\.jsonl$/
+/** How long a file must have stood still before its owner is taken for dead. */
+export const LEASE_MS = 10_000
+/** How many times as many lines as entries a file may have before it is written anew. */
+const LINES_PER_ENTRY_MAX = 2
+/** How long a disk that took nothing is left alone: each attempt writes everything anew. */
+const RETRY_MS = 1_000
 
 /**
- * Opens the journal of this process and adopts what other processes left in the directory. A directory that cannot be
- * written to is said once; settlements are then kept in memory only.
+ * Opens the journal of this process. A directory that cannot be written to is said once; settlements are then kept in
+ * memory only, until it can.
  */
-export async function openJournal({ directory, log, entriesMax = ENTRIES_MAX }: JournalOptions): Promise<Journal> {
-  const path = join(directory, `void-${process.pid}-${randomBytes(8).toString('hex')}.jsonl`)
+export async function openJournal(options: JournalOptions): Promise<Journal> {
+  const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
+  const watch = createJournalWatch({ directory, ledger, clock, leaseMs })
   let entries: Settlement[] = []
-  let file: FileHandle | undefined
-  let writing: Promise<void> = Promise.resolve()
+  /** Holds all entries; undefined while the disk does not take them. */
+  let file: JournalFile | undefined
+  /** Files that hold a part of the entries, of no use once a new one holds all. */
+  let stale: string[] = []
+  let retryMs = Number.NEGATIVE_INFINITY
+  /** Lines of the file: more than there are entries, because what was dropped stays until all is. */
+  let lines = 0
+  let said = false
+  let closed = false
+  let working: Promise<void> = Promise.resolve()
 
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    const left = await adopt(directory, log)
-    file = await open(path, 'ax', 0o600)
-    openPaths.add(path)
-    if (left.entries.length > 0) {
-      entries = [...left.entries]
-      await write(file, entries)
+  /** One piece of work at a time: a later one waits for the earlier ones. */
+  function serially(work: () => Promise<void>): Promise<void> {
+    working = working.then(work)
+    return working
+  }
+
+  /** Does something with the file; if that fails, everything is written into a new one. */
+  async function attempt(work: (file: JournalFile) => Promise<void>): Promise<void> {
+    if (file === undefined) return reopen()
+    try {
+      await work(file)
+    } catch (error) {
+      log.warn({ msg: 'Lost the file of the journal', error: systemCode(error), settlements: entries.length })
+      await replace(file)
     }
-    for (const each of left.paths) await rm(each, { force: true })
-  } catch (error) {
-    await giveUpFile(error)
   }
 
-  async function giveUpFile(error: unknown): Promise<void> {
-    log.warn({ msg: 'Lost the journal, unknown outcomes are kept in memory only', error: codeOf(error) })
-    await file?.close().catch(() => {})
+  /** Writes all entries into a new file, in place of one that fails, that was taken, or that is too long. */
+  async function replace(old: JournalFile): Promise<void> {
     file = undefined
+    stale.push(old.path)
+    await old.close().catch(ignore)
+    await reopen()
   }
 
-  /** One write at a time: a later one waits for the earlier ones. */
-  function serially(work: (file: FileHandle) => Promise<void>): Promise<void> {
-    writing = writing.then(async () => {
-      if (file === undefined) return
-      try {
-        await work(file)
-      } catch (error) {
-        await giveUpFile(error)
-      }
-    })
-    return writing
+  async function reopen(): Promise<void> {
+    if (file !== undefined || closed || clock.monotonicMs() < retryMs) return
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      lines = entries.length
+      file = await createJournalFile(join(directory, newJournalName(ledger)), entries)
+      await removeStale()
+      if (said) log.info({ msg: 'Writes the journal to the disk again', settlements: entries.length })
+      said = false
+    } catch (error) {
+      retryMs = clock.monotonicMs() + RETRY_MS
+      if (!said) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: systemCode(error) })
+      said = true
+    }
   }
+
+  async function removeStale(): Promise<void> {
+    const paths = stale
+    stale = []
+    for (const path of paths) await rm(path, { force: true }).catch(ignore)
+  }
+
+  async function adopt(path: string): Promise<void> {
+    // Only onto a disk that holds it: what it is now is better than memory.
+    if (file === undefined || entries.length >= entriesMax) return
+    const taken = await takeJournalFile(path, ledger)
+    if (taken === undefined) return
+    const { settlements, broken } = await readJournalFile(taken)
+    if (broken > 0) log.error({ msg: 'Cannot read lines of an adopted journal', lines: broken })
+    try {
+      await file.append(settlements)
+    } catch {
+      // The taken file still holds them; it is adopted another time.
+      return replace(file)
+    }
+    lines += settlements.length
+    entries.push(...settlements)
+    await rm(taken, { force: true })
+    if (settlements.length > 0) log.info({ msg: 'Adopted the journal of another process', entries: settlements.length })
+  }
+
+  async function adoptAll(): Promise<void> {
+    try {
+      for (const path of await watch.abandoned(file?.path)) await adopt(path)
+    } catch (error) {
+      log.warn({ msg: 'Cannot adopt journals of other processes', error: systemCode(error) })
+    }
+  }
+
+  await serially(reopen)
+  await sayForeign(directory, { ledger, log })
 
   return {
     get full() {
@@ -83,79 +161,61 @@ export async function openJournal({ directory, log, entriesMax = ENTRIES_MAX }: 
     get size() {
       return entries.length
     },
+    get durable() {
+      return file !== undefined
+    },
     append(settlements) {
       entries.push(...settlements)
-      return serially((open) => write(open, settlements))
+      return serially(async () => {
+        lines += settlements.length
+        if (file !== undefined && lines > LINES_PER_ENTRY_MAX * entriesMax) await replace(file)
+        else await attempt((open) => open.append(settlements))
+      })
     },
     peek: (max) => entries.slice(0, max),
     drop(count) {
       entries = entries.slice(count)
-      // What was dropped stays in the file until all is done: voiding it again changes nothing.
-      return serially(async (open) => {
-        if (entries.length === 0) await open.truncate(0)
+      return serially(async () => {
+        // What was dropped stays in the file until all is done: voiding it again changes nothing.
+        if (entries.length > 0) return
+        await removeStale()
+        await attempt((open) => open.clear())
+        lines = 0
+      })
+    },
+    tend() {
+      return serially(async () => {
+        await attempt((open) => open.beat(clock.now()))
+        await adoptAll()
       })
     },
     async close() {
-      await writing
-      await file?.close().catch(() => {})
-      if (file !== undefined && entries.length === 0) await rm(path, { force: true })
-      openPaths.delete(path)
-      file = undefined
+      await serially(async () => {
+        retryMs = Number.NEGATIVE_INFINITY
+        if (entries.length > 0) await reopen()
+        const open = file
+        closed = true
+        file = undefined
+        await open?.close().catch(ignore)
+        if (entries.length > 0 && open === undefined) {
+          const settlementIds = entries.map(({ settlementId }) => settlementId)
+          log.error({ msg: 'Lost unknown outcomes, which may stay charged', settlementIds })
+        }
+        if (entries.length === 0 && open !== undefined) await rm(open.path, { force: true }).catch(ignore)
+      })
     },
   }
 }
 
-async function write(file: FileHandle, settlements: readonly Settlement[]): Promise<void> {
-  await file.appendFile(settlements.map((each) => `${JSON.stringify(each, plain)}\n`).join(''))
-  await file.datasync()
+async function sayForeign(
+  directory: string,
+  { ledger, log }: { readonly ledger: string; readonly log: Log },
+): Promise<void> {
+  const names = await readdir(directory).catch(() => [])
+  const foreign = names.filter((name) => isJournalName(name) && !isJournalName(name, `${ledger}-`))
+  if (foreign.length > 0) log.warn({ msg: 'Left journals of another database alone', files: foreign.length })
 }
 
-/**
- * Entries of every journal that this process has not open, and the files whose owner is gone. A number that lives may
- * have been given to another program meanwhile, so its entries are voided too, which never does harm; its file stays.
- */
-async function adopt(directory: string, log: Log): Promise<{ entries: Settlement[]; paths: string[] }> {
-  const entries: Settlement[] = []
-  const paths: string[] = []
-  for (const name of (await readdir(directory)).sort()) {
-    const pid = Number(FILE.exec(name)?.[1] ?? 0)
-    const path = join(directory, name)
-    if (pid === 0 || openPaths.has(path)) continue
-    const text = await readFile(path, 'utf8')
-    const parsed = text.split('\n').map(parse)
-    const whole = parsed.filter((each) => each !== undefined)
-    entries.push(...whole)
-    if (whole.length > 0) log.info({ msg: 'Adopted the journal of another process', entries: whole.length })
-    if (pid === process.pid || !isAlive(pid)) paths.push(path)
-  }
-  return { entries, paths }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // Not ours to signal means that it lives.
-    return codeOf(error) === 'EPERM'
-  }
-}
-
-/** One line back; nothing for one cut short by a crash, whose answer never left. */
-function parse(line: string): Settlement | undefined {
-  try {
-    const value: Settlement = JSON.parse(line)
-    if (typeof value.settlementId !== 'string' || typeof value.caller?.organizationId !== 'string') return undefined
-    return { ...value, caller: { ...value.caller, credits: BigInt(value.caller.credits) } }
-  } catch {
-    return undefined
-  }
-}
-
-function plain(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+function ignore(): void {
+  // What cannot be closed or removed is in nobody's way, and adopting it once more does no harm.
 }

@@ -4,6 +4,9 @@ import { query } from '../db/query.ts'
 
 const list = query(listSql)
 
+/** Stands for all paths that lead nowhere: they are counted together, because callers invent them. */
+export const NOWHERE = ''
+
 /** Which entries of an organization's log are wanted. Bounds are milliseconds since the epoch. */
 export interface RequestLogFilter {
   readonly organizationId: string
@@ -11,7 +14,7 @@ export interface RequestLogFilter {
   /** Exclusive. */
   readonly toMs: number
   readonly apiKeyId?: string | undefined
-  /** As logged: the route's template with canonical names. */
+  /** As counted: an endpoint's template with canonical names, or `NOWHERE`. */
   readonly path?: string | undefined
   readonly statusCode?: number | undefined
   readonly errors: 'all' | 'success' | 'errors'

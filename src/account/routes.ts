@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import type { Database } from '../db/database.ts'
-import { choice, instantFrom, instantTo, limit, page, shortText, wholeNumber } from '../http/input.ts'
+import { choice, documented, instantFrom, instantTo, limit, page, shortText, wholeNumber } from '../http/input.ts'
 import { PARAMETER_LENGTH_MAX } from '../http/limits.ts'
 import { pagination } from '../http/page.ts'
 import { type Route, route } from '../http/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { type RequestLogPage, readRequestLog } from './request_log.ts'
+import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
 const RANGE_MS = {
@@ -23,7 +23,16 @@ const usageInput = v.pipe(
     from: v.optional(instantFrom),
     to: v.optional(instantTo),
     api_key_id: v.optional(shortText(64)),
-    path: v.optional(shortText(PARAMETER_LENGTH_MAX)),
+    path: v.optional(
+      v.pipe(
+        shortText(PARAMETER_LENGTH_MAX),
+        documented({
+          type: 'string',
+          maxLength: PARAMETER_LENGTH_MAX,
+          description: 'Template of an endpoint, or a path that leads to it; any other: all that led nowhere.',
+        }),
+      ),
+    ),
     status_code: v.optional(wholeNumber({ min: 100, max: 599, expected: 'expected an HTTP status from 100 to 599' })),
     errors: v.optional(choice(['all', 'success', 'errors']), 'all'),
     page,
@@ -72,14 +81,14 @@ interface UsagePage extends RequestLogPage {
 }
 
 /**
- * `GET /v1/usage/logs`: the caller's own requests. `canonicalPath` replaces the alias in a path by the name that the
- * log carries.
+ * `GET /v1/usage/logs`: the caller's own requests. `templateOf` finds the endpoint that a path leads to; undefined if it
+ * leads nowhere.
  */
 export function usageRoutes(options: {
   readonly db: () => Database
-  readonly canonicalPath: (path: string) => string
+  readonly templateOf: (path: string) => string | undefined
 }): readonly Route[] {
-  const { db, canonicalPath } = options
+  const { db, templateOf } = options
   const logs = route<UsageInput, UsagePage>({
     method: 'GET',
     path: '/v1/usage/logs',
@@ -96,7 +105,7 @@ export function usageRoutes(options: {
         fromMs,
         toMs,
         apiKeyId: input.api_key_id,
-        path: input.path === undefined ? undefined : canonicalPath(input.path),
+        path: input.path === undefined ? undefined : (templateOf(input.path) ?? NOWHERE),
         statusCode: input.status_code,
         errors: input.errors,
         page: input.page,

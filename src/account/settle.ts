@@ -3,6 +3,7 @@ import gateVoidSql from '../../sql/queries/gate_void.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Settled, Settlement } from '../http/plane/gate.ts'
+import { NOWHERE } from './request_log.ts'
 
 const gateSettle = query(gateSettleSql)
 const gateVoid = query(gateVoidSql)
@@ -70,6 +71,7 @@ export async function voidBatch(db: Database, settlements: readonly Settlement[]
       c.keys,
       c.methods,
       c.paths,
+      c.asked,
       c.latenciesMs,
       c.admitted,
     ])
@@ -147,8 +149,9 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
   const groups: Group[] = []
   const byOrganization = new Map<string, Payer>()
   const numbers = settlements.map((each) => {
-    const { caller, path, status, credits } = each
+    const { caller, status, credits } = each
     const { organizationId } = caller
+    const path = countedPath(each)
     const name = `${status} ${organizationId} ${caller.apiKeyId} ${path}`
     let group = byName.get(name)
     if (group === undefined) {
@@ -178,7 +181,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
     payers.map((each) => each.due),
     groups.map((each) => each.first.caller.organizationId),
     groups.map((each) => each.first.caller.apiKeyId),
-    groups.map((each) => each.first.path),
+    groups.map((each) => countedPath(each.first)),
     groups.map((each) => each.first.status),
     groups.map((each) => each.requests),
     groups.map((each) => each.credits),
@@ -187,6 +190,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
     settlements.map((each) => each.settlementId),
     settlements.map((each) => (each.requestId === OWN_PREFIX + each.settlementId ? '' : each.requestId)),
     settlements.map((each) => each.method),
+    settlements.map(askedPath),
     settlements.map((each) => each.latencyMs),
     settlements.map((each) => each.credits),
     settlements.map((each) => (each.admitted ? 1 : 0)),
@@ -202,10 +206,21 @@ function voidColumnsOf(settlements: readonly Settlement[]) {
     requests: settlements.map((each) => each.requestId),
     keys: settlements.map((each) => each.caller.apiKeyId),
     methods: settlements.map((each) => each.method),
-    paths: settlements.map((each) => each.path),
+    paths: settlements.map(countedPath),
+    asked: settlements.map(askedPath),
     latenciesMs: settlements.map((each) => each.latencyMs),
     admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
   }
+}
+
+/** The path that a request is counted under. */
+function countedPath({ path, routed }: Settlement): string {
+  return routed ? path : NOWHERE
+}
+
+/** What was asked for, if it leads nowhere. */
+function askedPath({ path, routed }: Settlement): string {
+  return routed ? '' : path
 }
 
 function hourOf(settlement?: Settlement): number {

@@ -5,31 +5,64 @@ import type { Log } from '../lib/log.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
-/** Voids what the journal holds, as soon as the database lets it. */
+/** Voids what the journal holds, as soon as the database lets it, and looks after the journal. */
 export interface Voider {
+  /** Settlements whose void waits. */
+  readonly waiting: number
+  /** True if no more can wait: nothing may be sent to the database that might need a void. */
+  readonly full: boolean
+  /** False while what waits would not outlive this process. */
+  readonly durable: boolean
+  /** Resolves once there is a journal, which nothing that might need one may be sent without. Throws if there is none yet. */
+  ready(): Promise<void>
   /** Remembers settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
   add(settlements: readonly Settlement[]): Promise<void>
-  /** Resolves when the journal is empty. */
+  /** Resolves when nothing waits. */
   idle(): Promise<void>
   /** Starts nothing more. */
   stop(): void
+  /** Closes the journal; what waits stays in it, for other processes. */
+  close(): Promise<void>
 }
 
 const BATCH_MAX = 512
 const BACKOFF_MIN_MS = 25
 const BACKOFF_MAX_MS = 250
 
-/** Makes a voider and begins with what an earlier process left behind. */
-export function createVoider(options: { readonly db: Database; readonly journal: Journal; readonly log: Log }): Voider {
-  const { db, journal, log } = options
+/** Makes a voider; it begins with what dead processes left behind. */
+export function createVoider(options: {
+  readonly db: Database
+  readonly log: Log
+  /** Opens the journal; tried again until it does not throw. */
+  readonly open: () => Promise<Journal>
+  /** How often the journal is looked after. */
+  readonly tendMs: number
+}): Voider {
+  const { db, log, open, tendMs } = options
   const idlers: (() => void)[] = []
+  let journal: Journal | undefined
+  let opening: Promise<void> | undefined
   let stopped = false
   let running = false
   let backoffMs = BACKOFF_MIN_MS
   let timer: ReturnType<typeof setTimeout> | undefined
+  const size = () => journal?.size ?? 0
+
+  function ready(): Promise<void> {
+    opening ??= open().then(
+      (opened) => {
+        journal = opened
+      },
+      (error: unknown) => {
+        opening = undefined
+        throw error
+      },
+    )
+    return opening
+  }
 
   async function drain(): Promise<void> {
-    if (running || stopped) return
+    if (running || stopped || journal === undefined) return
     running = true
     while (journal.size > 0 && !stopped) {
       const batch = journal.peek(BATCH_MAX)
@@ -55,16 +88,44 @@ export function createVoider(options: { readonly db: Database; readonly journal:
     })
   }
 
-  void drain()
+  async function tend(): Promise<void> {
+    try {
+      await ready()
+      if (!stopped) await journal?.tend()
+      void drain()
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) log.warn({ msg: 'Cannot open the journal', error })
+    }
+    if (!stopped) tending = setTimeout(tend, tendMs)
+    tending?.unref()
+  }
+
+  let tending: ReturnType<typeof setTimeout> | undefined
+  void tend()
   return {
+    get waiting() {
+      return size()
+    },
+    get full() {
+      return journal?.full === true
+    },
+    get durable() {
+      return journal?.durable !== false
+    },
+    ready,
     async add(settlements) {
-      await journal.append(settlements)
+      await ready()
+      await journal?.append(settlements)
       void drain()
     },
-    idle: () => (journal.size === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () => (size() === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
     stop() {
       stopped = true
       timer?.unref()
+      clearTimeout(tending)
+    },
+    async close() {
+      await journal?.close()
     },
   }
 }

@@ -4,7 +4,7 @@ import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
-import { largeBodyFault } from './body.ts'
+import { bodyFault } from './body.ts'
 import { createCors } from './cors.ts'
 import { createDeadlines } from './deadline.ts'
 import { createHttpMetrics } from './http_metrics.ts'
@@ -86,13 +86,13 @@ export function createApp(options: AppOptions): App {
   /** A page, or what the table of routes has. */
   function findForCallers({ method, asked, path, fault }: Arrival): Exchange['found'] {
     const page = fault === undefined ? pages.get(asked) : undefined
-    return page === undefined ? table.find(method, path) : pageOr405(page, { method, asked })
+    return page === undefined ? table.find(method, path) : pageOr405(page, method)
   }
 
   /** A page of the operator's; keys and routes mean nothing here. */
   function findForOperator({ method, asked, fault }: Arrival): Exchange['found'] {
     const page = fault === undefined ? operatorPages.get(asked) : undefined
-    return page === undefined ? { kind: 'unknown' } : pageOr405(page, { method, asked })
+    return page === undefined ? { kind: 'unknown' } : pageOr405(page, method)
   }
 
   async function handle(
@@ -160,8 +160,8 @@ function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function pageOr405(page: Page, { method, asked }: Pick<Arrival, 'method' | 'asked'>): Exchange['found'] {
-  return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', template: asked, allow: PUBLIC_METHODS }
+function pageOr405(page: Page, method: string): Exchange['found'] {
+  return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', allow: PUBLIC_METHODS }
 }
 
 /** True where the connection would stay open only for the rest of a body that nobody will read. */
@@ -174,13 +174,13 @@ function mayHaveBody(method: string): boolean {
   return !isRead(method)
 }
 
-/** What no caller may send: a target or a host that cannot be read, a body that is too large. */
+/** What no caller may send: a target or a host that cannot be read, a body that is too large or encoded. */
 function faultOf(
   request: Request,
   { target, host }: { readonly target: Target | undefined; readonly host: string | null },
 ): CodedError | undefined {
   if (target === undefined || !isHost(host)) return badTarget()
-  return mayHaveBody(request.method) ? largeBodyFault(request.headers) : undefined
+  return mayHaveBody(request.method) ? bodyFault(request.headers) : undefined
 }
 
 function badTarget(): CodedError {

@@ -4,10 +4,15 @@ import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
 /** What an answer that leaves a body unread must say, or the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }
 
-/** The 413 for a request that announces a body that is too large, before a byte of it is read; else nothing. */
-export function largeBodyFault(headers: Headers): HttpError | undefined {
+/**
+ * What is wrong with a body before a byte of it is read: 413 if it announces more than is taken, 415 if it is encoded.
+ * Nothing otherwise.
+ */
+export function bodyFault(headers: Headers): HttpError | undefined {
   const announced = headers.get('content-length')
-  return announced !== null && Number(announced) > BODY_BYTES_MAX ? tooLarge() : undefined
+  if (announced !== null && Number(announced) > BODY_BYTES_MAX) return tooLarge()
+  const encoding = headers.get('content-encoding')
+  return encoding === null || encoding.toLowerCase() === 'identity' ? undefined : encoded()
 }
 
 /**
@@ -157,6 +162,13 @@ function tooLarge(): HttpError {
   return new HttpError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
     status: 413,
     headers: CLOSE,
+  })
+}
+
+function encoded(): HttpError {
+  return new HttpError('INVALID_REQUEST', 'Cannot read the body: expected it without Content-Encoding', {
+    status: 415,
+    headers: { ...CLOSE, 'accept-encoding': 'identity' },
   })
 }
 

@@ -16,7 +16,7 @@ const DESCRIPTION = [
 /** What every route can answer besides its own 502 and 504; 404 for the key of a deleted organization. */
 const COMMON_STATUSES = [400, 401, 402, 403, 404, 405, 429, 431, 500, 503] as const
 /** What a route that reads a body can answer besides. */
-const BODY_STATUSES = [408, 413] as const
+const BODY_STATUSES = [408, 413, 415] as const
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: 'The request cannot be read: a parameter or the body is missing or wrong.',
@@ -27,6 +27,7 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
   405: 'The path has other methods, which `Allow` lists.',
   408: 'The body did not arrive in time.',
   413: 'The body is larger than 256 KiB.',
+  415: 'The body is encoded.',
   429: 'The organization has used up its requests of this second.',
   431: 'The head of the request is too large. The answer has no body.',
   500: 'The service failed.',
@@ -174,6 +175,7 @@ const HEADERS = {
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
   Allow: header('string', 'Methods of the path, comma-separated.'),
+  'Accept-Encoding': header('string', 'Always `identity`: bodies are sent as they are.'),
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
@@ -181,6 +183,7 @@ const HEADERS = {
 const HEADERS_BY_STATUS: Readonly<Record<string, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  415: ['Accept-Encoding'],
   429: ['Retry-After'],
   503: ['Retry-After'],
 }

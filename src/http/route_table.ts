@@ -14,7 +14,8 @@ export interface Endpoint {
 /** What a method and a path lead to. `params` are not decoded. */
 export type Found =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
-  | { readonly kind: 'other_method'; readonly template: string; readonly allow: string }
+  /** `template` is absent if the path leads to a page, not to an endpoint. */
+  | { readonly kind: 'other_method'; readonly template?: string; readonly allow: string }
   | { readonly kind: 'unknown' }
 
 /** Finds endpoints. */
@@ -22,6 +23,8 @@ export interface RouteTable {
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found
+  /** Template of the endpoint that a path leads to by whatever method and alias; undefined if it leads nowhere. */
+  templateOf(path: string): string | undefined
 }
 
 /** A path's methods. */
@@ -35,6 +38,8 @@ type Router = ReturnType<typeof createRouter>
 /** What a handler of the router is given. */
 type Context = Parameters<Router['handlers'][number]>[0]
 
+/** Family of the routes that have no three static segments in front. */
+const NO_FAMILY = ''
 const UNKNOWN: Found = { kind: 'unknown' }
 const NO_PARAMETERS = {}
 
@@ -57,7 +62,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
       fixed.set(path, methods)
       continue
     }
-    const family = path.slice(0, familyEnd(path))
+    const family = familyOf(path)
     const router = routers.get(family) ?? createRouter()
     routers.set(family, router)
     router.use(path, () => {
@@ -67,35 +72,48 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
 
   /** The methods of the first template that the path fits; its parameters are in `context`. */
   function match(path: string): Methods | undefined {
-    const router = routers.get(path.slice(0, familyEnd(path)))
-    if (router === undefined) return undefined
     matched = undefined
     context.url.pathname = path
-    for (const handler of router.handlers) {
-      handler(context)
-      if (matched !== undefined) break
+    for (const family of [familyOf(path), NO_FAMILY]) {
+      for (const handler of routers.get(family)?.handlers ?? []) {
+        handler(context)
+        if (matched !== undefined) return matched
+      }
     }
-    return matched
+    return undefined
   }
 
-  return {
-    canonical: (path) => canonicalPath(path, aliases),
-    find(method, path) {
-      // The router would take any number of slashes at the end for none.
-      if (path.endsWith('/')) return UNKNOWN
-      const constant = fixed.get(path)
-      const methods = constant ?? match(path)
-      if (methods === undefined) return UNKNOWN
-      const endpoint = methods.endpoints.get(method === 'HEAD' ? 'GET' : method)
-      if (endpoint === undefined) return { kind: 'other_method', template: methods.template, allow: methods.allow }
-      return { kind: 'endpoint', endpoint, params: constant === undefined ? context.params : NO_PARAMETERS }
-    },
+  const canonical = (path: string) => canonicalPath(path, aliases)
+
+  function find(method: string, path: string): Found {
+    // The router would take any number of slashes at the end for none.
+    if (path.endsWith('/')) return UNKNOWN
+    const constant = fixed.get(path)
+    const methods = constant ?? match(path)
+    if (methods === undefined) return UNKNOWN
+    const endpoint = methods.endpoints.get(method === 'HEAD' ? 'GET' : method)
+    if (endpoint === undefined) return { kind: 'other_method', template: methods.template, allow: methods.allow }
+    return { kind: 'endpoint', endpoint, params: constant === undefined ? context.params : NO_PARAMETERS }
   }
+
+  return { canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
+}
+
+/** Template of the endpoint that was found, by whatever method. */
+export function templateOf(found: Found): string | undefined {
+  if (found.kind === 'endpoint') return found.endpoint.template
+  return found.kind === 'other_method' ? found.template : undefined
 }
 
 /** The template as logs and OpenAPI write it: `:id` becomes `{id}`. */
 export function braced(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
+}
+
+/** The three static segments that a path begins with. */
+function familyOf(path: string): string {
+  const leading = path.slice(0, Math.max(0, familyEnd(path)))
+  return leading.includes(':') ? NO_FAMILY : leading
 }
 
 /** A context that is only matched with: handlers read its path and leave parameters in it. */

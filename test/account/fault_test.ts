@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { type AccountGate, createGate } from '../../src/account/gate.ts'
-import { openJournal } from '../../src/account/journal.ts'
 import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -12,11 +11,14 @@ import type { Settled, Settlement } from '../../src/http/plane/gate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { startTestServer, type TestServer, temporaryDirectory } from '../support/database.ts'
+import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../support/database.ts'
+import { startKeeper } from './keeper.ts'
 import { admitted, createAccount, readBooks, settlement } from './scene.ts'
 
 /** Short, so that tests of it are short. */
 const DEADLINE_MS = 250
+/** After this what a dead process left is adopted. */
+const LEASE_MS = 500
 
 let server: TestServer
 /** A connection of the test itself, beside those of the gates. */
@@ -49,7 +51,7 @@ interface Instance {
 
 async function instance(journalDir = temporaryDirectory(), deadlineMs = DEADLINE_MS): Promise<Instance> {
   const db = open()
-  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir, deadlineMs })
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir, deadlineMs, leaseMs: LEASE_MS })
   return {
     db,
     gate,
@@ -202,7 +204,7 @@ test('a settlement that outlasts the closing of its gate leaves its void on the 
   await db.close()
   await until('the late charge is there', async () => (await rowOf(late.settlementId)) !== undefined)
   const next = await instance(journalDir)
-  await until('the void is done', () => next.gate.voidsWaiting === 0)
+  await until('the void is done', async () => (await rowOf(late.settlementId))?.status === 503)
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   await next.close()
 }, 15_000)
@@ -243,17 +245,10 @@ test('the journal of a process that was killed is adopted by the next, and read 
   const charged = settlement(caller, { credits: 30 })
   await gate.settle(charged)
   const never = settlement(caller, { credits: 5 })
-  const child = Bun.spawn(['bun', join(import.meta.dir, 'journal_child.ts'), journalDir], {
-    stdin: 'pipe',
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  const text = JSON.stringify([charged, never], (_, value) => (typeof value === 'bigint' ? String(value) : value))
-  child.stdin.write(`${text}\n`)
-  await child.stdin.flush()
-  await child.stdout.getReader().read()
-  child.kill('SIGKILL')
-  await child.exited
+  const [row] = await admin.run<{ id: string }>('select id::text as id from ledger', [])
+  const keeper = await startKeeper({ directory: journalDir, ledger: row?.id ?? '' })
+  await keeper.append([charged, never])
+  await keeper.kill()
   // A line that the crash cut short belongs to an answer that never left.
   const [name = ''] = readdirSync(journalDir)
   const whole = readFileSync(join(journalDir, name), 'utf8')
@@ -261,32 +256,47 @@ test('the journal of a process that was killed is adopted by the next, and read 
   writeFileSync(join(journalDir, name), `${whole}{"settlementId":"cut sho`)
 
   const next = await instance(journalDir)
-  await until('the voids are done', () => next.gate.voidsWaiting === 0)
+  await until('the voids are done', async () => (await rowOf(never.settlementId)) !== undefined)
   expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: '0' })
   expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: '0' })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 2 } })
-  expect(journalText(journalDir)).toBe('')
   await next.close()
   expect(readdirSync(journalDir)).toEqual([])
   await close()
 }, 15_000)
 
-test('a journal without a directory keeps its entries in memory and says so once', async () => {
-  const path = join(temporaryDirectory(), 'file')
-  writeFileSync(path, '')
+test('what must be voided in one database is never voided in another, and waits until it is back', async () => {
+  const journalDir = temporaryDirectory()
+  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  const first = await instance()
+  const charged = settlement(caller, { credits: 30 })
+  await first.gate.settle(charged)
+  await first.close()
+  const [row] = await admin.run<{ id: string }>('select id::text as id from ledger', [])
+  const keeper = await startKeeper({ directory: journalDir, ledger: row?.id ?? '' })
+  await keeper.append([charged])
+  await keeper.kill()
+  const left = journalText(journalDir)
+
+  const elsewhere = await testDatabase()
   const warnings: string[] = []
   const log = { ...silentLog, warn: ({ msg }: { msg: string }) => warnings.push(msg) }
-  const journal = await openJournal({ directory: path, log, entriesMax: 2 })
-  const { caller } = await createAccount(admin)
-  await journal.append([settlement(caller)])
-  expect([journal.size, journal.full]).toEqual([1, false])
-  await journal.append([settlement(caller)])
-  expect([journal.size, journal.full]).toEqual([2, true])
-  await journal.drop(2)
-  expect(journal.size).toBe(0)
-  await journal.close()
-  expect(warnings).toHaveLength(1)
-})
+  const other = await createGate({ db: elsewhere.db, clock: systemClock, log, journalDir, leaseMs: LEASE_MS })
+  const account = await createAccount(elsewhere.db)
+  await other.settle(settlement(account.caller))
+  await Bun.sleep(3 * LEASE_MS)
+  expect(journalText(journalDir)).toBe(left)
+  expect(warnings).toEqual(['Left journals of another database alone'])
+  expect(await elsewhere.db.run('select from request_log where status = 503', [])).toEqual([])
+  await other.close(2_000)
+  await elsewhere.close()
+
+  const back = await instance(journalDir)
+  await until('the void is done', async () => (await rowOf(charged.settlementId))?.status === 503)
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
+  await back.close()
+  expect(readdirSync(journalDir)).toEqual([])
+}, 30_000)
 
 test('after a crash of PostgreSQL the limit still holds over the second before it', async () => {
   const { gate, close } = await instance(temporaryDirectory(), 1_500)

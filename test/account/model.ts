@@ -96,6 +96,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       requestId: pick([undefined, 'repeated_1']) ?? `req_${random()}`,
       admitted: isAdmitted,
       path: pick(PATHS),
+      routed: random() < 0.8,
       status,
       credits: status < 300 ? pick([0, 1, 2, 5]) : 0,
     })
@@ -205,7 +206,7 @@ async function compareLog(
   { actors, outcomes }: { readonly actors: readonly Actor[]; readonly outcomes: readonly Outcome[] },
 ): Promise<readonly string[]> {
   const rows = await admin.run<{ line: string }>(
-    `select concat_ws(' ', settlement_id, organization_id, api_key_id, request_id, method, path, latency_ms, admitted,
+    `select concat_ws(' ', settlement_id, organization_id, api_key_id, request_id, method, path, routed, latency_ms, admitted,
        floor(extract(epoch from requested_at) * 1000)::bigint, status, credits) as line
      from request_log where organization_id = any ($1)`,
     [actors.map(({ organizationId }) => organizationId)],
@@ -215,7 +216,8 @@ async function compareLog(
     const { caller, admitted } = asked
     const ending = settled === undefined ? '503 0' : settled.paid ? `${asked.status} ${asked.credits}` : '402 0'
     const texts = [asked.settlementId, caller.organizationId, caller.apiKeyId, asked.requestId, asked.method]
-    const rest = [asked.path.slice(0, 200), asked.latencyMs, admitted ? 't' : 'f', asked.requestedAtMs, ending]
+    const [routed, isAdmitted] = [asked.routed, admitted].map((flag) => (flag ? 't' : 'f'))
+    const rest = [asked.path.slice(0, 200), routed, asked.latencyMs, isAdmitted, asked.requestedAtMs, ending]
     return [...texts, ...rest].join(' ')
   })
   const logged = new Set(rows.map(({ line }) => line))

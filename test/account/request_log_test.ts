@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
+import { NOWHERE, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
 import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/plane/gate.ts'
@@ -11,6 +11,7 @@ const HOUR_MS = 3_600_000
 /** An hour's begin, long ago, so that nothing else falls into the range. */
 const BASE_MS = 490_000 * HOUR_MS
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/c']
+const INVENTED = ['/v1/nothing', '/v1/a', '/wp-login.php', '/']
 const STATUSES = [200, 200, 200, 204, 400, 404, 429, 503]
 const KEYS = ['key_one', 'key_two', 'key_three']
 
@@ -29,11 +30,13 @@ beforeAll(async () => {
     const hour = [0, 1, 2, 3, 5, 6][Math.floor(random() * 6)] ?? 0
     const inHour = random() < 0.3 ? Math.floor(random() * 4) : Math.floor(random() * HOUR_MS)
     const status = pick(STATUSES, random)
+    const routed = random() < 0.8
     return settlement(
       { ...account.caller, apiKeyId: pick(KEYS, random) },
       {
         requestedAtMs: BASE_MS + hour * HOUR_MS + (random() < 0.1 ? HOUR_MS - 1 : inHour),
-        path: pick(PATHS, random),
+        path: pick(routed ? PATHS : INVENTED, random),
+        routed,
         status,
         credits: status < 300 ? 2 : 0,
         admitted: status !== 429,
@@ -60,7 +63,7 @@ function matches(filter: Omit<RequestLogFilter, 'organizationId'>): readonly Set
       each.requestedAtMs >= filter.fromMs &&
       each.requestedAtMs < filter.toMs &&
       (filter.apiKeyId === undefined || each.caller.apiKeyId === filter.apiKeyId) &&
-      (filter.path === undefined || each.path === filter.path) &&
+      (filter.path === undefined || (each.routed ? each.path : NOWHERE) === filter.path) &&
       (filter.statusCode === undefined || each.status === filter.statusCode) &&
       (filter.errors === 'all' || (filter.errors === 'success') === each.status < 400),
   )
@@ -79,7 +82,7 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
       fc.tuple(instant(), instant()),
       fc.record({
         apiKeyId: fc.constantFrom(undefined, undefined, ...KEYS, 'key_of_another'),
-        path: fc.constantFrom(undefined, undefined, ...PATHS, '/v1/b/7'),
+        path: fc.constantFrom(undefined, undefined, ...PATHS, NOWHERE, NOWHERE, '/v1/b/7', '/v1/nothing'),
         statusCode: fc.constantFrom(undefined, undefined, 200, 404, 503, 418),
         errors: fc.constantFrom('all', 'all', 'success', 'errors'),
       }),
@@ -142,6 +145,32 @@ test('the name of a key comes with its entries, its id where the key is unknown'
     ...{ errors: 'all', page: 1, limit: 10 },
   })
   expect(new Set(entries.map((entry) => entry.apiKeyName))).toEqual(new Set(['main', 'key_gone']))
+})
+
+test('paths that callers invent are logged as they were asked, and counted in one row', async () => {
+  const own = await createAccount(db)
+  const invented = Array.from({ length: 300 }, (_, index) =>
+    settlement(own.caller, { path: `/v1/nothing/${index}`, routed: false, status: 404, credits: 0 }),
+  )
+  const real = settlement(own.caller, { path: '/v1/nothing/{id}', status: 404, credits: 0 })
+  await settleBatch(db, [...invented, real])
+  await voidBatch(db, [...invented.slice(0, 100), settlement(own.caller, { path: '/v1/late', routed: false })])
+  const rollups = await db.run<{ path: string; status: number; requests: string }>(
+    `select path, status, requests from request_rollup where organization_id = $1 and requests > 0 order by 1, 2`,
+    [own.organizationId],
+  )
+  expect(rollups.map(({ path, status, requests }) => [path, status, Number(requests)])).toEqual([
+    ['', 404, 200],
+    ['', 503, 101],
+    ['/v1/nothing/{id}', 404, 1],
+  ])
+  const { entries, total } = await readRequestLog(db, {
+    ...{ organizationId: own.organizationId, fromMs: 0, toMs: Date.now() + 60_000, path: NOWHERE },
+    ...{ errors: 'all', page: 1, limit: 25 },
+  })
+  expect(total).toBe(301)
+  expect(entries.every(({ path }) => /^\/v1\/(nothing\/\d+|late)$/.test(path))).toBe(true)
+  await readBooks(db, own.organizationId)
 })
 
 test('settling and voiding keep the rollups equal to the log', async () => {

@@ -7,10 +7,12 @@ import type { Database } from '../../src/db/database.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi.ts'
 import type { Route } from '../../src/http/route.ts'
+import { createRouteTable } from '../../src/http/route_table.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
+import { fixtureRoutes } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
@@ -26,9 +28,18 @@ let routes: readonly Route[]
 beforeAll(async () => {
   db = (await testDatabase()).db
   gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-  routes = usageRoutes({ db: () => db, canonicalPath: (path) => path.replace('/amm_a', '/uniswap-v3') })
+  const aliases = new Map([
+    ['amm_a', 'uniswap-v3'],
+    ['lending_a', 'aave-v3'],
+  ])
+  const happenings = { reads: 0, held: undefined, instead: undefined, data: undefined }
+  routes = [
+    ...usageRoutes({ db: () => db, templateOf: (path) => table.templateOf(path) }),
+    ...fixtureRoutes(happenings),
+  ]
+  const table = createRouteTable(routes, aliases)
   const app = createApp({
-    ...{ routes, aliases: new Map(), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
+    ...{ routes, aliases, gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
     ...{ corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
@@ -41,13 +52,19 @@ afterAll(async () => {
 
 /** An account whose log holds one request per entry, so many milliseconds before `now`. */
 async function accountWith(
-  requests: readonly { readonly agoMs: number; readonly path?: string; readonly status?: number }[],
+  requests: readonly {
+    readonly agoMs: number
+    readonly path?: string
+    readonly routed?: boolean
+    readonly status?: number
+  }[],
   now = Date.now(),
 ): Promise<Account> {
   const account = await createAccount(db)
-  for (const { agoMs, path = '/v1/positions/uniswap-v3', status = 200 } of requests) {
+  for (const { agoMs, path = '/v1/positions/uniswap-v3', routed = true, status = 200 } of requests) {
     const requestedAtMs = now - agoMs
-    await gate.settle(settlement(account.caller, { requestedAtMs, path, status, credits: status === 200 ? 1 : 0 }))
+    const credits = status === 200 ? 1 : 0
+    await gate.settle(settlement(account.caller, { requestedAtMs, path, routed, status, credits }))
   }
   return account
 }
@@ -132,24 +149,60 @@ test('range, from and to choose the time; the default is the last 24 hours', asy
   }
 })
 
-test('filters by path with its alias, by status, by errors, and by key', async () => {
+test('filters by path, by status, by errors, and by key', async () => {
   const account = await accountWith([
     { agoMs: 1_000, path: '/v1/positions/uniswap-v3' },
     { agoMs: 2_000, path: '/v1/positions/uniswap-v3/{id}', status: 404 },
     { agoMs: 3_000, path: '/v1/positions/uniswap-v3/{id}', status: 503 },
+    { agoMs: 4_000, path: '/v1/positions/uniswap-v3/7/x', routed: false, status: 400 },
   ])
   const reader = await createKey(db, { organizationId: account.organizationId, name: 'reader' })
   const statuses = async (query: string) => {
-    const answer = await call(`${PATH}?${query}`, { key: reader.key })
+    const answer = await call(`${PATH}?api_key_id=${account.apiKeyId}&${query}`, { key: reader.key })
+    expect(answer.body.pagination.total).toBe(answer.body.data.length)
     return answer.body.data.map((entry: { status_code: number }) => entry.status_code)
   }
-  expect(await statuses('path=/v1/positions/amm_a/%7Bid%7D')).toEqual([404, 503])
-  expect(await statuses('path=/v1/positions/uniswap-v3')).toEqual([200])
-  expect(await statuses('path=/v1/positions/uniswap-v3/7')).toEqual([])
+  // The template, and whatever leads to it.
+  for (const path of ['%7Bid%7D', '{id}', '7', '007', 'x%20y', '%252e']) {
+    expect([path, await statuses(`path=/v1/positions/uniswap-v3/${path}`)]).toEqual([path, [404, 503]])
+    expect([path, await statuses(`path=/v1/positions/amm_a/${path}`)]).toEqual([path, [404, 503]])
+  }
+  expect(await statuses('path=/v1/positions/amm_a')).toEqual([200])
+  // What leads nowhere stands for all that leads nowhere.
+  for (const path of ['/v1/positions/uniswap-v3/', '/v1/positions/uniswap-v3/7/x', '/nothing', 'v1', '*']) {
+    expect([path, await statuses(`path=${path}`)]).toEqual([path, [400]])
+  }
+  expect(await statuses('path=/v1/lending/aave-v3/batch')).toEqual([])
   expect(await statuses('status_code=404')).toEqual([404])
-  expect(await statuses('errors=errors')).toEqual([404, 503])
+  expect(await statuses('errors=errors')).toEqual([404, 503, 400])
   expect(await statuses('errors=success&status_code=404')).toEqual([])
-  expect(await statuses(`api_key_id=${account.apiKeyId}&errors=success`)).toEqual([200])
+  expect(await statuses('errors=success')).toEqual([200])
+})
+
+test('the path of every entry leads back to that entry, and to no entry of another endpoint', async () => {
+  const account = await createAccount(db)
+  const asked = [
+    ['GET', '/v1/positions/amm_a/5'],
+    ['GET', '/v1/positions/uniswap-v3?wallet=x'],
+    ['DELETE', '/v1/positions/uniswap-v3/5'],
+    ['GET', '/v1/lending/lending_a/batch'],
+    ['POST', '/v1/lending/aave-v3/batch'],
+    ['GET', '/v1/lending/kamino/position/abc/yield'],
+    ['POST', '/healthz'],
+    ['GET', '/v1/nothing'],
+  ]
+  for (const [method = '', path = ''] of asked) await call(path, { method, key: account.key })
+  const logs = async (path: string) => (await call(`${PATH}?limit=25${path}`, { key: account.key })).body
+  const { data } = await logs('')
+  const paths: readonly string[] = data.map((entry: { path: string }) => entry.path)
+  expect(new Set(paths).size).toBe(6)
+  for (const path of paths) {
+    const found = await logs(`&path=${encodeURIComponent(path)}`)
+    const foundPaths = new Set(found.data.map((entry: { path: string }) => entry.path))
+    const nowhere = ['/v1/nothing', '/healthz']
+    expect([path, foundPaths]).toEqual([path, new Set(nowhere.includes(path) ? nowhere : [path])])
+    expect(found.pagination.total).toBe(found.data.length)
+  }
 })
 
 test('a key of another organization is an empty page, whatever else is asked', async () => {

@@ -42,6 +42,7 @@ export function settlement(caller: Caller, options: Partial<Settlement> = {}): S
     requestedAtMs: Date.now(),
     method: 'GET',
     path: '/v1/test',
+    routed: true,
     status: 200,
     credits: 1,
     latencyMs: 3,
@@ -68,9 +69,10 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
           select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
             array_agg(requests order by hour) filter (where requests > 0) as by_hour
           from (
-            select h / 24 as day, h % 24 as hour, api_key_id, path, status, count(*) as requests, sum(credits) as credits
+            select h / 24 as day, h % 24 as hour, api_key_id, counted as path, status, count(*) as requests,
+              sum(credits) as credits
             from (
-              select l.*, floor(extract(epoch from requested_at) / 3600)::int as h
+              select l.*, case when routed then path else '' end as counted, floor(extract(epoch from requested_at) / 3600)::int as h
               from request_log l where organization_id = $1
             ) l
             group by 1, 2, 3, 4, 5

@@ -267,6 +267,8 @@ const SCENARIOS: readonly Scenario[] = [
     request: { key: 'poor' },
     status: 402,
     code: 'INSUFFICIENT_CREDITS',
+    // What it would have cost would tell how much the wallet holds.
+    message: 'Cannot pay for this request: the balance does not suffice',
     headers: { 'x-credits-charged': '0', 'x-credits-remaining': '1', 'x-as-of': null },
     row: ['/v1/positions/uniswap-v3', 402, 0, true],
     reads: 1,
@@ -382,6 +384,28 @@ const SCENARIOS: readonly Scenario[] = [
     row: [`/v1/${'a'.repeat(196)}`, 400, 0, true],
     reads: 0,
   },
+  {
+    name: 'a body that is encoded is 415 before it is read, and logged',
+    path: BATCH,
+    request: { ...good, method: 'POST', body: 'x', headers: { 'content-encoding': 'gzip' } },
+    status: 415,
+    code: 'INVALID_REQUEST',
+    message: 'Cannot read the body: expected it without Content-Encoding',
+    headers: { 'accept-encoding': 'identity', connection: 'close', 'x-credits-charged': '0' },
+    row: ['/v1/lending/aave-v3/batch', 415, 0, true],
+    reads: 0,
+  },
+  ...['identity', 'Identity'].map((encoding) => ({
+    name: `a body in the encoding "${encoding}" is one as it is`,
+    path: BATCH,
+    request: {
+      ...{ ...good, method: 'POST', headers: { 'content-encoding': encoding } },
+      body: JSON.stringify({ wallets: [WALLET] }),
+    },
+    status: 200,
+    row: ['/v1/lending/aave-v3/batch', 200, 15, true] as const,
+    reads: 1,
+  })),
   {
     name: 'a body that announces too much is 413 before the suspension of its sender, and logged',
     path: BATCH,

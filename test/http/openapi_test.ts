@@ -70,6 +70,12 @@ describe('openapiDocument()', () => {
     expect(mismatches(schema, answer.body, document)).toEqual([])
   })
 
+  test("leaves the operator's pages out if they are served elsewhere", async () => {
+    const { paths } = JSON.parse(openapiDocument({ routes, operatorApart: true }))
+    const left = PAGES.filter((path) => !['/metrics', '/readyz'].includes(path))
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual(left)
+  })
+
   test('every reference leads somewhere', () => {
     const references = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map((match) => match[1] ?? '')
     expect(references.length).toBeGreaterThan(10)
@@ -85,13 +91,14 @@ describe('openapiDocument()', () => {
     expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
     expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
     expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual([...common, '502'].sort())
-    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '408', '413'].sort())
+    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '408', '413', '415'].sort())
   })
 
   test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
     expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
     expect(document.components.responses.Error401.headers['WWW-Authenticate']).toBeDefined()
     expect(document.components.responses.Error405.headers['Allow']).toBeDefined()
+    expect(document.components.responses.Error415.headers['Accept-Encoding']).toBeDefined()
   })
 
   test('lists X-As-Of where a chain is read, and not where none is', () => {

@@ -59,6 +59,12 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   post('a body that announces too much', 'x', 413, { code: 'INVALID_REQUEST', length: BODY_BYTES_MAX + 1 }),
   post('a body that announces 100 MB', 'x', 413, { code: 'INVALID_REQUEST', length: 100_000_000 }),
   raw(
+    'a body in gzip',
+    `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc`,
+    415,
+    'INVALID_REQUEST',
+  ),
+  raw(
     'a chunked body that is too large',
     `POST /v1/lending/aave-v3/batch HTTP/1.1\r\nHost: h\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n` +
       `${(BODY_BYTES_MAX + 10).toString(16)}\r\n${'a'.repeat(BODY_BYTES_MAX + 10)}\r\n`,

@@ -52,6 +52,8 @@ export interface Settlement {
   readonly method: string
   /** The route's template with canonical names, `/v1/positions/uniswap-v3/{id}`; for an unknown path, the path cut at 200 characters. */
   readonly path: string
+  /** False if the path leads nowhere: such paths are counted together. */
+  readonly routed: boolean
   readonly status: number
   /** What a 2xx costs; 0 for every other status. */
   readonly credits: number

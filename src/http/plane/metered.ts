@@ -10,7 +10,7 @@ import type { OrganizationSlots } from '../organization_slots.ts'
 import { readParameters } from '../parse_input.ts'
 import { type AccountState, failure, type Outcome } from '../respond.ts'
 import type { Answer, PresentContext, Reply } from '../route.ts'
-import type { Endpoint, Found } from '../route_table.ts'
+import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Admission, Gate } from './gate.ts'
 import type { Page } from './public.ts'
 import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts'
@@ -141,10 +141,12 @@ function settle(
   { caller, rateLimit, requestedAtMs, kind }: Recognised,
   { exchange, services }: { readonly exchange: Exchange; readonly services: MeterServices },
 ): Promise<Ending> {
-  const { requestId, settlementId, method, startedMs } = exchange
+  const { requestId, settlementId, method, path, startedMs, found } = exchange
+  const template = found.kind === 'page' ? undefined : templateOf(found)
   const settlement = {
     ...{ settlementId, requestId, caller, admitted: kind === 'admitted', requestedAtMs, method },
-    ...{ path: loggedPath(exchange), status: outcome.status, credits: outcome.credits },
+    ...{ path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX), routed: template !== undefined },
+    ...{ status: outcome.status, credits: outcome.credits },
     latencyMs: Math.max(0, Math.round(services.clock.monotonicMs() - startedMs)),
   }
   const settling = services.gate?.settle(settlement) ?? Promise.reject(new Error('Cannot settle without a gate'))
@@ -194,9 +196,4 @@ function successText({ data, pagination, counts }: Reply, requestId: string): st
 function asOf(reply: Reply): Readonly<Record<string, string>> {
   if (reply.asOf === undefined || reply.asOf.length === 0) return {}
   return { 'x-as-of': reply.asOf.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
-}
-
-function loggedPath({ found, path }: Exchange): string {
-  if (found.kind === 'endpoint') return found.endpoint.template
-  return found.kind === 'other_method' ? found.template : path.slice(0, LOGGED_PATH_LENGTH_MAX)
 }

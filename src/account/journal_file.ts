@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { Settlement } from '../http/plane/gate.ts'
+
+/** A file of settlements on the disk, one JSON object a line, that this process alone writes. */
+export interface JournalFile {
+  readonly path: string
+  /** Resolves once they are on the disk, in a file that is still this process's. Throws whatever the system says. */
+  append(settlements: readonly Settlement[]): Promise<void>
+  /** Shows others that its owner lives; `nowMs` since the epoch. Throws if the file is no longer this process's. */
+  beat(nowMs: number): Promise<void>
+  /** Empties it. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a file held. */
+export interface JournalContent {
+  readonly settlements: readonly Settlement[]
+  /** Lines that cannot be read, the last one apart, which a crash may have cut short: its answer never left. */
+  readonly broken: number
+}
+
+const SUFFIX = '.jsonl'
+const PREFIX = 'void-'
+
+/** A new name for a file of a ledger: no two processes make the same, on whatever hosts they run. */
+export function newJournalName(ledger: string): string {
+  return `${PREFIX}${ledger}-${randomBytes(8).toString('hex')}${SUFFIX}`
+}
+
+/** True if a file of this name holds settlements, of the given ledger or of whichever. */
+export function isJournalName(name: string, ledger = ''): boolean {
+  return name.startsWith(`${PREFIX}${ledger}`) && name.endsWith(SUFFIX)
+}
+
+/** Makes a file that holds these settlements, durably, its name included. Leaves none behind if it throws. */
+export async function createJournalFile(path: string, settlements: readonly Settlement[]): Promise<JournalFile> {
+  const handle = await open(path, 'ax', 0o600)
+  const file: JournalFile = {
+    path,
+    async append(added) {
+      await write(handle, added)
+      await expectOwn(handle, path)
+    },
+    async beat(nowMs) {
+      await handle.utimes(nowMs / 1_000, nowMs / 1_000)
+      await expectOwn(handle, path)
+    },
+    clear: () => handle.truncate(0),
+    close: () => handle.close(),
+  }
+  try {
+    await write(handle, settlements)
+    await syncDirectory(dirname(path))
+    return file
+  } catch (error) {
+    await handle.close()
+    await rm(path, { force: true })
+    throw error
+  }
+}
+
+/** Reads a file that another process left. */
+export async function readJournalFile(path: string): Promise<JournalContent> {
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  const cut = lines.pop()
+  const parsed = lines.map(parse)
+  const last = cut === undefined || cut === '' ? undefined : parse(cut)
+  const settlements = [...parsed, last].filter((each) => each !== undefined)
+  return { settlements, broken: parsed.filter((each) => each === undefined).length }
+}
+
+/**
+ * Takes a file away from its owner by giving it another name, which only one of several processes can do. Answers where
+ * it is now; undefined if another process was first.
+ */
+export async function takeJournalFile(path: string, ledger: string): Promise<string | undefined> {
+  const taken = join(dirname(path), newJournalName(ledger))
+  try {
+    await rename(path, taken)
+    return taken
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The system's name for a failure, `ENOSPC`; its message would quote paths. */
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+}
+
+async function write(handle: FileHandle, settlements: readonly Settlement[]): Promise<void> {
+  if (settlements.length === 0) return
+  await handle.appendFile(settlements.map((each) => `${JSON.stringify(each, plain)}\n`).join(''))
+  await handle.datasync()
+}
+
+/**
+ * Throws ENOENT if the file was taken. Asked after each write: whoever takes the file later reads what was written, and
+ * if it was taken before, the writer learns of it here.
+ */
+async function expectOwn(handle: FileHandle, path: string): Promise<void> {
+  const [own, there] = await Promise.all([handle.stat(), stat(path)])
+  if (own.ino === there.ino && own.dev === there.dev) return
+  throw Object.assign(new Error(`Another file is called ${basename(path)} now`), { code: 'ENOENT' })
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function parse(line: string): Settlement | undefined {
+  try {
+    const value: Settlement = JSON.parse(line)
+    if (typeof value.settlementId !== 'string' || typeof value.caller?.organizationId !== 'string') return undefined
+    return { ...value, caller: { ...value.caller, credits: BigInt(value.caller.credits) } }
+  } catch {
+    return undefined
+  }
+}
+
+function plain(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value
+}
