@@ -119,9 +119,12 @@ function familyOf(path: string): string {
 /** A context that is only matched with: handlers read its path and leave parameters in it. */
 function matchingContext(): Context {
   const never = () => Promise.reject(new Error('Cannot answer: the router only matches'))
+  const url = new URL('http://walletscope.invalid/')
+  // The accessor would normalize what is written to it, and encode it anew when it is read.
+  Object.defineProperty(url, 'pathname', { value: url.pathname, writable: true })
   return {
-    request: new Request('http://walletscope.invalid/'),
-    url: new URL('http://walletscope.invalid/'),
+    request: new Request(url.href),
+    url,
     method: 'GET',
     ip: '',
     platform: undefined,
