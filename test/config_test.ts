@@ -43,7 +43,8 @@ describe('readConfig()', () => {
     expect(all.length).toBeGreaterThan(70)
     expect(readConfig({ CHAINS: all.join() }, noFile).chains).toEqual(CHAINS)
     const [linea] = readConfig({ CHAINS: '59144' }, noFile).chains
-    expect(linea).toMatchObject({ name: 'Linea Mainnet', rpcUrls: expect.arrayContaining(['https://rpc.linea.build']) })
+    expect(linea?.name).toBe('Linea Mainnet')
+    expect(linea?.rpcUrls).toContain('https://rpc.linea.build')
   })
 
   test('without CHAINS a chain that RPC_URL_<id> or CHAINS_FILE names is served beside the seven', () => {
