@@ -1,6 +1,22 @@
 import type { Chain } from '../../src/chain/chain.ts'
-import { TOKENS } from './addresses.ts'
+import { MARKETS } from './aave_v3/addresses.ts'
+import { TOKENS, UNISWAP_V3 } from './addresses.ts'
 import type { Devnet } from './mod.ts'
+
+/** Ethereum's row as a devnet that stands in its place can be: what is built in besides does not stand there. */
+export const DEVNET_ROW = {
+  ...{ id: 1, name: 'Ethereum' },
+  uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
+  aaveV3: (['main', 'lido', 'etherfi'] as const).map((market) => ({
+    ...{ market, poolAddressesProvider: MARKETS[market].provider },
+  })),
+}
+
+/** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place. */
+export function chainsFileOf(rpcUrl: string): string {
+  const chain = { ...DEVNET_ROW, rpcUrls: [rpcUrl] }
+  return JSON.stringify({ chains: [chain] })
+}
 
 /** The devnet as configuration describes a chain, with a feed for every token; nothing is reused between reads. */
 export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {

@@ -13,8 +13,7 @@ import { buildScenario, type Scenario } from './scenario.ts'
 import { createSend, type Send } from './transaction.ts'
 import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
 
-/** The devnet says that it is Ethereum, unless told otherwise. */
-export const CHAIN_ID_DEFAULT = 1
+const CHAIN_ID_DEFAULT = 1
 
 /** A local Ethereum with real contracts at their mainnet addresses and wallets that hold positions. */
 export interface Devnet extends Scenario {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chainsEnvironment } from '../devnet/chains_file.ts'
+import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { temporaryDirectory } from '../support/database.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
 import { buildWhatIsStale } from './builds.ts'
@@ -40,7 +40,8 @@ describe.each([
   beforeAll(async () => {
     const devnet = await sharedDevnet()
     upstream = await startFaultyRpc(devnet.rpcUrl)
-    program = createProgram(chainsEnvironment(upstream.url, temporaryDirectory()))
+    program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(upstream.url))
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chainsEnvironment } from '../devnet/chains_file.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
-import { emptyDatabase, temporaryDirectory } from '../support/database.ts'
+import { emptyDatabase } from '../support/database.ts'
 import { type Accounts, createAccounts, runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
@@ -25,9 +27,11 @@ describe.each([
   beforeAll(async () => {
     database = kind === 'server' ? await emptyDatabase() : undefined
     program = createProgram({
-      ...chainsEnvironment(devnet.rpcUrl, temporaryDirectory()),
+      CHAINS: '1',
+      CHAINS_FILE: '../chains.json',
       ...(database === undefined ? {} : { DATABASE_URL: database.url }),
     })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
     if (database !== undefined) await runJson(program, ['migrate'])
     service = await startService(program)
     accounts = await createAccounts(program)
