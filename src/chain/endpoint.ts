@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Chain } from './chain.ts'
-import type { Endpoint, EthCall } from './client.ts'
+import { type Endpoint, type EthCall, RevertError } from './client.ts'
 import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
@@ -62,10 +62,20 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     }, signal)
   }
 
+  /** Any question but a call: no contract runs, so none can revert. */
+  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await send(request, signal)
+    } catch (error) {
+      if (error instanceof RevertError) throw new UpstreamError(`The endpoint reverted ${request.method}`)
+      throw error
+    }
+  }
+
   /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */
   async function checkChain(): Promise<void> {
     const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
-    const id = await send(request, new AbortController().signal)
+    const id = await ask(request, new AbortController().signal)
     verified = id === BigInt(chain.id)
     if (verified) return
     removed = true
@@ -84,7 +94,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
       index,
       learned,
       observeBlock,
-      request: (request, signal) => send({ ...request, timeoutMs: callMs }, signal),
+      request: (request, signal) => ask({ ...request, timeoutMs: callMs }, signal),
       call(request, signal) {
         return send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs: callMs }, signal)
       },

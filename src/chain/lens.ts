@@ -91,7 +91,8 @@ export function ladderOf<T>(options: {
  * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
  * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
  * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
- * request's size. When no rung works, the last error is thrown.
+ * request's size. When no rung works, the last error is thrown; a revert is an `UpstreamError` then, since our own code
+ * never reverts with a reason: it is the endpoint that answers wrong, and another one may do better.
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
@@ -113,9 +114,9 @@ export async function readByRung<T>(
     } catch (error) {
       const unsupported = error instanceof RpcRefusedError ? error.reason === 'kind' : false
       const silent = error instanceof RevertError && error.data === '0x'
-      if (!(error instanceof RpcRefusedError) && !silent) throw error
+      last = error instanceof RevertError ? new UpstreamError('The lens reverted', { cause: error }) : error
+      if (!(error instanceof RpcRefusedError) && !silent) throw last
       if (!unsupported) mayLearn = false
-      last = error
     }
   }
   throw last

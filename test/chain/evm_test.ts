@@ -222,6 +222,12 @@ test('read() passes a revert through after one try, with its data', async () => 
   expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
 })
 
+test('read() takes a revert of a question that calls no contract for a failure of the endpoint', async () => {
+  rule(0, { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } })
+  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
+  expect(await failure(createClient(1).read(blockNumber, { signal: never }))).toBeInstanceOf(UnavailableError)
+})
+
 test('read() passes other errors of the attempt through as they are', async () => {
   const broken = new TypeError('A bug')
   expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)

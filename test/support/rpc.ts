@@ -36,13 +36,26 @@ export type Fault =
   /** Drops what calls revert with. */
   | { readonly kind: 'no_revert_data' }
 
+type Rule = (request: SeenRequest) => Fault | undefined
+
+/** Endpoints that say that contracts revert, whatever they are asked. */
+export const REVERTING: readonly (readonly [name: string, rule: Rule])[] = [
+  ['a revert to every call', ({ method }) => (method === 'eth_call' ? revert('0x') : undefined)],
+  ['a revert with a reason to every call', ({ method }) => (method === 'eth_call' ? revert('0x08c379a0') : undefined)],
+  ['a revert to every question', () => revert('0x')],
+]
+
+function revert(data: string): Fault {
+  return { kind: 'error', error: { code: 3, message: 'execution reverted', data } }
+}
+
 /** A real endpoint with scripted faults before it. */
 export interface FaultyRpc {
   readonly url: string
   /** Everything that arrived, in order. */
   readonly seen: readonly SeenRequest[]
   /** Decides about each request; undefined passes it on. Replaces the rule before. */
-  rule(decide: (request: SeenRequest) => Fault | undefined): void
+  rule(decide: Rule): void
   /** How many of the requests had to wait for an earlier one: 1 where all were sent at once. */
   depth(): number
   /** Forgets what was seen; the rule stays. */
@@ -53,7 +66,7 @@ export interface FaultyRpc {
 /** Starts a proxy before `upstream` on a port of the system's choice, without any faults at first. */
 export async function startFaultyRpc(upstream: string): Promise<FaultyRpc> {
   const seen: SeenRequest[] = []
-  let decide: (request: SeenRequest) => Fault | undefined = () => undefined
+  let decide: Rule = () => undefined
   let depthNow = 0
   let depthDone = 0
 

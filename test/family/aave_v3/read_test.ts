@@ -11,7 +11,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { chainOf, clientOf, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
@@ -365,6 +365,19 @@ describe('requests', () => {
       expect(read.wallets as unknown).toEqual(truth.wallets)
     }
     rpc.rule(() => undefined)
+  })
+
+  test.each(REVERTING)('go to another endpoint where one answers %s, and fail where all do', async (_, rule) => {
+    rpc.rule(rule)
+    try {
+      const asked = [aave.wallets.borrower]
+      const alone = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), asked)
+      await expect(alone).rejects.toThrow(UnavailableError)
+      const both = await readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })), asked)
+      expect(both.wallets.flatMap(({ positions }) => namesOf(positions))).toEqual(['main'])
+    } finally {
+      rpc.rule(() => undefined)
+    }
   })
 
   test('fail with the chain where it cannot be read, or a market is not there', async () => {

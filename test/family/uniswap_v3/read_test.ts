@@ -9,6 +9,7 @@ import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
@@ -187,6 +188,26 @@ describe('readWallet()', () => {
     expect((failure as Error).message).toContain('chain 10 (Dead)')
     expect((failure as Error).message).not.toContain('127.0.0.1')
   }, 20_000)
+
+  test.each(REVERTING)(
+    'asks another endpoint where one answers %s, and is unavailable where all do',
+    async (_, rule) => {
+      const rpc = await startFaultyRpc(devnet.rpcUrl)
+      try {
+        rpc.rule(rule)
+        const { receiver } = devnet.wallets
+        const alone = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url] })).client)
+        const options = { places: alone.places, signal: patient }
+        await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
+        await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+        const both = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client)
+        const [read] = await both.reader.readWallet(receiver, { places: both.places, signal: patient })
+        expect(read?.positions).toHaveLength(1)
+      } finally {
+        await rpc.stop()
+      }
+    },
+  )
 
   test('fails where a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
