@@ -44,6 +44,7 @@ describe('readConfig()', () => {
           id: 31337,
           name: 'Devnet',
           rpcUrls: ['http://127.0.0.1:8545'],
+          maxBlockAgeSec: 3_600,
           uniswapV3: [{ manager: MANAGER.toLowerCase(), factory: FACTORY }],
           aaveV3: [{ market: 'mine', poolAddressesProvider: FACTORY }],
           morphoBlue: { morpho: MANAGER, startBlock: 7 },
@@ -62,6 +63,7 @@ describe('readConfig()', () => {
       { market: 'mine', poolAddressesProvider: FACTORY, startBlock: 0 },
     ])
     expect(config.deployments.morphoBlue.get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
+    expect(devnet?.maxBlockAgeSec).toBe(3_600)
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
     expect(config.deployments.uniswapV3.get(1)?.[0]?.manager).toBe(MANAGER)
     expect(config.deployments.aaveV3.get(1)).toHaveLength(3)
@@ -149,6 +151,11 @@ describe('readConfig()', () => {
     ],
     ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
+    [
+      'a tolerance of nothing',
+      '{"chains":[{"id":5,"name":"x","rpcUrls":["http://a.test"],"maxBlockAgeSec":0}]}',
+      'chains.0.maxBlockAgeSec: expected >=1',
+    ],
     ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'chains.0.rpcUrls: expected 1 to 32 URLs'],
     [
       'a chain twice',

@@ -16,11 +16,11 @@ export interface Endpoint {
     signal: AbortSignal,
   ): Promise<T>
   /**
-   * Tells the client which block a read at `latest` was answered from, so that answers about a chain do not go back:
-   * throws `UpstreamError` where it is another chain's, or behind what other endpoints have shown; those are then asked
-   * first.
+   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it is another chain's,
+   * further from the wall clock than the chain allows, or far off what other endpoints have shown: those are then asked,
+   * and this one again only if none of them answers.
    */
-  observeBlock(block: { readonly chainId: number; readonly number: bigint }): void
+  observeBlock(block: { readonly chainId: number; readonly number: bigint; readonly timestampSec: bigint }): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }

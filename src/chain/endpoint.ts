@@ -3,6 +3,7 @@ import { untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { checkBlockAge } from './block_age.ts'
 import type { Chain } from './chain.ts'
 import { type Endpoint, type EthCall, RevertError } from './client.ts'
 import type { Heads } from './heads.ts'
@@ -17,13 +18,21 @@ export interface ManagedEndpoint extends Endpoint {
   readonly health: Health
   /** True once the endpoint has answered for another chain: it is never asked again. */
   readonly removed: boolean
-  /** The same endpoint, each of whose calls may take so many milliseconds. */
-  withTimeout(timeoutMs: number): Endpoint
+  /** The same endpoint for one read. */
+  within(limits: ReadLimits): Endpoint
   /**
    * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
    * takes the endpoint out of service.
    */
   verify(signal: AbortSignal): Promise<void>
+}
+
+/** What one read grants an endpoint. */
+export interface ReadLimits {
+  /** What each call may take, milliseconds. */
+  readonly timeoutMs: number
+  /** No other endpoint answers: how far this one is beside them makes no difference. */
+  readonly isLastResort: boolean
 }
 
 /** What endpoints of one chain share. */
@@ -38,8 +47,8 @@ export interface EndpointOptions {
   readonly record?: RpcRecorder
 }
 
-/** An endpoint answered from a block further back than others have shown; says nothing about its health. */
-export class BehindError extends UpstreamError {}
+/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
+export class HeadError extends UpstreamError {}
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
@@ -79,32 +88,34 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     verified = id === BigInt(chain.id)
     if (verified) return
     removed = true
+    heads.forget(index)
     const msg = 'Took an RPC endpoint of another chain out of service'
     log.error({ msg, chainId: chain.id, endpoint: index, answered: id })
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function observeBlock({ chainId, number }: { readonly chainId: number; readonly number: bigint }): void {
-    if (chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${chainId}`)
-    if (!heads.observe(index, number)) throw new BehindError('The endpoint is behind the chain')
-  }
-
-  function withTimeout(callMs: number): Endpoint {
+  function within({ timeoutMs, isLastResort }: ReadLimits): Endpoint {
     return {
       index,
       learned,
-      observeBlock,
-      request: (request, signal) => ask({ ...request, timeoutMs: callMs }, signal),
-      call(request, signal) {
-        return send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs: callMs }, signal)
+      observeBlock(block) {
+        // What it says about a chain of its own must not be held against others.
+        if (removed) throw new UpstreamError('The endpoint serves another chain')
+        if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
+        checkBlockAge(block, { chain, nowMs: clock.now() })
+        const verdict = heads.observe(index, block)
+        if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
       },
+      request: (request, signal) => ask({ ...request, timeoutMs }, signal),
+      call: (request, signal) =>
+        send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }, signal),
     }
   }
 
   return {
-    ...withTimeout(timeoutMs),
+    ...within({ timeoutMs, isLastResort: false }),
     health,
-    withTimeout,
+    within,
     get removed() {
       return removed
     },

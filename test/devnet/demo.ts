@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { untilEmpty } from '../e2e/processes.ts'
@@ -6,10 +6,12 @@ import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene
 import { startSolanaDouble } from '../support/solana.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
+import { chainsFileOf } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
 
+const CHAINS_FILE = 'chains.json'
 const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
 /** Time that passes while Morpho's wallets are made, and some to spare. */
@@ -81,6 +83,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   progress('Starting the service on its embedded PostgreSQL')
   const solana = startSolanaDouble({ accounts: scene(), slot: SLOT })
   started.push(solana.stop)
+  await writeFile(join(directory, CHAINS_FILE), chainsFileOf(devnet.rpcUrl))
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
   const service = await startService({ command, signal, env })
   started.push(service.stop)
@@ -151,7 +154,7 @@ function environment(demo: {
     PORT: String(demo.port),
     DATA_DIR: join(demo.directory, 'data'),
     CHAINS: String(demo.devnet.chainId),
-    [`RPC_URL_${demo.devnet.chainId}`]: demo.devnet.rpcUrl,
+    CHAINS_FILE: join(demo.directory, CHAINS_FILE),
     SOLANA_RPC_URL: demo.solanaUrl,
     LOG_LEVEL: 'warn',
   }

@@ -6,6 +6,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { createServices, type Services } from '../../src/services.ts'
 import { type Account, createAccount, readBooks } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
+import { BLOCK_AGE_SEC_MAX } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { mismatches, resolve } from '../support/json_schema.ts'
@@ -57,7 +58,10 @@ beforeAll(async () => {
     CORS_ORIGINS: 'https://app.example.org',
   }
   // Without a block time no read is kept: each goes to the endpoint.
-  const chain = { id: 1, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
+  const chain = {
+    ...{ id: 1, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`] },
+    ...{ blockTimeMs: 0, maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
+  }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   services = await createServices(
     readConfig(env, () => JSON.stringify({ chains: [chain] })),

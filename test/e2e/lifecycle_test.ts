@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
@@ -38,7 +40,8 @@ describe.each([
   beforeAll(async () => {
     const devnet = await sharedDevnet()
     upstream = await startFaultyRpc(devnet.rpcUrl)
-    program = createProgram({ CHAINS: '1', RPC_URL_1: upstream.url })
+    program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(upstream.url))
     single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
   }, 60_000)
 

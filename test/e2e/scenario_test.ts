@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { type Accounts, createAccounts, runJson } from './accounts.ts'
@@ -25,9 +28,10 @@ describe.each([
     database = kind === 'server' ? await emptyDatabase() : undefined
     program = createProgram({
       CHAINS: '1',
-      RPC_URL_1: devnet.rpcUrl,
+      CHAINS_FILE: '../chains.json',
       ...(database === undefined ? {} : { DATABASE_URL: database.url }),
     })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
     if (database !== undefined) await runJson(program, ['migrate'])
     service = await startService(program)
     accounts = await createAccounts(program)

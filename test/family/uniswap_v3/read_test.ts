@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
+import { createChainClient } from '../../../src/chain/evm.ts'
 import type { RungName } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { ListTooLongError } from '../../../src/family/uniswap_v3/read.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
@@ -208,6 +211,21 @@ describe('readWallet()', () => {
       }
     },
   )
+
+  test('is unavailable, whichever way it reads, where the newest block is a day from the clock', async () => {
+    const { timestamp } = await devnet.client.getBlock()
+    for (const offMs of [-86_400_000, 86_400_000]) {
+      const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
+      const chain = chainOf(devnet, { blockTimeMs: 12_000, maxBlockAgeSec: 3_600 })
+      const client = createChainClient({ chain, clock, log: silentLog })
+      for (const rung of RUNGS) {
+        const { reader, places } = readerOf(client, { rungs: [rung] })
+        const options = { places, signal: patient }
+        await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
+        await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+      }
+    }
+  })
 
   test('fails where a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
