@@ -1,17 +1,21 @@
 import { toHex } from 'viem'
-import { untilAborted } from '../lib/abort.ts'
+import { pause, untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { checkBlockAge } from './block_age.ts'
 import type { Chain } from './chain.ts'
-import { type Endpoint, type EthCall, RevertError } from './client.ts'
+import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
 import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
+import { MissingBlockError } from './rpc_error.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
 import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
 import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
+
+/** Pauses before a block that is missing is asked for again, milliseconds. */
+const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
 export interface ManagedEndpoint extends Endpoint {
@@ -71,6 +75,19 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     }, signal)
   }
 
+  /** Asks again, after a pause, a node that does not have the block yet: another one behind the same address has. */
+  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    for (const pauseMs of MISSING_PAUSES_MS) {
+      try {
+        return await send(request, signal)
+      } catch (error) {
+        if (!(error instanceof MissingBlockError)) throw error
+        await pause(pauseMs, signal)
+      }
+    }
+    return await send(request, signal)
+  }
+
   /** Any question but a call: no contract runs, so none can revert. */
   async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
     try {
@@ -107,8 +124,10 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
         if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
       },
       request: (request, signal) => ask({ ...request, timeoutMs }, signal),
-      call: (request, signal) =>
-        send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }, signal),
+      call(request, signal) {
+        const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
+        return request.block === 'latest' ? send(sent, signal) : sendPinned(sent, signal)
+      },
     }
   }
 
@@ -131,6 +150,12 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
 
 function callParams({ to, data, block, code }: EthCall): unknown[] {
   const transaction = to === undefined ? { data } : { to, data }
-  const at = block === 'latest' ? block : toHex(block)
+  const at = tagOf(block)
   return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
+}
+
+/** A block as nodes want it named: a tag, a height, or an object with its hash (EIP-1898). */
+function tagOf(block: BlockAt): unknown {
+  if (typeof block === 'bigint') return toHex(block)
+  return block === 'latest' ? block : { blockHash: block.hash }
 }

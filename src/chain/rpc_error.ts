@@ -14,6 +14,9 @@ export class BusyError extends UpstreamError {
   }
 }
 
+/** The node that answered does not have the block, or not yet. */
+export class MissingBlockError extends UpstreamError {}
+
 /** The `error` member of a JSON-RPC answer. */
 export interface RpcErrorObject {
   readonly code: number
@@ -34,8 +37,11 @@ const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
 const FAULT =
   /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
 const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
-const NO_STATE =
-  /header not found|unknown block|block ?out ?of ?range|block.{0,40}not (found|available)|missing trie node|state.{0,40}(not available|unavailable|pruned)|historical state|not synced|syncing/i
+/** The block is too old for the node; it will not come. */
+const NO_STATE = /missing trie node|pruned|historical state|not synced|syncing/i
+/** The block is newer than the node, or of a fork that it does not follow. */
+const NO_BLOCK =
+  /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
 const TOO_MUCH =
   /out ?of ?gas|oog\b|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
 const UNABLE =
@@ -59,7 +65,8 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   const reverted = revertData(error)
   if (reverted !== undefined) return new RevertError(reverted)
   if (BUSY_CODES.has(code) || RATE.test(message)) return new BusyError('The endpoint limits its rate', undefined)
-  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the block')
+  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the state of the block')
+  if (NO_BLOCK.test(message)) return new MissingBlockError('The endpoint does not have the block')
   if (TOO_MUCH.test(message)) return refused('size')
   if (FAULT.test(message)) return new RevertError('0x')
   if (REQUEST_CODES.has(code) || UNABLE.test(message)) return refused('kind')

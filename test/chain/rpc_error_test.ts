@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RevertError, RpcRefusedError } from '../../src/chain/client.ts'
-import { BusyError, errorFromRpc, type RpcErrorObject } from '../../src/chain/rpc_error.ts'
+import { BusyError, errorFromRpc, MissingBlockError, type RpcErrorObject } from '../../src/chain/rpc_error.ts'
 import { UpstreamError } from '../../src/lib/error.ts'
 
 const REASON = '0x08c379a0'
@@ -95,3 +95,26 @@ test.each([
   expect(meaning).toBeInstanceOf(UpstreamError)
   expect(meaning instanceof BusyError).toBe(busy)
 })
+
+test.each([
+  [true, { code: -32000, message: 'header not found' }],
+  [true, { code: -32000, message: 'header for hash not found' }],
+  [true, { code: -32000, message: 'Unknown block' }],
+  [true, { code: -39001, message: 'Unknown block' }],
+  [true, { code: -32001, message: 'Resource not found' }],
+  [true, { code: -32001, message: `Block 0x${'ab'.repeat(32)} could not be found` }],
+  [true, { code: -32001, message: `block not found: hash 0x${'ab'.repeat(32)}` }],
+  [true, { code: -32602, message: 'BlockOutOfRangeError: block height is 0 but requested was 5' }],
+  [true, { code: -32602, message: "Block with such an ID doesn't exist yet" }],
+  [true, { code: -32000, message: 'cannot query unfinalized data' }],
+  [false, { code: -32000, message: 'missing trie node 9f (path ) state 0x9f is not available' }],
+  [false, { code: -32000, message: 'historical state 9f is not available' }],
+  [false, { code: -32603, message: 'Internal error' }],
+] as [boolean, RpcErrorObject][])(
+  'errorFromRpc() tells a block that may come from one that will not, %p: %o',
+  (may, error) => {
+    const meaning = errorFromRpc(error)
+    expect(meaning).toBeInstanceOf(UpstreamError)
+    expect(meaning instanceof MissingBlockError).toBe(may)
+  },
+)

@@ -86,8 +86,9 @@ function ladderFor(
   return ladderOf({
     names,
     endpoint,
+    chainId,
     runtime: LENS_RUNTIME,
-    async byLens(call) {
+    async byLens({ call }) {
       const raw = decodeLens(await call({ data: encodeRead(question, prices), block: 'latest' }))
       endpoint.observeBlock(raw.block)
       return raw

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
 import { createChainClient } from '../../../src/chain/evm.ts'
 import type { RungName } from '../../../src/chain/lens.ts'
@@ -12,7 +12,8 @@ import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
-import { REVERTING, startFaultyRpc } from '../../support/rpc.ts'
+import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
@@ -114,8 +115,11 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
-  test('needs a request per 40 positions without override, and ten in stages', async () => {
-    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual(Array(8).fill('eth_call'))
+  test('needs a request per 40 positions without override and two to pin their block, and ten in stages', async () => {
+    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual([
+      ...['eth_call', 'eth_getBlockByNumber'],
+      ...Array(8).fill('eth_call'),
+    ])
     const { requests } = await readWallet(SIXTY, ['staged'])
     expect(requests[0]).toBe('eth_getBlockByNumber')
     expect(requests.length).toBeLessThanOrEqual(10)
@@ -253,6 +257,73 @@ describe('readWallet()', () => {
     }
   })
 
+  describe.each(['deployless', 'staged'] as const)('by several calls, %s,', (rung) => {
+    let rpc: FaultyRpc
+
+    beforeAll(async () => {
+      rpc = await startFaultyRpc(devnet.rpcUrl)
+    })
+    afterAll(() => rpc.stop())
+
+    function read(): Promise<ChainRead[]> {
+      const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+      const { reader, places } = readerOf(client, { rungs: [rung] })
+      return reader.readWallet(SIXTY, { places, signal: patient })
+    }
+
+    test('finds all behind an address of two nodes, of which every second answer is a block late', async () => {
+      await devnet.rpc.call('evm_mine')
+      for (const late of [0, 1]) {
+        let requests = 0
+        rpc.rule(() => (requests++ % 2 === late ? { kind: 'lag', blocks: 1 } : undefined))
+        const [list] = await read()
+        expect(list?.positions).toHaveLength(60)
+      }
+    })
+
+    test('gives up on a block that never comes, within its time', async () => {
+      rpc.rule(({ params }) => (typeof params[1] === 'object' ? { kind: 'lag', blocks: 1 } : undefined))
+      await expect(read()).rejects.toBeInstanceOf(UnavailableError)
+      expect(rpc.seen.length).toBeLessThan(100)
+    })
+
+    test('never joins two forks, whichever call sees a block replaced by a sibling', async () => {
+      const { client: viem, pools, send, addresses } = devnet
+      const pool = pools.usdcWeth3000
+      const { weth, usdc } = addresses.tokens
+      const truth = async () => (await readWallet(SIXTY, ['override'])).positions
+      let replaced = 0
+      for (let call = 1; call <= 5; call++) {
+        const before = await viem.snapshot()
+        const timestamp = (await viem.getBlock()).timestamp + 12n
+        const open = (await truth()).find((each) => each.pool.address === pool.address && each.liquidity > 0n)
+        const { tokenId = 0n, liquidity = 0n } = open ?? {}
+        await viem.setNextBlockTimestamp({ timestamp })
+        await send([
+          swapCall({ pool, tokenIn: weth.address, amountIn: 10n ** 18n }),
+          decreaseLiquidityCall({ tokenId, owner: SIXTY, liquidity: liquidity / 2n }),
+        ])
+        const forks = [await truth()]
+        let calls = 0
+        rpc.rule(({ method }) => {
+          if (method !== 'eth_call' || ++calls !== call) return undefined
+          const done = async () => {
+            replaced++
+            await viem.revert({ id: before })
+            await viem.setNextBlockTimestamp({ timestamp })
+            await send([swapCall({ pool, tokenIn: usdc.address, amountIn: 10n ** 9n })])
+            forks.push(await truth())
+          }
+          return { kind: 'meanwhile', done }
+        })
+        const [list] = await read()
+        expect(forks).toContainEqual([...(list?.positions ?? [])])
+        expect(forks[1]).not.toEqual(forks[0])
+      }
+      expect(replaced).toBeGreaterThan(2)
+    })
+  })
+
   test('stops when the caller leaves', async () => {
     const { client } = countedClient(chainOf(devnet))
     const { reader, places } = readerOf(client)
@@ -282,9 +353,10 @@ describe('readWallet()', () => {
     })
     const [first] = await reader.readWallet(SIXTY, { places, signal: patient })
     expect(first?.positions).toHaveLength(60)
-    expect(requests).toHaveLength(3)
-    await reader.readWallet(SIXTY, { places, signal: patient })
+    // The one that is ignored, then 40 positions, the header, and all in two pages.
     expect(requests).toHaveLength(5)
+    await reader.readWallet(SIXTY, { places, signal: patient })
+    expect(requests).toHaveLength(9)
   })
 })
 
