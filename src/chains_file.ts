@@ -50,6 +50,7 @@ const chainEntries = {
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
   blockTimeMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(600_000))),
+  maxBlockAgeSec: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
   finality: v.optional(
     v.union([
       v.strictObject({ depth: v.pipe(v.number(), v.safeInteger(), v.minValue(0)) }),
@@ -137,12 +138,14 @@ function explained({ message, expected, received }: v.BaseIssue<unknown>): strin
 export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
   const multicall3 = row.multicall3 ?? builtIn?.multicall3
   const wrappedNative = row.prices?.wrappedNative ?? builtIn?.prices.wrappedNative
+  const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
   const aaveOracle = row.prices?.aaveOracle ?? builtIn?.prices.aaveOracle
   return {
     id: row.id,
     name: row.name,
     rpcUrls: row.rpcUrls,
     blockTimeMs: row.blockTimeMs ?? builtIn?.blockTimeMs ?? 0,
+    ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
     ...(multicall3 === undefined ? {} : { multicall3 }),
     prices: {

@@ -71,6 +71,7 @@ describe('readConfig()', () => {
           id: 31337,
           name: 'Devnet',
           rpcUrls: ['http://127.0.0.1:8545'],
+          maxBlockAgeSec: 3_600,
           uniswapV3: [{ manager: MANAGER.toLowerCase(), factory: FACTORY }],
           aaveV3: [{ market: 'mine', poolAddressesProvider: FACTORY }],
           morphoBlue: { morpho: MANAGER, startBlock: 7 },
@@ -89,6 +90,7 @@ describe('readConfig()', () => {
       { market: 'mine', poolAddressesProvider: FACTORY, startBlock: 0 },
     ])
     expect(settingsOf(config, 'morpho-blue').get(31337)).toEqual({ morpho: MANAGER, startBlock: 7 })
+    expect(devnet?.maxBlockAgeSec).toBe(3_600)
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
     expect(JSON.stringify(settingsOf(config, 'uniswap-v3').get(1))).toStartWith(`[{"manager":"${MANAGER}"`)
     expect(JSON.stringify(settingsOf(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
@@ -248,6 +250,11 @@ describe('readConfig()', () => {
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
     ['a program of prices that is none', '{"solana":{"scopeProgram":"0x12"}}', 'solana.scopeProgram'],
     ['slots of no age', '{"solana":{"maxSlotAgeSec":0}}', 'solana.maxSlotAgeSec'],
+    [
+      'a tolerance of nothing',
+      '{"chains":[{"id":5,"name":"x","rpcUrls":["http://a.test"],"maxBlockAgeSec":0}]}',
+      'chains.0.maxBlockAgeSec: expected >=1',
+    ],
     ['no endpoint', '{"chains":[{"id":5,"name":"x","rpcUrls":[]}]}', 'chains.0.rpcUrls: expected 1 to 32 URLs'],
     [
       'a chain twice',

@@ -8,6 +8,8 @@ export interface Chain {
   readonly rpcUrls: readonly string[]
   /** How long an answer may be reused; 0 reads anew every time. */
   readonly blockTimeMs: number
+  /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
+  readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
   /** Absent: a deployless call takes its place. */
   readonly multicall3?: Address

@@ -7,7 +7,9 @@ export interface Endpoint {
   readonly index: number
   /**
    * `eth_call`. Throws `RevertError` (with the revert data) when the contract reverts, `RpcRefusedError` when the
-   * endpoint understands but will not (unsupported override, gas cap, size), `UpstreamError` for everything else.
+   * endpoint understands but will not (unsupported override, gas cap, size), `UpstreamError` for everything else. A
+   * block other than the latest that the endpoint does not have is asked for again a few times, for about a second:
+   * behind one address there may be nodes that differ by a block.
    */
   call(request: EthCall, signal: AbortSignal): Promise<Hex>
   /** Any other read; `parse` must check the shape and throw on nonsense. */
@@ -16,20 +18,28 @@ export interface Endpoint {
     signal: AbortSignal,
   ): Promise<T>
   /**
-   * Tells the client which block a read at `latest` was answered from, so that answers about a chain do not go back:
-   * throws `UpstreamError` where it is another chain's, or behind what other endpoints have shown; those are then asked
-   * first.
+   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it is another chain's,
+   * further from the wall clock than the chain allows, or far off what other endpoints have shown: those are then asked,
+   * and this one again only if none of them answers.
    */
-  observeBlock(block: { readonly chainId: number; readonly number: bigint }): void
+  observeBlock(block: { readonly chainId: number; readonly number: bigint; readonly timestampSec: bigint }): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }
+
+/** A block by its hash, so that nothing that takes its place at the same height is read for it. */
+export interface BlockPin {
+  readonly hash: Hex
+}
+
+/** The block that a call sees. */
+export type BlockAt = BlockPin | bigint | 'latest'
 
 /** One read-only call. Without `to` the data is init code (a deployless call). */
 export interface EthCall {
   readonly to?: Hex
   readonly data: Hex
-  readonly block: bigint | 'latest'
+  readonly block: BlockAt
   /** Runtime code that stands at `to` during this call (state override). */
   readonly code?: Hex
 }

@@ -1,30 +1,42 @@
 import { toHex } from 'viem'
-import { untilAborted } from '../lib/abort.ts'
+import { pause, untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { checkBlockAge } from './block_age.ts'
 import type { Chain } from './chain.ts'
-import type { Endpoint, EthCall } from './client.ts'
+import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
 import type { Heads } from './heads.ts'
 import { createHealth, type Health } from './health.ts'
-import { BusyError } from './rpc_error.ts'
+import { BusyError, MissingBlockError } from './rpc_error.ts'
 import { type RpcRecorder, recorded } from './rpc_metrics.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
 import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
 import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
+
+/** Pauses before a block that is missing is asked for again, milliseconds. */
+const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
 export interface ManagedEndpoint extends Endpoint {
   readonly health: Health
   /** True once the endpoint has answered for another chain: it is never asked again. */
   readonly removed: boolean
-  /** The same endpoint, each of whose calls may take so many milliseconds. */
-  withTimeout(timeoutMs: number): Endpoint
+  /** The same endpoint for one read. */
+  within(limits: ReadLimits): Endpoint
   /**
    * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
    * takes the endpoint out of service.
    */
   verify(signal: AbortSignal): Promise<void>
+}
+
+/** What one read grants an endpoint. */
+export interface ReadLimits {
+  /** What each call may take, milliseconds. */
+  readonly timeoutMs: number
+  /** No other endpoint answers: how far this one is beside them makes no difference. */
+  readonly isLastResort: boolean
 }
 
 /** What endpoints of one chain share. */
@@ -39,8 +51,8 @@ export interface EndpointOptions {
   readonly record?: RpcRecorder
 }
 
-/** An endpoint answered from a block further back than others have shown; says nothing about its health. */
-export class BehindError extends UpstreamError {}
+/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
+export class HeadError extends UpstreamError {}
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
@@ -68,39 +80,66 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw error
   }
 
+  /** Asks again, after a pause, a node that does not have the block yet: another one behind the same address has. */
+  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    for (const pauseMs of MISSING_PAUSES_MS) {
+      try {
+        return await send(request, signal)
+      } catch (error) {
+        if (!(error instanceof MissingBlockError)) throw error
+        await pause(pauseMs, signal)
+      }
+    }
+    return await send(request, signal)
+  }
+
+  /** Any question but a call: no contract runs, so none can revert. */
+  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await send(request, signal)
+    } catch (error) {
+      if (error instanceof RevertError) throw new UpstreamError(`The endpoint reverted ${request.method}`)
+      throw error
+    }
+  }
+
   /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */
   async function checkChain(): Promise<void> {
     const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
-    const id = await send(request, new AbortController().signal)
+    const id = await ask(request, new AbortController().signal)
     verified = id === BigInt(chain.id)
     if (verified) return
     removed = true
+    heads.forget(index)
     const msg = 'Took an RPC endpoint of another chain out of service'
     log.error({ msg, chainId: chain.id, endpoint: index, answered: id })
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function observeBlock({ chainId, number }: { readonly chainId: number; readonly number: bigint }): void {
-    if (chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${chainId}`)
-    if (!heads.observe(index, number)) throw new BehindError('The endpoint is behind the chain')
-  }
-
-  function withTimeout(callMs: number): Endpoint {
+  function within({ timeoutMs, isLastResort }: ReadLimits): Endpoint {
     return {
       index,
       learned,
-      observeBlock,
-      request: (request, signal) => send({ ...request, timeoutMs: callMs }, signal),
+      observeBlock(block) {
+        // What it says about a chain of its own must not be held against others.
+        if (removed) throw new UpstreamError('The endpoint serves another chain')
+        if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
+        checkBlockAge(block, { chain, nowMs: clock.now() })
+        const verdict = heads.observe(index, block)
+        if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
+      },
+      request: (request, signal) => ask({ ...request, timeoutMs }, signal),
       call(request, signal) {
-        return send({ method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs: callMs }, signal)
+        const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
+        return request.block === 'latest' ? send(sent, signal) : sendPinned(sent, signal)
       },
     }
   }
 
   return {
-    ...withTimeout(timeoutMs),
+    ...within({ timeoutMs, isLastResort: false }),
     health,
-    withTimeout,
+    within,
     get removed() {
       return removed
     },
@@ -116,6 +155,12 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
 
 function callParams({ to, data, block, code }: EthCall): unknown[] {
   const transaction = to === undefined ? { data } : { to, data }
-  const at = block === 'latest' ? block : toHex(block)
+  const at = tagOf(block)
   return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
+}
+
+/** A block as nodes want it named: a tag, a height, or an object with its hash (EIP-1898). */
+function tagOf(block: BlockAt): unknown {
+  if (typeof block === 'bigint') return toHex(block)
+  return block === 'latest' ? block : { blockHash: block.hash }
 }

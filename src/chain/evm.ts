@@ -5,12 +5,12 @@ import type { Log } from '../lib/log.ts'
 import type { Chain } from './chain.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from './client.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
-import { BehindError, createEndpoint, type ManagedEndpoint } from './endpoint.ts'
+import { createEndpoint, HeadError, type ManagedEndpoint } from './endpoint.ts'
 import { createHeads } from './heads.ts'
 import { createSpread } from './health.ts'
+import { readLatestBlock } from './read_block.ts'
 import { BusyError } from './rpc_error.ts'
 import type { RpcRecorder } from './rpc_metrics.ts'
-import { parseQuantity } from './rpc_value.ts'
 import { CrowdedError } from './slots.ts'
 import type { Fetch } from './transport.ts'
 
@@ -21,13 +21,15 @@ const CALL_SHARE = 0.4
 const TRIES_PER_ENDPOINT = 2
 /** Pause before an endpoint is tried again by the same read, spread by as much again. */
 const AGAIN_MS = 50
+/** How often, at most, another endpoint than the one that serves is asked how far it is. */
+const COMPARE_MS = 10_000
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 const RETRY_AFTER_SEC_MAX = 60
 
 /** A chain client with a life: `close` when the process stops. */
 export interface EvmClient extends ChainClient {
-  /** True where an endpoint of the right chain answers, or did within the last seconds. Reads `eth_blockNumber`. */
+  /** True where an endpoint of the right chain answers from a recent block, or did within the last seconds. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
   /** Stops what goes on in the background; reads end by their own signals. */
   close(): void
@@ -36,7 +38,9 @@ export interface EvmClient extends ChainClient {
 /**
  * Makes the client of one chain. Every endpoint must have answered `eth_chainId` with the chain's id before one of its
  * answers is believed. The healthiest is asked first; each failure moves on to the next, and back to the first when
- * all have had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds.
+ * all have had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds. One
+ * whose newest block is far off what the others show is used only if none of them answers. While reads come in, the
+ * others are asked for their newest block now and then, so that an endpoint that stands still is found out.
  */
 export function createChainClient(options: {
   readonly chain: Chain
@@ -54,10 +58,12 @@ export function createChainClient(options: {
   const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const background = new AbortController()
-  const readHead = readHeadOf(chain)
+  const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
   /** The single try that an endpoint in state `open` is given, and background probes. */
   const trials = new Map<ManagedEndpoint, Promise<unknown>>()
   let succeededMs = Number.NEGATIVE_INFINITY
+  let comparedMs = Number.NEGATIVE_INFINITY
+  let comparisons = 0
 
   async function attemptOn<T>(endpoint: ManagedEndpoint, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
     const before = endpoint.health.state()
@@ -89,16 +95,26 @@ export function createChainClient(options: {
     return trial
   }
 
-  /** Who failed is asked again without a caller waiting for the outcome. */
+  /** Asks an endpoint for its newest block without a caller waiting for the outcome. */
+  function probe(endpoint: ManagedEndpoint): void {
+    const probed = attemptOn(endpoint, readHead, background.signal)
+    trials.set(
+      endpoint,
+      probed.catch(() => {}).finally(() => trials.delete(endpoint)),
+    )
+  }
+
+  /** Who failed is asked again when its time has come, and another one now and then, each in turn. */
   function probeOthers(chosen: ManagedEndpoint): void {
-    for (const endpoint of endpoints) {
-      if (endpoint === chosen || endpoint.removed || trials.has(endpoint) || !endpoint.health.probeDue()) continue
-      const probe = attemptOn(endpoint, readHead, background.signal)
-      trials.set(
-        endpoint,
-        probe.catch(() => {}).finally(() => trials.delete(endpoint)),
-      )
-    }
+    const others = endpoints.filter((each) => each !== chosen && !each.removed && !trials.has(each))
+    for (const endpoint of others) if (endpoint.health.probeDue()) probe(endpoint)
+    if (clock.monotonicMs() - comparedMs < COMPARE_MS) return
+    const able = others.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
+    const other = able[comparisons % able.length]
+    if (other === undefined) return
+    comparisons++
+    comparedMs = clock.monotonicMs()
+    probe(other)
   }
 
   /** The next endpoint to try: least tried by this read first, then by health, head and latency, then as configured. */
@@ -106,21 +122,25 @@ export function createChainClient(options: {
     const score = (endpoint: ManagedEndpoint): number => {
       const { health, index } = endpoint
       const state = health.busyMs() > 0 ? 4 : { ready: 0, doubtful: 2, open: 3 }[health.state()]
-      const behind = heads.isBehind(index) ? 1 : 0
-      return (((tries.get(endpoint) ?? 0) * 8 + Math.max(state, behind)) * 32 + health.latencyClass()) * 256 + index
+      const doubted = heads.isDoubted(index) ? 1 : 0
+      return (((tries.get(endpoint) ?? 0) * 8 + Math.max(state, doubted)) * 32 + health.latencyClass()) * 256 + index
     }
     return endpoints
       .filter((endpoint) => !endpoint.removed && (tries.get(endpoint) ?? 0) < TRIES_PER_ENDPOINT)
       .sort((a, b) => score(a) - score(b))[0]
   }
 
-  async function readWithin<T>(attempt: Attempt<T>, deadline: Deadline): Promise<T> {
+  async function readWithin<T>(attempt: LimitedAttempt<T>, deadline: Deadline): Promise<T> {
     const tries = new Map<ManagedEndpoint, number>()
+    /** Those whose newest block was not believed beside the others': better than nobody. */
+    const doubted: ManagedEndpoint[] = []
     let attempts = 0
     let last: unknown
     for (;;) {
-      const endpoint = pick(tries)
+      const next = pick(tries)
+      const endpoint = next ?? doubted.shift()
       if (endpoint === undefined || deadline.signal.aborted) throw unavailable(attempts, last)
+      const isLastResort = next === undefined
       const tried = tries.get(endpoint) ?? 0
       tries.set(endpoint, tried + 1)
       probeOthers(endpoint)
@@ -137,11 +157,12 @@ export function createChainClient(options: {
           if (endpoint.health.state() === 'open') continue
         }
         attempts++
-        return await tryOn(endpoint, attempt, deadline.signal)
+        return await tryOn(endpoint, (each, signal) => attempt(each, { signal, isLastResort }), deadline.signal)
       } catch (error) {
         if (!mayRotate(error) && !deadline.signal.aborted) throw error
         // Asking the same endpoint the same again would be refused again.
-        if (error instanceof RpcRefusedError || error instanceof BehindError) tries.set(endpoint, TRIES_PER_ENDPOINT)
+        if (error instanceof RpcRefusedError || error instanceof HeadError) tries.set(endpoint, TRIES_PER_ENDPOINT)
+        if (error instanceof HeadError) doubted.push(endpoint)
         last = error
       }
     }
@@ -162,7 +183,9 @@ export function createChainClient(options: {
   ): Promise<T> {
     const deadline = startDeadline(budgetMs, { parent: signal, now: clock.monotonicMs })
     try {
-      const limited: Attempt<T> = (endpoint, within) => attempt(endpoint.withTimeout(budgetMs * CALL_SHARE), within)
+      const timeoutMs = budgetMs * CALL_SHARE
+      const limited: LimitedAttempt<T> = (endpoint, { signal: within, isLastResort }) =>
+        attempt(endpoint.within({ timeoutMs, isLastResort }), within)
       return await readWithin(limited, deadline)
     } catch (error) {
       throw signal.aborted ? new AbortedError('The caller left') : error
@@ -189,19 +212,15 @@ export function createChainClient(options: {
 }
 
 type Attempt<T> = (endpoint: ManagedEndpoint, signal: AbortSignal) => Promise<T>
-
-/** Asks an endpoint of the chain how far it is. */
-function readHeadOf({ id: chainId }: Chain) {
-  return async (endpoint: Endpoint, signal: AbortSignal): Promise<void> => {
-    const number = await endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
-    endpoint.observeBlock({ chainId, number })
-  }
-}
+type LimitedAttempt<T> = (
+  endpoint: ManagedEndpoint,
+  limits: { readonly signal: AbortSignal; readonly isLastResort: boolean },
+) => Promise<T>
 
 function mayRotate(error: unknown): boolean {
   return error instanceof UpstreamError || error instanceof RpcRefusedError
 }
 
 function isFailure(error: unknown): boolean {
-  return error instanceof UpstreamError && !(error instanceof CrowdedError) && !(error instanceof BehindError)
+  return error instanceof UpstreamError && !(error instanceof CrowdedError) && !(error instanceof HeadError)
 }

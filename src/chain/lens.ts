@@ -1,8 +1,9 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
-import { type Endpoint, RevertError, RpcRefusedError } from './client.ts'
+import { type BlockAt, type BlockPin, type Endpoint, RevertError, RpcRefusedError } from './client.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
+import { readLatestBlock } from './read_block.ts'
 
 /** Code that is executed without being deployed, and what it is called with. */
 export interface LensCall {
@@ -10,11 +11,18 @@ export interface LensCall {
   readonly runtime: Hex
   /** Call data: selector and arguments. */
   readonly data: Hex
-  readonly block: bigint | 'latest'
+  readonly block: BlockAt
 }
 
 /** Runs a lens with this call data at this block, in whichever way the rung has. */
 export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
+
+/** How a lens is asked on one rung of one endpoint. */
+export interface LensAccess {
+  readonly call: CallLens
+  /** Reads the newest block's header, for calls that must all see that block. Throws as `readLatestBlock`. */
+  pin(): Promise<BlockPin>
+}
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
 
@@ -72,18 +80,20 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
 export function ladderOf<T>(options: {
   readonly names: readonly RungName[]
   readonly endpoint: Endpoint
+  readonly chainId: number
   /** Runtime bytecode of the lens. */
   readonly runtime: Hex
-  readonly byLens: (call: CallLens, way: LensWay) => Promise<T>
+  readonly byLens: (access: LensAccess, way: LensWay) => Promise<T>
   readonly staged: (signal: AbortSignal) => Promise<T>
 }): Rung<T>[] {
-  const { names, endpoint, runtime, byLens, staged } = options
+  const { names, endpoint, chainId, runtime, byLens, staged } = options
   return names.map((name) => ({
     name,
-    run: (signal) =>
-      name === 'staged'
-        ? staged(signal)
-        : byLens(({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal), name),
+    run(signal) {
+      if (name === 'staged') return staged(signal)
+      const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
+      return byLens({ call, pin: async () => (await readLatestBlock(endpoint, chainId, signal)).pin }, name)
+    },
   }))
 }
 
@@ -91,7 +101,8 @@ export function ladderOf<T>(options: {
  * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
  * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
  * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
- * request's size. When no rung works, the last error is thrown.
+ * request's size. When no rung works, the last error is thrown; a revert is an `UpstreamError` then, since our own code
+ * never reverts with a reason: it is the endpoint that answers wrong, and another one may do better.
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
@@ -113,9 +124,9 @@ export async function readByRung<T>(
     } catch (error) {
       const unsupported = error instanceof RpcRefusedError ? error.reason === 'kind' : false
       const silent = error instanceof RevertError && error.data === '0x'
-      if (!(error instanceof RpcRefusedError) && !silent) throw error
+      last = error instanceof RevertError ? new UpstreamError('The lens reverted', { cause: error }) : error
+      if (!(error instanceof RpcRefusedError) && !silent) throw last
       if (!unsupported) mayLearn = false
-      last = error
     }
   }
   throw last

@@ -1,9 +1,9 @@
 import { UpstreamError } from '../lib/error.ts'
-import { RpcRefusedError } from './client.ts'
+import { type BlockPin, RpcRefusedError } from './client.ts'
 import type { ReadBlock } from './read_block.ts'
 
 /** Pages of one reading that are read at the same time. */
-const PAGES_RUNNING_MAX = 4
+const PAGES_RUNNING_MAX = 8
 
 /** What a lens answered about some entries, wallets or positions, of a longer row. */
 export interface LensPage {
@@ -16,16 +16,22 @@ export interface LensPage {
 export interface PageRequest {
   readonly start: number
   readonly end: number
-  readonly block: bigint | 'latest'
+  readonly block: BlockPin | 'latest'
 }
 
 /** How a row of entries is read in pages. */
 export interface PagesSource<Page extends LensPage> {
   /** Most entries of one page. */
   readonly pageSize: number
+  /** Entries that there are at least, as far as is known before the first page. @default 0 */
+  readonly countMin?: number
   read(request: PageRequest): Promise<Page>
-  /** Is shown the first page, which it may refuse by throwing, and says how many entries there are in all. */
-  count(first: Page): number
+  /** Is told the block of a page that was read at the latest one, which it may refuse by throwing. */
+  observeBlock(block: ReadBlock): void
+  /** The newest block, for pages that must all see it. */
+  pin(): Promise<BlockPin>
+  /** How many entries there are in all, according to a page, which it may refuse by throwing. */
+  count(page: Page): number
 }
 
 /** A page and the number of its first entry. */
@@ -38,37 +44,60 @@ export interface PlacedPage<Page extends LensPage> {
 export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
- * The first page at the latest block, and the others pinned to that block, a few at a time; a page that ends early for
- * want of gas or bytes is carried on where it ended. Pages come in the order of entries. Throws `UpstreamError` where
- * they do not belong to one block, `RpcRefusedError` where a call is not enough for one entry.
+ * One page at the latest block, if it holds all entries. A longer row is read at a block that is pinned by its hash,
+ * from the first page on and a few pages at a time: two blocks of one height may share parent, time and everything else
+ * that a call can see, so that only the hash proves that all pages saw the same one. A page that ends early for want of
+ * gas or bytes is carried on where it ended. Pages come in the order of entries. Throws `UpstreamError` if they do not
+ * belong to one block, `RpcRefusedError` if a call is not enough for one entry.
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
-  const first = await source.read({ start: 0, end: source.pageSize, block: 'latest' })
-  const count = source.count(first)
-  if (first.taken === 0 && count > 0) throw tooLittle()
-  const starts: number[] = []
-  // What the first page got through is what pages of this endpoint can hold.
-  for (let start = first.taken; start < count; start += first.taken) starts.push(start)
+  const { pageSize, countMin = 0 } = source
+  if (countMin > pageSize) return await readPinned(source, { pageSize, count: countMin })
+  const page = await source.read({ start: 0, end: pageSize, block: 'latest' })
+  source.observeBlock(page.block)
+  const count = source.count(page)
+  if (page.taken >= count) return [{ start: 0, page }]
+  if (page.taken === 0) throw tooLittle()
+  // What this page got through is what pages of this endpoint can hold.
+  return await readPinned(source, { pageSize: page.taken, count })
+}
+
+/** Reads all pages at one block, at which there may be a few entries more or fewer than `count`. */
+async function readPinned<Page extends LensPage>(
+  source: PagesSource<Page>,
+  { pageSize, count }: { readonly pageSize: number; readonly count: number },
+): Promise<PlacedPages<Page>> {
+  const block = await source.pin()
+  let countHere = count
 
   const readFrom = async (from: number): Promise<PlacedPage<Page>[]> => {
     const pages: PlacedPage<Page>[] = []
-    const end = Math.min(from + first.taken, count)
-    for (let start = from; start < end; ) {
-      const page = await source.read({ start, end, block: first.block.number })
-      if (page.block.number !== first.block.number || page.block.parentHash !== first.block.parentHash) {
-        throw new UpstreamError('The chain changed between two pages')
-      }
-      if (page.taken === 0) throw tooLittle()
+    for (let start = from; start < Math.min(from + pageSize, countHere) || pages.length === 0; ) {
+      const page = await source.read({ start, end: from + pageSize, block })
+      countHere = source.count(page)
+      if (page.taken === 0 && start < countHere) throw tooLittle()
       pages.push({ start, page })
       start += page.taken
     }
     return pages
   }
-  const pages: PlacedPages<Page> = [{ start: 0, page: first }]
-  for (let at = 0; at < starts.length; at += PAGES_RUNNING_MAX) {
-    pages.push(...(await Promise.all(starts.slice(at, at + PAGES_RUNNING_MAX).map(readFrom))).flat())
+
+  const pages: PlacedPage<Page>[] = []
+  for (let from = 0; from < countHere; ) {
+    const running: Promise<PlacedPage<Page>[]>[] = []
+    for (; from < countHere && running.length < PAGES_RUNNING_MAX; from += pageSize) running.push(readFrom(from))
+    pages.push(...(await Promise.all(running)).flat())
   }
-  return pages
+  const [first, ...others] = pages
+  if (first === undefined) throw new UpstreamError('The endpoint has lost the entries that it counted')
+  for (const { page } of others) checkSameBlock(page.block, first.page.block)
+  return [first, ...others]
+}
+
+/** An endpoint that takes no notice of the pin answers from whatever is the latest block. */
+function checkSameBlock(block: ReadBlock, { number, timestampSec, parentHash }: ReadBlock): void {
+  if (block.number === number && block.timestampSec === timestampSec && block.parentHash === parentHash) return
+  throw new UpstreamError('The chain changed between two pages')
 }
 
 function tooLittle(): RpcRefusedError {

@@ -1,6 +1,6 @@
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { UpstreamError } from '../lib/error.ts'
-import { type Endpoint, RevertError, RpcRefusedError } from './client.ts'
+import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from './client.ts'
 import { deploylessDataBytesMax } from './deployless.ts'
 import { callDeployless } from './lens.ts'
 
@@ -29,14 +29,14 @@ const ALONE_MAX = 8
 
 /**
  * Makes many calls in few `eth_call`s, none of which spoils the others. Over Multicall3 where the chain has one, else
- * by init code of our own. Give a block number when there may be more than one request: 500 calls go in one, and a
+ * by init code of our own. Give a block other than the latest when there may be more than one request: 500 calls go in one, and a
  * request that is too much for the endpoint is halved. Answers come in the order of `calls`. Throws as `Endpoint.call`.
  */
 export async function multicall(
   endpoint: Endpoint,
   options: {
     readonly calls: readonly Call[]
-    readonly block: bigint | 'latest'
+    readonly block: BlockAt
     readonly multicall3?: Hex | undefined
   },
   signal: AbortSignal,
@@ -68,7 +68,7 @@ export async function multicall(
  */
 export async function multicallEach(
   endpoint: Endpoint,
-  options: { readonly calls: readonly Call[]; readonly block: bigint; readonly multicall3?: Hex | undefined },
+  options: { readonly calls: readonly Call[]; readonly block: BlockAt; readonly multicall3?: Hex | undefined },
   signal: AbortSignal,
 ): Promise<CallResult[]> {
   const { calls, block } = options
@@ -89,7 +89,7 @@ export async function multicallEach(
  */
 export async function callAlone(
   endpoint: Endpoint,
-  { call, block }: { readonly call: Call; readonly block: bigint },
+  { call, block }: { readonly call: Call; readonly block: BlockAt },
   signal: AbortSignal,
 ): Promise<CallResult> {
   try {
@@ -173,7 +173,7 @@ const BATCH_RUNTIME: Hex = concatHex([
 
 async function callBatch(
   endpoint: Endpoint,
-  { calls, block }: { readonly calls: readonly Call[]; readonly block: bigint | 'latest' },
+  { calls, block }: { readonly calls: readonly Call[]; readonly block: BlockAt },
   signal: AbortSignal,
 ): Promise<CallResult[]> {
   const records = calls.map(({ to, data }) => `${padHex(to, { size: 32 }).slice(2)}${word(size(data))}${data.slice(2)}`)

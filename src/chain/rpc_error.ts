@@ -14,6 +14,9 @@ export class BusyError extends UpstreamError {
   }
 }
 
+/** The node that answered does not have the block, or not yet. */
+export class MissingBlockError extends UpstreamError {}
+
 /** The `error` member of a JSON-RPC answer. */
 export interface RpcErrorObject {
   readonly code: number
@@ -27,12 +30,18 @@ export interface RpcErrorObject {
  */
 const REVERTED =
   /^(execution reverted|reverted\b|vm execution error|vm exception while processing|evm revert|transaction reverted)/i
+/** How Nethermind begins whatever befell a call, reverts and all else; what it was stands behind it, or is the data. */
+const BEFELL = /^vm execution error/i
+const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
 /** The code ran into something that is no revert and gives no data; the caller sees the same. */
 const FAULT =
   /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
 const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
-const NO_STATE =
-  /header not found|unknown block|block ?out ?of ?range|block.{0,40}not (found|available)|missing trie node|state.{0,40}(not available|unavailable|pruned)|historical state|not synced|syncing/i
+/** The block is too old for the node; it will not come. */
+const NO_STATE = /missing trie node|pruned|historical state|not synced|syncing/i
+/** The block is newer than the node, or of a fork that it does not follow. */
+const NO_BLOCK =
+  /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
 const TOO_MUCH =
   /out ?of ?gas|oog\b|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
 const UNABLE =
@@ -45,21 +54,29 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
 
 /**
  * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `BusyError` or another
- * `UpstreamError`. Reverts are looked for first, because their message may quote a text that the contract's author
+ * `UpstreamError`. Reverts are looked for early, because their message may quote a text that the contract's author
  * chose. The node's own words are never repeated, since they may quote an address with a key in it.
  */
 export function errorFromRpc(error: RpcErrorObject): Error {
   const { code, message } = error
-  const reverted = revertData(error)
-  if (reverted !== undefined) return new RevertError(reverted)
   const refused = (reason: 'kind' | 'size') =>
     new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`, reason)
+  if (isShortOfGas(error)) return refused('size')
+  const reverted = revertData(error)
+  if (reverted !== undefined) return new RevertError(reverted)
   if (BUSY_CODES.has(code) || RATE.test(message)) return new BusyError('The endpoint limits its rate', undefined)
-  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the block')
+  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the state of the block')
+  if (NO_BLOCK.test(message)) return new MissingBlockError('The endpoint does not have the block')
   if (TOO_MUCH.test(message)) return refused('size')
   if (FAULT.test(message)) return new RevertError('0x')
   if (REQUEST_CODES.has(code) || UNABLE.test(message)) return refused('kind')
   return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
+}
+
+/** True if Nethermind says that gas ran out, in its own words and not in those of a contract. */
+function isShortOfGas({ message, data }: RpcErrorObject): boolean {
+  const said = typeof data === 'string' ? `${message} ${data}` : message
+  return BEFELL.test(message) && SHORT_OF_GAS.test(said) && !/revert/i.test(said)
 }
 
 /** What a revert left behind, `0x` where the node says only that there was one; undefined where it was no revert. */
@@ -70,11 +87,11 @@ function revertData({ code, message, data }: RpcErrorObject): Hex | undefined {
   return REVERTED.test(message) || (typeof data === 'string' && /^revert/i.test(data)) ? (found ?? '0x') : undefined
 }
 
-/** The bytes in `data`: itself, after "Reverted ", or inside the objects that hardhat and ganache wrap around them. */
+/** The bytes in `data`: itself, after Nethermind's "Reverted " or "err: ", or inside the objects that hardhat and ganache wrap around them. */
 function findBytes(data: unknown, depth = 0): Hex | undefined {
   if (isBytes(data)) return data
   if (typeof data === 'string') {
-    const quoted = data.match(/^reverted (0x[0-9a-f]*)$/i)?.[1]
+    const quoted = data.match(/^(?:reverted|err:) (0x[0-9a-f]*)(?: \(supplied gas \d+\))?$/i)?.[1]
     return isBytes(quoted) ? quoted : undefined
   }
   if (typeof data !== 'object' || data === null || depth === 2) return undefined

@@ -1,6 +1,7 @@
 import { untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../lib/error.ts'
+import { fitsJson } from '../lib/json.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc, type RpcErrorObject } from './rpc_error.ts'
@@ -29,6 +30,8 @@ export interface Transport {
 
 /** Longest answer that is read, in bytes after decompression: far above any honest one, far below what hurts. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
+/** Far above what any node answers us, and quick to parse: Solana nests six levels, ten thousand logs are 130,000 values. */
+const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 /** A `Retry-After` beyond this is taken for this. */
 const RETRY_AFTER_MS_MAX = 60_000
 
@@ -131,6 +134,7 @@ function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
   const { status } = response
   if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
+  if (!fitsJson(text, BODY_JSON_LIMITS)) throw new UpstreamError('The answer nests too deep or has too many values')
   const body = parseObject(text)
   const error = body === undefined ? undefined : errorOf(body)
   if (body === undefined || (!response.ok && error === undefined)) {

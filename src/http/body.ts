@@ -1,3 +1,4 @@
+import { stringEnd } from '../lib/json.ts'
 import { HttpError } from './error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
 
@@ -98,7 +99,6 @@ function utf8(bytes: Uint8Array): string {
 }
 
 const QUOTE = 34
-const BACKSLASH = 92
 const COLON = 58
 const OPENING_BRACKET = 91
 const CLOSING_BRACKET = 93
@@ -112,6 +112,7 @@ function scan(text: string): void {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
       const end = stringEnd(text, at)
+      if (end === -1) throw invalidBody('expected JSON, a string does not end')
       if (isKey(text, end)) remember(text.slice(at, end + 1), keys)
       at = end
     } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
@@ -121,15 +122,6 @@ function scan(text: string): void {
       keys.pop()
     }
   }
-}
-
-function stringEnd(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH) at += 1
-    else if (code === QUOTE) return at
-  }
-  throw invalidBody('expected JSON, a string does not end')
 }
 
 function isKey(text: string, end: number): boolean {

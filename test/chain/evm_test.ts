@@ -1,13 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { blockAgeMaxSec } from '../../src/chain/block_age.ts'
 import type { Chain } from '../../src/chain/chain.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../src/chain/client.ts'
 import { createChainClient, type EvmClient } from '../../src/chain/evm.ts'
+import { readLatestBlock } from '../../src/chain/read_block.ts'
 import { parseQuantity } from '../../src/chain/rpc_value.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { until } from '../support/until.ts'
 
 const never = new AbortController().signal
 const SECRET = 'hunter2secret'
@@ -37,7 +40,7 @@ afterAll(async () => {
   await anvil?.stop()
 }, 60_000)
 
-function createClient(endpoints: number, overrides: Partial<Chain> = {}): EvmClient {
+function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: Clock = systemClock): EvmClient {
   const chain: Chain = {
     id: 1,
     name: 'Ethereum',
@@ -49,7 +52,7 @@ function createClient(endpoints: number, overrides: Partial<Chain> = {}): EvmCli
     ...overrides,
   }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
-  const client = createChainClient({ chain, clock: systemClock, log })
+  const client = createChainClient({ chain, clock, log })
   clients.push(client)
   return client
 }
@@ -222,6 +225,12 @@ test('read() passes a revert through after one try, with its data', async () => 
   expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
 })
 
+test('read() takes a revert of a question that calls no contract for a failure of the endpoint', async () => {
+  rule(0, { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } })
+  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
+  expect(await failure(createClient(1).read(blockNumber, { signal: never }))).toBeInstanceOf(UnavailableError)
+})
+
 test('read() passes other errors of the attempt through as they are', async () => {
   const broken = new TypeError('A bug')
   expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)
@@ -249,36 +258,135 @@ test('read() believes no endpoint of another chain, not even a revert of it, and
   expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 0, answered: '137' })
 })
 
-test('read() keeps answers from going back where another endpoint is ahead', async () => {
+/** A header as nodes answer it, so many seconds old. */
+function header(number: number, ageSec = 0) {
+  const digits = (value: number): string => `0x${value.toString(16)}`
+  const [hash, parentHash] = [number, number - 1].map((each) => `0x${each.toString(16).padStart(64, '0')}`)
+  return { number: digits(number), timestamp: digits(Math.floor(Date.now() / 1_000) - ageSec), hash, parentHash }
+}
+
+/** Makes an endpoint answer this header for its newest block. */
+function newest(index: number, number: number, ageSec = 0): void {
+  rpcs[index]?.rule(({ method }) =>
+    method === 'eth_getBlockByNumber' ? { kind: 'result', result: header(number, ageSec) } : undefined,
+  )
+}
+
+function readHead(client: EvmClient): Promise<bigint> {
+  const read = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, client.chain.id, signal)
+  return client.read(read, { signal: never }).then(({ block }) => block.number)
+}
+
+const seenHeads = (index: number): number => seen(index, 'eth_getBlockByNumber')
+
+test('read() goes back where another endpoint was ahead only if nobody else answers', async () => {
   const client = createClient(2)
-  const heads = ['0x64', '0x5f']
-  rpcs.forEach((rpc, index) => {
-    rpc.rule(({ method }) => (method === 'eth_blockNumber' ? { kind: 'result', result: heads[index] } : undefined))
-  })
-  const readHead = () =>
-    client.read(
-      async (endpoint, signal) => {
-        const number = await blockNumber(endpoint, signal)
-        endpoint.observeBlock({ chainId: client.chain.id, number })
-        return number
-      },
-      { signal: never },
-    )
-  expect(await readHead()).toBe(100n)
-  // Five blocks less is no reorg; the first endpoint failing is no reason to go back.
+  newest(0, 100)
+  newest(1, 95, 60)
+  expect(await readHead(client)).toBe(100n)
+  await until('the comparison', () => seenHeads(1) === 1)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
   rule(0, { kind: 'http', status: 500, body: '' })
-  const error = await failure(readHead())
-  expect(error).toBeInstanceOf(UnavailableError)
-  heads[1] = '0x61'
-  expect(await readHead()).toBe(97n)
+  expect(await readHead(client)).toBe(95n)
+  newest(0, 101)
+  // The first one is asked again as soon as a probe has found it well.
+  await until('the return', async () => (await readHead(client)) === 101n)
+})
+
+test('read() leaves an endpoint that stands still once another is seen ahead, though its block is young enough', async () => {
+  const client = createClient(2)
+  newest(0, 100, 120)
+  newest(1, 110)
+  await until('the other endpoint', async () => (await readHead(client)) === 110n)
+  const asked = seenHeads(0)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(110n)
+  expect(seenHeads(0)).toBe(asked)
+})
+
+test('read() asks the other endpoints how far they are in turn, every ten seconds at most, and nobody after close()', async () => {
+  let monotonicMs = 0
+  const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
+  const client = createClient(3, {}, clock)
+  for (const index of [0, 1, 2]) newest(index, 100)
+  const asked = () => [seenHeads(1), seenHeads(2)]
+  for (let read = 0; read < 5; read++) await readHead(client)
+  await until('the first comparison', () => asked().join() === '1,0')
+  monotonicMs += 9_999
+  await readHead(client)
+  monotonicMs += 1
+  await readHead(client)
+  await until('the second comparison', () => asked().join() === '1,1')
+  client.close()
+  monotonicMs += 10_000
+  await readHead(client)
+  await Bun.sleep(50)
+  expect(asked()).toEqual([1, 1])
+})
+
+test('read() believes the other endpoint where one of two shows an absurd head', async () => {
+  const client = createClient(2)
+  newest(0, 100)
+  newest(1, 100)
+  await readHead(client)
+  await until('the comparison', () => seenHeads(1) === 1)
+  newest(0, 1_000_100)
+  newest(1, 101)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(101n)
+  rule(1, { kind: 'http', status: 500, body: '' })
+  newest(0, 102)
+  expect(await readHead(client)).toBe(102n)
+})
+
+test('read() serves from the one endpoint that is left where the other showed an absurd head before it failed', async () => {
+  const client = createClient(2)
+  newest(0, 1_000_100)
+  // Too late to contradict it.
+  rule(1, { kind: 'hang' })
+  expect(await readHead(client)).toBe(1_000_100n)
+  rule(0, { kind: 'http', status: 500, body: '' })
+  newest(1, 100)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
+})
+
+test('read() believes no block further from the clock than the chain allows, and ready() says so', async () => {
+  for (const offSec of [-86_400, 86_400]) {
+    const off = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) + offSec })
+    try {
+      const alone = createClient(0, { rpcUrls: [off.rpcUrl] })
+      expect(await failure(readHead(alone))).toBeInstanceOf(UnavailableError)
+      expect(await alone.ready(never)).toBe(false)
+      const tolerant = createClient(0, { rpcUrls: [off.rpcUrl], maxBlockAgeSec: 90_000 })
+      expect([await readHead(tolerant), await tolerant.ready(never)]).toEqual([0n, true])
+      newest(1, 7)
+      const both = createClient(0, { rpcUrls: [off.rpcUrl, rpcs[1]?.url ?? ''] })
+      expect([await readHead(both), await both.ready(never)]).toEqual([7n, true])
+    } finally {
+      await off.stop()
+    }
+  }
+  expect(lines.join('')).toContain('expected at most 240 s')
+})
+
+test.each([
+  [{ blockTimeMs: 12_000 }, 240],
+  [{ blockTimeMs: 250 }, 60],
+  [{ blockTimeMs: 0 }, 60],
+  [{ blockTimeMs: 12_000, maxBlockAgeSec: 30 }, 30],
+  [{ blockTimeMs: 0, maxBlockAgeSec: 3_600 }, 3_600],
+])('the newest block of a chain with %o may be %d s old', async (row, maxSec) => {
+  expect(blockAgeMaxSec(row)).toBe(maxSec)
+  const client = createClient(1, row)
+  newest(0, 100, maxSec - 5)
+  expect(await readHead(client)).toBe(100n)
+  newest(0, 101, maxSec + 5)
+  expect(await failure(readHead(client))).toBeInstanceOf(UnavailableError)
 })
 
 test('read() accepts a chain with one endpoint going back: there is nobody to compare with', async () => {
   const client = createClient(1)
-  for (const number of [100n, 5n]) {
-    await client.read(async (endpoint) => endpoint.observeBlock({ chainId: client.chain.id, number }), {
-      signal: never,
-    })
+  for (const number of [100, 5]) {
+    newest(0, number)
+    expect(await readHead(client)).toBe(BigInt(number))
   }
 })
 
@@ -310,7 +418,8 @@ test('read() believes no answer that was given for another chain, and asks anoth
   const client = createClient(2)
   const answer = await client.read(
     async (endpoint) => {
-      endpoint.observeBlock({ chainId: endpoint.index === 0 ? client.chain.id + 1 : client.chain.id, number: 7n })
+      const chainId = endpoint.index === 0 ? client.chain.id + 1 : client.chain.id
+      endpoint.observeBlock({ chainId, number: 7n, timestampSec: BigInt(Math.floor(Date.now() / 1_000)) })
       return endpoint.index
     },
     { signal: never },

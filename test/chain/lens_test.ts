@@ -6,10 +6,12 @@ import { createEndpoint } from '../../src/chain/endpoint.ts'
 import { createHeads } from '../../src/chain/heads.ts'
 import { callByOverride, callDeployless, readByRung } from '../../src/chain/lens.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { UpstreamError } from '../../src/lib/error.ts'
+import { AbortedError, UpstreamError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { createRpc } from '../devnet/rpc.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { until } from '../support/until.ts'
 
 const never = new AbortController().signal
 
@@ -17,6 +19,7 @@ const never = new AbortController().signal
 const ECHO: Hex = '0x366000600037366000f3'
 const REVERT: Hex = '0x366000600037366000fd'
 const BURN: Hex = '0x5b600056'
+const ECHO_AT: Hex = '0x00000000000000000000000000000000000ec402'
 const ZEROS: Hex = '0x6000356000f3'
 
 let anvil: Anvil
@@ -65,9 +68,12 @@ for (const [name, callLens] of BOTH) {
     const data: Hex = '0x11223344556677'
     expect(await callLens(endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
     expect(await callLens(endpoint, { runtime: ECHO, data, block: 0n }, never)).toBe(data)
+    const { hash } = await createRpc(anvil.rpcUrl).call<{ readonly hash: Hex }>('eth_getBlockByNumber', '0x0', false)
+    expect(await callLens(endpoint, { runtime: ECHO, data, block: { hash } }, never)).toBe(data)
     expect(rpc.seen.map(({ method, params }) => [method, params[1]])).toEqual([
       ['eth_call', 'latest'],
       ['eth_call', '0x0'],
+      ['eth_call', { blockHash: hash }],
     ])
   })
 
@@ -176,14 +182,14 @@ test('readByRung() goes on where an endpoint hides what calls revert with, and t
   expect(ran).toEqual(['callByOverride', 'callDeployless'])
 })
 
-test('readByRung() passes a revert with a reason through at once, and one without after every rung', async () => {
+test('readByRung() takes a revert with a reason, and one without on every rung, for a failure of the endpoint', async () => {
   const told = ladder('0x08c379a0', REVERT)
   const error = await failure(readByRung(endpoint, { topic: 'echo', rungs: told.rungs, clock: systemClock }, never))
-  expect((error as RevertError).data).toBe('0x08c379a0')
+  expect(error).toBeInstanceOf(UpstreamError)
   expect(told.ran).toEqual(['callByOverride'])
   const silent = ladder('0x', REVERT)
   const quiet = await failure(readByRung(endpoint, { topic: 'echo', rungs: silent.rungs, clock: systemClock }, never))
-  expect((quiet as RevertError).data).toBe('0x')
+  expect(quiet).toBeInstanceOf(UpstreamError)
   expect(silent.ran).toEqual(['callByOverride', 'callDeployless'])
 })
 
@@ -194,6 +200,35 @@ test('readByRung() leaves failures of the endpoint itself to the client', async 
     UpstreamError,
   )
   expect(ran).toEqual(['callByOverride'])
+})
+
+test('call() asks again for a block that is not there yet, and for nothing else', async () => {
+  const call = { to: ECHO_AT, code: ECHO, data: '0x12' } as const
+  const missing = { kind: 'error', error: { code: -32000, message: 'header not found' } } as const
+  rpc.rule(() => (rpc.seen.length <= 3 ? missing : undefined))
+  expect(await endpoint.call({ ...call, block: 0n }, never)).toBe('0x12')
+  expect(rpc.seen.length).toBe(4)
+  for (const [block, error, times] of [
+    [0n, missing.error, 6],
+    ['latest', missing.error, 1],
+    [0n, { code: -32000, message: 'missing trie node' }, 1],
+  ] as const) {
+    rpc.reset()
+    rpc.rule(() => ({ kind: 'error', error }))
+    expect(await failure(endpoint.call({ ...call, block }, never))).toBeInstanceOf(UpstreamError)
+    expect(rpc.seen.length).toBe(times)
+  }
+})
+
+test('call() asks no more for a block that is not there once the caller has left', async () => {
+  rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
+  const leaving = new AbortController()
+  const calling = failure(endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
+  await until('a request', () => rpc.seen.length === 1)
+  leaving.abort()
+  expect(await calling).toBeInstanceOf(AbortedError)
+  await Bun.sleep(100)
+  expect(rpc.seen.length).toBe(1)
 })
 
 test('a lens that burns all gas is a request that is too much', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RevertError, RpcRefusedError } from '../../src/chain/client.ts'
-import { BusyError, errorFromRpc, type RpcErrorObject } from '../../src/chain/rpc_error.ts'
+import { BusyError, errorFromRpc, MissingBlockError, type RpcErrorObject } from '../../src/chain/rpc_error.ts'
 import { UpstreamError } from '../../src/lib/error.ts'
 
 const REASON = '0x08c379a0'
@@ -15,6 +15,22 @@ test.each([
   ['Nethermind, in the message', { code: -32015, message: `Reverted ${REASON}` }, REASON],
   ['Nethermind without data', { code: -32015, message: 'VM execution error.', data: 'revert' }, '0x'],
   ['OpenEthereum', { code: -32015, message: 'VM execution error.', data: 'Reverted 0x' }, '0x'],
+  [
+    'Nethermind of 2025, with the gas that it gave',
+    { code: -32015, message: 'VM execution error.', data: `err: ${REASON} (supplied gas 36000000)` },
+    REASON,
+  ],
+  [
+    'Nethermind of 2025, without data',
+    { code: -32015, message: 'VM execution error.', data: 'err: revert (supplied gas 36000000)' },
+    '0x',
+  ],
+  [
+    'Nethermind with bytes that spell "out of gas"',
+    { code: -32015, message: 'Reverted 0x6f7574206f6620676173' },
+    '0x6f7574206f6620676173',
+  ],
+  ['Nethermind at an invalid opcode', { code: -32015, message: 'VM execution error.', data: 'BadInstruction' }, '0x'],
   ['Alchemy and QuickNode', { code: -32000, message: 'execution reverted', data: REASON }, REASON],
   ['hardhat', { code: -32603, message: 'Error: VM Exception', data: { message: 'x', data: REASON } }, REASON],
   [
@@ -45,6 +61,11 @@ test.each([
   ['kind', { code: -32603, message: 'json: unknown field "code"' }],
   ['size', { code: -32000, message: 'out of gas' }],
   ['size', { code: -32603, message: 'EVM error OutOfGas' }],
+  ['size', { code: -32015, message: 'VM execution error.', data: 'OutOfGas' }],
+  ['size', { code: -32015, message: 'VM execution error.', data: 'err: OutOfGas (supplied gas 36000000)' }],
+  ['size', { code: -32015, message: 'VM execution error: OutOfGas' }],
+  ['size', { code: -32015, message: 'VM execution error.', data: 'gas limit below intrinsic gas' }],
+  ['size', { code: -32000, message: 'out of gas', data: '0x' }],
   ['size', { code: -32000, message: 'gas required exceeds allowance (50000000)' }],
   ['size', { code: -32003, message: 'max initcode size exceeded' }],
   ['size', { code: -32000, message: 'max code size exceeded' }],
@@ -74,3 +95,26 @@ test.each([
   expect(meaning).toBeInstanceOf(UpstreamError)
   expect(meaning instanceof BusyError).toBe(busy)
 })
+
+test.each([
+  [true, { code: -32000, message: 'header not found' }],
+  [true, { code: -32000, message: 'header for hash not found' }],
+  [true, { code: -32000, message: 'Unknown block' }],
+  [true, { code: -39001, message: 'Unknown block' }],
+  [true, { code: -32001, message: 'Resource not found' }],
+  [true, { code: -32001, message: `Block 0x${'ab'.repeat(32)} could not be found` }],
+  [true, { code: -32001, message: `block not found: hash 0x${'ab'.repeat(32)}` }],
+  [true, { code: -32602, message: 'BlockOutOfRangeError: block height is 0 but requested was 5' }],
+  [true, { code: -32602, message: "Block with such an ID doesn't exist yet" }],
+  [true, { code: -32000, message: 'cannot query unfinalized data' }],
+  [false, { code: -32000, message: 'missing trie node 9f (path ) state 0x9f is not available' }],
+  [false, { code: -32000, message: 'historical state 9f is not available' }],
+  [false, { code: -32603, message: 'Internal error' }],
+] as [boolean, RpcErrorObject][])(
+  'errorFromRpc() tells a block that may come from one that will not, %p: %o',
+  (may, error) => {
+    const meaning = errorFromRpc(error)
+    expect(meaning).toBeInstanceOf(UpstreamError)
+    expect(meaning instanceof MissingBlockError).toBe(may)
+  },
+)

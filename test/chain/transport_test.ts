@@ -98,6 +98,24 @@ test.each([
   expect(error).not.toBeInstanceOf(BusyError)
 })
 
+const deep = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`)
+
+test.each([
+  ['of 32 levels', deep(31), true],
+  ['of 33 levels', deep(32), false],
+  ['with a million brackets in a text', '[{'.repeat(500_000), true],
+  ['of 200,000 values', Array(199_996).fill(0), true],
+  ['of more values', Array(200_001).fill(0), false],
+] as const)('send() reads an answer %s only if no honest node needs more', async (_, result, isRead) => {
+  rpc.rule(() => ({ kind: 'result', result }))
+  const request = { method: 'eth_blockNumber', params: [], parse: (answer: unknown) => answer }
+  const outcome = await transport(undefined, 5_000)
+    .send(request, never)
+    .catch((error: unknown) => error)
+  if (isRead) expect(outcome).toEqual(result)
+  else expect(outcome).toBeInstanceOf(UpstreamError)
+})
+
 test('send() gives up on an endpoint that hangs, and on one that drips, when its time is over', async () => {
   for (const fault of [{ kind: 'hang' }, { kind: 'drip', ms: 50 }] as const) {
     const startedMs = performance.now()

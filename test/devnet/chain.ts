@@ -3,9 +3,12 @@ import { MARKETS } from './aave_v3/addresses.ts'
 import { TOKENS, UNISWAP_V3 } from './addresses.ts'
 import type { Devnet } from './mod.ts'
 
+/** Ten years: the devnet's time is moved by weeks, and it makes blocks only when something happens. */
+export const BLOCK_AGE_SEC_MAX = 10 * 365 * 86_400
+
 /** Ethereum's row as a devnet that stands in its place can be: what is built in besides does not stand there. */
 export const DEVNET_ROW = {
-  ...{ id: 1, name: 'Ethereum' },
+  ...{ id: 1, name: 'Ethereum', maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
   uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
   aaveV3: (['main', 'lido', 'etherfi'] as const).map((market) => ({
     ...{ market, poolAddressesProvider: MARKETS[market].provider },
@@ -25,6 +28,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
     name: 'Devnet',
     rpcUrls: [devnet.rpcUrl],
     blockTimeMs: 0,
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     multicall3: devnet.addresses.multicall3,
     prices: {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createRpc } from '../devnet/rpc.ts'
 
 /** A JSON-RPC request as the upstream sees it. */
 export interface SeenRequest {
@@ -35,6 +36,23 @@ export type Fault =
   | { readonly kind: 'answer_max'; readonly bytes: number }
   /** Drops what calls revert with. */
   | { readonly kind: 'no_revert_data' }
+  /** A node that has not seen the last blocks. */
+  | { readonly kind: 'lag'; readonly blocks: number }
+  /** Answers rightly, once this is done. */
+  | { readonly kind: 'meanwhile'; readonly done: () => Promise<unknown> }
+
+type Rule = (request: SeenRequest) => Fault | undefined
+
+/** Endpoints that say that contracts revert, whatever they are asked. */
+export const REVERTING: readonly (readonly [name: string, rule: Rule])[] = [
+  ['a revert to every call', ({ method }) => (method === 'eth_call' ? revert('0x') : undefined)],
+  ['a revert with a reason to every call', ({ method }) => (method === 'eth_call' ? revert('0x08c379a0') : undefined)],
+  ['a revert to every question', () => revert('0x')],
+]
+
+function revert(data: string): Fault {
+  return { kind: 'error', error: { code: 3, message: 'execution reverted', data } }
+}
 
 /** A real endpoint with scripted faults before it. */
 export interface FaultyRpc {
@@ -42,7 +60,7 @@ export interface FaultyRpc {
   /** Everything that arrived, in order. */
   readonly seen: readonly SeenRequest[]
   /** Decides about each request; undefined passes it on. Replaces the rule before. */
-  rule(decide: (request: SeenRequest) => Fault | undefined): void
+  rule(decide: Rule): void
   /** How many of the requests had to wait for an earlier one: 1 where all were sent at once. */
   depth(): number
   /** Forgets what was seen; the rule stays. */
@@ -53,7 +71,7 @@ export interface FaultyRpc {
 /** Starts a proxy before `upstream` on a port of the system's choice, without any faults at first. */
 export async function startFaultyRpc(upstream: string): Promise<FaultyRpc> {
   const seen: SeenRequest[] = []
-  let decide: (request: SeenRequest) => Fault | undefined = () => undefined
+  let decide: Rule = () => undefined
   let depthNow = 0
   let depthDone = 0
 
@@ -100,6 +118,12 @@ async function passOn(upstream: string, request: SeenRequest, fault: Fault | und
   const refusal = (code: number, message: string) =>
     JSON.stringify({ jsonrpc: '2.0', id: request.id, error: { code, message } })
   let sent: SeenRequest = request
+  if (fault?.kind === 'meanwhile') await fault.done()
+  if (fault?.kind === 'lag') {
+    const params = await paramsOfLate(upstream, request, fault.blocks)
+    if (params === undefined) return refusal(-32000, 'header not found')
+    sent = { ...request, params }
+  }
   if (fault?.kind === 'no_overrides' && method === 'eth_call' && params.length > 2) {
     if (fault.how === 'refuse') return refusal(-32602, 'too many arguments, want at most 2')
     sent = { ...request, params: params.slice(0, 2) }
@@ -115,6 +139,25 @@ async function passOn(upstream: string, request: SeenRequest, fault: Fault | und
     return refusal(-32008, 'Response is too big, exceeds limit')
   if (fault?.kind === 'no_revert_data' && text.includes('"code":3')) return refusal(-32000, 'execution reverted')
   return text
+}
+
+/** What a node that is `blocks` behind understands by the request; undefined for a block that it does not have. */
+async function paramsOfLate(
+  upstream: string,
+  { method, params }: SeenRequest,
+  blocks: number,
+): Promise<readonly unknown[] | undefined> {
+  const place = { eth_call: 1, eth_getBlockByNumber: 0 }[method]
+  if (place === undefined) return params
+  const rpc = createRpc(upstream)
+  const head = Number(await rpc.call<string>('eth_blockNumber')) - blocks
+  const at = params[place]
+  if (at === 'latest') return params.with(place, `0x${head.toString(16)}`)
+  const { number } =
+    typeof at === 'object' && at !== null && 'blockHash' in at
+      ? await rpc.call<{ readonly number: string }>('eth_getBlockByHash', at.blockHash, false)
+      : { number: at }
+  return Number(number) > head ? undefined : params
 }
 
 interface Scene {

@@ -102,10 +102,11 @@ function ladderFor(
   return ladderOf({
     names,
     endpoint,
+    chainId: chain.id,
     runtime: LENS_RUNTIME,
-    byLens(call, way) {
+    byLens(access, way) {
       const { observeBlock } = endpoint
-      return readByLens({ providers, pageSize: PAGE_SIZES[way], call, observeBlock }, wallets)
+      return readByLens({ ...access, providers, pageSize: PAGE_SIZES[way], observeBlock }, wallets)
     },
     staged: (signal) => readStaged(staged, wallets, signal),
   })

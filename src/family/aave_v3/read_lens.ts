@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
-import type { CallLens } from '../../chain/lens.ts'
+import type { LensAccess } from '../../chain/lens.ts'
 import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
@@ -9,32 +9,28 @@ import type { RawRead } from './state.ts'
 const PAGE_BYTES_MAX = 1_000_000
 
 /** How the lens is read on one rung. */
-export interface LensSource {
+export interface LensSource extends LensAccess {
   readonly providers: readonly Address[]
-  /** Runs the lens on one endpoint, whichever way. */
-  readonly call: CallLens
   /** Wallets per call. */
   readonly pageSize: number
-  /** Told the block of the first page; throws where it is not to be believed. */
+  /** Told the block of a page that was read at the latest; throws where it is not to be believed. */
   readonly observeBlock: Endpoint['observeBlock']
 }
 
 /**
- * What wallets have: one call at the latest block, and for many wallets further ones pinned to that block. Throws
+ * What wallets have: one call at the latest block, and for many wallets all pages at a block that is pinned. Throws
  * `UpstreamError` where the pages do not belong to one block, `RpcRefusedError` where a call is not enough for one wallet.
  */
 export async function readByLens(source: LensSource, wallets: readonly Address[]): Promise<RawRead> {
-  const { providers, call, pageSize, observeBlock } = source
+  const { providers, call, ...paging } = source
   const pages = await readPages<RawRead>({
-    pageSize,
+    ...paging,
+    countMin: wallets.length,
     async read({ start, end, block }) {
       const data = encodeRead({ providers, wallets: wallets.slice(start, end), bytesMax: PAGE_BYTES_MAX })
       return decodeLens(await call({ data, block }))
     },
-    count({ block }) {
-      observeBlock(block)
-      return wallets.length
-    },
+    count: () => wallets.length,
   })
   return mergePages(pages)
 }

@@ -26,8 +26,8 @@ export async function readStaged(
   signal: AbortSignal,
 ): Promise<RawRead> {
   const { endpoint, chainId, multicall3, providers } = source
-  const block = await readLatestBlock(endpoint, chainId, signal)
-  const options = { block: block.number, multicall3 }
+  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
+  const options = { block: pin, multicall3 }
   const begin = (): Round => createRound((calls) => multicall(endpoint, { ...options, calls }, signal))
   const beginEach = (): Round => createRound((calls) => multicallEach(endpoint, { ...options, calls }, signal))
 

@@ -1,10 +1,10 @@
 import type { Address, Hex } from 'viem'
 import { createBlockCache } from '../../chain/block_cache.ts'
-import { type ChainClient, type Endpoint, RevertError } from '../../chain/client.ts'
+import type { ChainClient, Endpoint } from '../../chain/client.ts'
 import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { decodeLens, encodeRead, noMorpho, type Question } from './abi.ts'
+import { decodeLens, encodeRead, type Question } from './abi.ts'
 import type { MorphoBlueDeployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type PositionRead } from './position.ts'
@@ -65,23 +65,14 @@ export function createPositionReader(options: {
         client.read(
           async (endpoint, attemptSignal) => {
             const ladder = ladderFor(question, { client, endpoint, names: rungs })
-            return interpret(await climb(endpoint, ladder, attemptSignal), { chain, question })
+            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
+            return interpret(raw, { chain, question })
           },
           { signal: shared, budgetMs: BUDGET_MS },
         )
       const key = `morpho_blue:${question.morpho}:${marketId}:${wallet}`
       return cache.reuse({ chain, key, read }, signal)
     },
-  }
-
-  async function climb(endpoint: Endpoint, ladder: readonly Rung<RawRead>[], signal: AbortSignal): Promise<RawRead> {
-    try {
-      return await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, signal)
-    } catch (error) {
-      // Nothing in the lens reverts of itself: it is the contract that answers like no Morpho.
-      if (error instanceof RevertError) throw noMorpho()
-      throw error
-    }
   }
 }
 
@@ -95,8 +86,9 @@ function ladderFor(
   return ladderOf({
     names,
     endpoint,
+    chainId,
     runtime: LENS_RUNTIME,
-    async byLens(call) {
+    async byLens({ call }) {
       const raw = decodeLens(await call({ data: encodeRead(question, prices), block: 'latest' }))
       endpoint.observeBlock(raw.block)
       return raw

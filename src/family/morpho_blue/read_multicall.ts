@@ -41,8 +41,7 @@ interface Asker {
 export async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, prices } = source
   const { morpho, marketId, wallet } = question
-  const block = await readLatestBlock(endpoint, chainId, signal)
-  const at = block.number
+  const { block, pin: at } = await readLatestBlock(endpoint, chainId, signal)
   const asker: Asker = {
     together: (calls) =>
       calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: at, multicall3 }, signal),

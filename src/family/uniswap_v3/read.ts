@@ -145,9 +145,10 @@ function ladderFor(
   return ladderOf({
     names,
     endpoint,
+    chainId: chain.id,
     runtime: LENS_RUNTIME,
-    byLens: (call, way) =>
-      question.byLens({ ...shared, call, pageSize: PAGE_SIZES[way], observeBlock: endpoint.observeBlock }),
+    byLens: (access, way) =>
+      question.byLens({ ...shared, ...access, pageSize: PAGE_SIZES[way], observeBlock: endpoint.observeBlock }),
     staged: (signal) =>
       question.staged({ ...shared, endpoint, chainId: chain.id, multicall3: chain.multicall3 }, signal),
   })

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Endpoint } from '../../chain/client.ts'
-import type { CallLens } from '../../chain/lens.ts'
+import type { LensAccess } from '../../chain/lens.ts'
 import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
 import { decodeLens, encodeList, encodeOne, type LensSubject } from './abi.ts'
 import type { RawRead } from './state.ts'
@@ -9,32 +9,29 @@ import type { RawRead } from './state.ts'
 const PAGE_BYTES_MAX = 1_000_000
 
 /** How the lens is read on one rung. */
-export interface LensSource {
+export interface LensSource extends LensAccess {
   readonly subject: LensSubject
-  /** Runs the lens on one endpoint, whichever way. */
-  readonly call: CallLens
   /** Positions per call; the lens itself reads no more than 512. */
   readonly pageSize: number
-  /** Told the block of the first page; throws where it is not to be believed. */
+  /** Told the block of a page that was read at the latest; throws where it is not to be believed. */
   readonly observeBlock: Endpoint['observeBlock']
   /** Refuses a list that is too long before its further pages are read. */
   readonly checkBalances: (managers: RawRead['managers']) => void
 }
 
 /**
- * A wallet's whole list: one call at the latest block, and for long lists further ones pinned to that block. Throws
+ * A wallet's whole list: one call at the latest block, and for long lists all pages at a block that is pinned. Throws
  * `UpstreamError` where the pages do not belong to one block, `RpcRefusedError` where a call is not enough for one position.
  */
 export async function readWalletByLens(source: LensSource, wallet: Hex): Promise<RawRead> {
-  const { subject, call, pageSize, observeBlock, checkBalances } = source
+  const { subject, call, checkBalances, ...paging } = source
   const pages = await readPages<RawRead>({
-    pageSize,
+    ...paging,
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
       return decodeLens(await call({ data, block }))
     },
-    count({ block, managers }) {
-      observeBlock(block)
+    count({ managers }) {
       checkBalances(managers)
       return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
     },

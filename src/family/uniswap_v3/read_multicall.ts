@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { BlockPin } from '../../chain/client.ts'
 import { type Ask, multicall } from '../../chain/multicall.ts'
 import { type ReadBlock, readLatestBlock } from '../../chain/read_block.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
@@ -11,7 +12,7 @@ import { SELECTOR, smallNumber } from './words.ts'
 /** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
 export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
   const { subject, checkBalances } = source
-  const { block, ask } = await pin(source, signal)
+  const { block, pin, ask } = await pinLatest(source, signal)
   const balances = await ask(
     subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),
   )
@@ -48,14 +49,14 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
     block,
     managers,
     taken: places.length,
-    ...(await readEntries({ source, ask, entries, broken, block }, signal)),
+    ...(await readEntries({ source, ask, entries, broken, block: pin }, signal)),
   }
 }
 
 /** The position of one id on every manager that knows it, equal to what the lens answers. */
 export async function readOneStaged(source: StagedSource, tokenId: bigint, signal: AbortSignal): Promise<RawRead> {
   const { subject } = source
-  const { block, ask } = await pin(source, signal)
+  const { block, pin, ask } = await pinLatest(source, signal)
   const answers = await ask(
     subject.deployments.flatMap(({ manager }) => [
       { to: manager, data: encodeWords(SELECTOR.positions, tokenId) },
@@ -77,17 +78,20 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
     const ownerAddress = isOwned ? addressOf(owner.data, 0) : undefined
     entries.push({ manager, tokenId, owner: ownerAddress, position: position.data })
   }
-  const read = await readEntries({ source, ask, entries, broken, block }, signal)
+  const read = await readEntries({ source, ask, entries, broken, block: pin }, signal)
   return { block, managers, taken: entries.length, ...read }
 }
 
 /** One block for all stages, from its header; the client has checked that the endpoint serves the chain. */
-async function pin(source: StagedSource, signal: AbortSignal): Promise<{ block: ReadBlock; ask: Ask }> {
+async function pinLatest(
+  source: StagedSource,
+  signal: AbortSignal,
+): Promise<{ block: ReadBlock; pin: BlockPin; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
-  const block = await readLatestBlock(endpoint, chainId, signal)
+  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
   const ask: Ask = (calls) =>
-    calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: block.number, multicall3 }, signal)
-  return { block, ask }
+    calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: pin, multicall3 }, signal)
+  return { block, pin, ask }
 }
 
 function managerAt(subject: LensSubject, index: number): Address {

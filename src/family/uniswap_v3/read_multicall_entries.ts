@@ -1,7 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { Endpoint } from '../../chain/client.ts'
+import type { BlockPin, Endpoint } from '../../chain/client.ts'
 import type { Ask, CallResult } from '../../chain/multicall.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
 import { readPrices, readTokens } from './read_multicall_tokens.ts'
@@ -32,7 +31,7 @@ interface EntriesRequest {
   readonly entries: readonly Entry[]
   /** Filled with what else turns out broken, by place in `entries`. */
   readonly broken: Map<number, BrokenPosition>
-  readonly block: ReadBlock
+  readonly block: BlockPin
 }
 
 /** Pools, ticks, tokens and prices of the entries, in three rounds. */

@@ -1,7 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { Endpoint } from '../../chain/client.ts'
+import type { BlockPin, Endpoint } from '../../chain/client.ts'
 import { type Ask, type Call, type CallResult, multicallEach } from '../../chain/multicall.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 import { textAnswer } from '../../chain/token_text.ts'
 import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
 import type { LensSubject } from './abi.ts'
@@ -12,7 +11,7 @@ import { SELECTOR, smallNumber } from './words.ts'
 interface TokensRequest {
   readonly endpoint: Endpoint
   readonly multicall3: Address | undefined
-  readonly block: ReadBlock
+  readonly block: BlockPin
   readonly addresses: readonly Address[]
 }
 
@@ -21,7 +20,7 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
   const { endpoint, multicall3, block, addresses } = options
   const questions = [SELECTOR.decimals, SELECTOR.symbol, SELECTOR.name]
   const calls = addresses.flatMap((to) => questions.map((data) => ({ to, data })))
-  const answers = await multicallEach(endpoint, { calls, block: block.number, multicall3 }, signal)
+  const answers = await multicallEach(endpoint, { calls, block, multicall3 }, signal)
   return addresses.map((address, at) => {
     const [decimals, symbol, name] = answers.slice(at * 3, at * 3 + 3)
     const isUint8 = decimals !== undefined && hasAnswer(decimals, 1) && wordOf(decimals.data, 0) < 256n
@@ -64,7 +63,7 @@ export async function readPrices(
   })
   const failed = known.filter(({ token }) => prices[token]?.ok !== true)
   const calls = failed.map(({ call }) => call)
-  const again = await multicallEach(endpoint, { calls, block: block.number, multicall3 }, signal)
+  const again = await multicallEach(endpoint, { calls, block, multicall3 }, signal)
   for (const [at, { token }] of failed.entries()) prices[token] = again[at] ?? FAILED
   return {
     feeds: fed.map(({ token }, at) => ({ token, round: roundOf(rounds[at * 2], rounds[at * 2 + 1]) })),

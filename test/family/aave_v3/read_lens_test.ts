@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
-import { RpcRefusedError } from '../../../src/chain/client.ts'
+import { type BlockAt, RpcRefusedError } from '../../../src/chain/client.ts'
 import { LENS_RUNTIME } from '../../../src/family/aave_v3/lens_artifact.ts'
 import { readByLens } from '../../../src/family/aave_v3/read_lens.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 interface Asked {
   readonly data: Hex
-  readonly block: bigint | 'latest'
+  readonly block: BlockAt
 }
 
 /** Reads in pages of `pageSize`; `gasOf` and `blockOf` say what the call of a number gets, `change` what becomes of its answer. */
@@ -47,8 +47,13 @@ async function readPaged(options: {
         const number = calls++
         const at = blockOf(number, block)
         const request = { to: AT, data, gas: `0x${gasOf(number).toString(16)}` }
-        const tag = at === 'latest' ? at : `0x${at.toString(16)}`
+        const tag = typeof at === 'object' ? { blockHash: at.hash } : at
         return change(number, await devnet.rpc.call<Hex>('eth_call', request, tag, { [AT]: { code: LENS_RUNTIME } }))
+      },
+      async pin() {
+        const { number, hash } = await devnet.client.getBlock()
+        heads.push(number)
+        return { hash }
       },
       observeBlock: ({ number }) => void heads.push(number),
     },
@@ -71,6 +76,7 @@ describe('readByLens()', () => {
 
   test('goes on where a page ended early for want of gas, the first or a later one', async () => {
     const whole = await readPaged({ pageSize: 1_000 })
+    // The one page that was enough at first is given up, and all is read at a block that is pinned.
     const firstShort = await readPaged({ pageSize: 1_000, gasOf: (call) => (call === 0 ? 9_000_000 : PLENTY) })
     expect(firstShort.read as unknown).toEqual(whole.read)
     expect(firstShort.calls).toBeGreaterThan(2)
@@ -87,9 +93,10 @@ describe('readByLens()', () => {
 
   test('refuses pages of two blocks, whether their numbers or only their forks differ', async () => {
     await devnet.rpc.call('evm_mine')
+    const { parentHash } = await devnet.client.getBlock()
     const older = readPaged({
       pageSize: 30,
-      blockOf: (call, asked) => (call === 1 && asked !== 'latest' ? asked - 1n : asked),
+      blockOf: (call, asked) => (call === 1 ? { hash: parentHash } : asked),
     })
     await expect(older).rejects.toThrow(UpstreamError)
     // Version, chain id, number and time are 25 bytes: this is the first digit of the parent's hash.

@@ -11,7 +11,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { chainOf, clientOf, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
@@ -297,7 +297,7 @@ describe('requests', () => {
   test('all concern one block, even while blocks come', async () => {
     const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url] }))
     const mined: Promise<unknown>[] = []
-    // At pinned pages too: the block that comes with the first one may come before it is answered.
+    // The block that comes with a page may come before it is answered.
     rpc.rule(({ method }) => {
       if (method === 'eth_call') mined.push(devnet.rpc.call('evm_mine'))
       return undefined
@@ -308,10 +308,8 @@ describe('requests', () => {
     rpc.rule(() => undefined)
     await Promise.all(mined)
     const blocks = rpc.seen.filter(({ method }) => method === 'eth_call').map(({ params }) => params[1])
-    // A node that answers the first page in the middle of a block is found out by the second, and all is read again.
-    const kept = blocks.slice(blocks.lastIndexOf('latest') + 1)
-    expect(kept.length).toBeGreaterThan(0)
-    expect(new Set(kept)).toEqual(new Set([`0x${read.block.number.toString(16)}`]))
+    const { hash } = await devnet.client.getBlock({ blockNumber: read.block.number })
+    expect(blocks).toEqual([{ blockHash: hash }, { blockHash: hash }])
     expect(await devnet.client.getBlockNumber({ cacheTime: 0 })).toBeGreaterThan(read.block.number)
     const [first, last] = [read.wallets[0], read.wallets.at(-1)]
     for (const held of [first, last]) {
@@ -365,6 +363,19 @@ describe('requests', () => {
       expect(read.wallets as unknown).toEqual(truth.wallets)
     }
     rpc.rule(() => undefined)
+  })
+
+  test.each(REVERTING)('go to another endpoint where one answers %s, and fail where all do', async (_, rule) => {
+    rpc.rule(rule)
+    try {
+      const asked = [aave.wallets.borrower]
+      const alone = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), asked)
+      await expect(alone).rejects.toThrow(UnavailableError)
+      const both = await readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })), asked)
+      expect(both.wallets.flatMap(({ positions }) => namesOf(positions))).toEqual(['main'])
+    } finally {
+      rpc.rule(() => undefined)
+    }
   })
 
   test('fail with the chain where it cannot be read, or a market is not there', async () => {

@@ -491,11 +491,11 @@ describe('requests to endpoints', () => {
     ['override', 1, 1, 1],
     ['override', 10, 1, 1],
     ['override', 100, 1, 1],
-    ['override', 500, 2, 2],
+    ['override', 500, 3, 2],
     ['deployless', 1, 1, 1],
     ['deployless', 10, 1, 1],
     ['deployless', 100, 1, 1],
-    ['deployless', 500, 5, 2],
+    ['deployless', 500, 6, 2],
     // In stages it is calls that are counted out to requests, 500 to each.
     ['staged', 1, 6, 6],
     ['staged', 10, 10, 7],

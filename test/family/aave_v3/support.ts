@@ -9,6 +9,7 @@ import { createLendingReader } from '../../../src/family/aave_v3/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
+import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 
 /** The markets of the devnet as configuration describes them; the last one is a 3.0. */
@@ -25,6 +26,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
     name: 'Devnet',
     rpcUrls: [devnet.rpcUrl],
     blockTimeMs: 0,
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     multicall3: devnet.addresses.multicall3,
     prices: { usdFeeds: {}, stablecoins: [] },

@@ -9,7 +9,7 @@ import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { clientOf, positionOf, readerOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
@@ -225,6 +225,19 @@ describe('read()', () => {
       await expect(read(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow(UnavailableError)
     })
   })
+
+  test.each(REVERTING)(
+    'asks another endpoint where one answers %s, and is unavailable where all do',
+    async (_, rule) => {
+      await withProxy(async (proxy, read) => {
+        proxy.rule(rule)
+        const { borrower } = morpho.wallets
+        await expect(read(morpho.markets.wethUsdc, borrower)).rejects.toThrow(UnavailableError)
+        const both = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url, devnet.rpcUrl] })))
+        expect((await both(morpho.markets.wethUsdc, borrower)).kind).toBe('position')
+      })
+    },
+  )
 
   test('stops when the caller leaves', async () => {
     await withProxy(async (proxy, read) => {

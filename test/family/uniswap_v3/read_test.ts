@@ -1,14 +1,19 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
+import { createChainClient } from '../../../src/chain/evm.ts'
 import type { RungName } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { ListTooLongError } from '../../../src/family/uniswap_v3/read.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
@@ -110,8 +115,11 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
-  test('needs a request per 40 positions without override, and ten in stages', async () => {
-    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual(Array(8).fill('eth_call'))
+  test('needs a request per 40 positions without override and two to pin their block, and ten in stages', async () => {
+    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual([
+      ...['eth_call', 'eth_getBlockByNumber'],
+      ...Array(8).fill('eth_call'),
+    ])
     const { requests } = await readWallet(SIXTY, ['staged'])
     expect(requests[0]).toBe('eth_getBlockByNumber')
     expect(requests.length).toBeLessThanOrEqual(10)
@@ -188,6 +196,41 @@ describe('readWallet()', () => {
     expect((failure as Error).message).not.toContain('127.0.0.1')
   }, 20_000)
 
+  test.each(REVERTING)(
+    'asks another endpoint where one answers %s, and is unavailable where all do',
+    async (_, rule) => {
+      const rpc = await startFaultyRpc(devnet.rpcUrl)
+      try {
+        rpc.rule(rule)
+        const { receiver } = devnet.wallets
+        const alone = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url] })).client)
+        const options = { places: alone.places, signal: patient }
+        await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
+        await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+        const both = readerOf(countedClient(chainOf(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client)
+        const [read] = await both.reader.readWallet(receiver, { places: both.places, signal: patient })
+        expect(read?.positions).toHaveLength(1)
+      } finally {
+        await rpc.stop()
+      }
+    },
+  )
+
+  test('is unavailable, whichever way it reads, where the newest block is a day from the clock', async () => {
+    const { timestamp } = await devnet.client.getBlock()
+    for (const offMs of [-86_400_000, 86_400_000]) {
+      const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
+      const chain = chainOf(devnet, { blockTimeMs: 12_000, maxBlockAgeSec: 3_600 })
+      const client = createChainClient({ chain, clock, log: silentLog })
+      for (const rung of RUNGS) {
+        const { reader, places } = readerOf(client, { rungs: [rung] })
+        const options = { places, signal: patient }
+        await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
+        await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
+      }
+    }
+  })
+
   test('fails where a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
     for (const rung of RUNGS) {
@@ -212,6 +255,73 @@ describe('readWallet()', () => {
       await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)
       expect(requests.length).toBeLessThanOrEqual(2)
     }
+  })
+
+  describe.each(['deployless', 'staged'] as const)('by several calls, %s,', (rung) => {
+    let rpc: FaultyRpc
+
+    beforeAll(async () => {
+      rpc = await startFaultyRpc(devnet.rpcUrl)
+    })
+    afterAll(() => rpc.stop())
+
+    function read(): Promise<ChainRead[]> {
+      const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+      const { reader, places } = readerOf(client, { rungs: [rung] })
+      return reader.readWallet(SIXTY, { places, signal: patient })
+    }
+
+    test('finds all behind an address of two nodes, of which every second answer is a block late', async () => {
+      await devnet.rpc.call('evm_mine')
+      for (const late of [0, 1]) {
+        let requests = 0
+        rpc.rule(() => (requests++ % 2 === late ? { kind: 'lag', blocks: 1 } : undefined))
+        const [list] = await read()
+        expect(list?.positions).toHaveLength(60)
+      }
+    })
+
+    test('gives up on a block that never comes, within its time', async () => {
+      rpc.rule(({ params }) => (typeof params[1] === 'object' ? { kind: 'lag', blocks: 1 } : undefined))
+      await expect(read()).rejects.toBeInstanceOf(UnavailableError)
+      expect(rpc.seen.length).toBeLessThan(100)
+    })
+
+    test('never joins two forks, whichever call sees a block replaced by a sibling', async () => {
+      const { client: viem, pools, send, addresses } = devnet
+      const pool = pools.usdcWeth3000
+      const { weth, usdc } = addresses.tokens
+      const truth = async () => (await readWallet(SIXTY, ['override'])).positions
+      let replaced = 0
+      for (let call = 1; call <= 5; call++) {
+        const before = await viem.snapshot()
+        const timestamp = (await viem.getBlock()).timestamp + 12n
+        const open = (await truth()).find((each) => each.pool.address === pool.address && each.liquidity > 0n)
+        const { tokenId = 0n, liquidity = 0n } = open ?? {}
+        await viem.setNextBlockTimestamp({ timestamp })
+        await send([
+          swapCall({ pool, tokenIn: weth.address, amountIn: 10n ** 18n }),
+          decreaseLiquidityCall({ tokenId, owner: SIXTY, liquidity: liquidity / 2n }),
+        ])
+        const forks = [await truth()]
+        let calls = 0
+        rpc.rule(({ method }) => {
+          if (method !== 'eth_call' || ++calls !== call) return undefined
+          const done = async () => {
+            replaced++
+            await viem.revert({ id: before })
+            await viem.setNextBlockTimestamp({ timestamp })
+            await send([swapCall({ pool, tokenIn: usdc.address, amountIn: 10n ** 9n })])
+            forks.push(await truth())
+          }
+          return { kind: 'meanwhile', done }
+        })
+        const [list] = await read()
+        expect(forks).toContainEqual([...(list?.positions ?? [])])
+        expect(forks[1]).not.toEqual(forks[0])
+      }
+      expect(replaced).toBeGreaterThan(2)
+    })
   })
 
   test('stops when the caller leaves', async () => {
@@ -243,9 +353,10 @@ describe('readWallet()', () => {
     })
     const [first] = await reader.readWallet(SIXTY, { places, signal: patient })
     expect(first?.positions).toHaveLength(60)
-    expect(requests).toHaveLength(3)
-    await reader.readWallet(SIXTY, { places, signal: patient })
+    // The one that is ignored, then 40 positions, the header, and all in two pages.
     expect(requests).toHaveLength(5)
+    await reader.readWallet(SIXTY, { places, signal: patient })
+    expect(requests).toHaveLength(9)
   })
 })
 

@@ -1,0 +1,29 @@
+import { UpstreamError } from '../lib/error.ts'
+import type { Chain } from './chain.ts'
+
+/** How far the newest block may be from the wall clock where the chain's row does not say; the larger of the two. */
+const AGE_SEC_MIN = 60
+const AGE_BLOCKS = 20
+
+/** How far the newest block of a chain may be from the wall clock, seconds; 60 where its block time is unknown. */
+export function blockAgeMaxSec({ blockTimeMs, maxBlockAgeSec }: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec'>): number {
+  return maxBlockAgeSec ?? Math.max(AGE_SEC_MIN, (AGE_BLOCKS * blockTimeMs) / 1_000)
+}
+
+/**
+ * Throws `UpstreamError` if what an endpoint calls its newest block is further from the wall clock (`nowMs`) than the
+ * chain allows. A block of the past means that the endpoint, or the chain, stands still. A block of the future is as
+ * wrong: interest would accrue that nobody owes, and fresh prices would look stale.
+ */
+export function checkBlockAge(
+  block: { readonly number: bigint; readonly timestampSec: bigint },
+  { chain, nowMs }: { readonly chain: Chain; readonly nowMs: number },
+): void {
+  const ageSec = Math.round(nowMs / 1_000 - Number(block.timestampSec))
+  const maxSec = blockAgeMaxSec(chain)
+  if (Math.abs(ageSec) <= maxSec) return
+  const apart = ageSec > 0 ? `${ageSec} s old` : `${-ageSec} s ahead of the clock`
+  throw new UpstreamError(
+    `The newest block of the endpoint, ${block.number}, is ${apart}: expected at most ${maxSec} s`,
+  )
+}

@@ -1,0 +1,51 @@
+const QUOTE = 34
+const COMMA = 44
+const BACKSLASH = 92
+const OPENING_BRACKET = 91
+const CLOSING_BRACKET = 93
+const OPENING_BRACE = 123
+const CLOSING_BRACE = 125
+
+/**
+ * True if JSON text nests at most `levelsMax` deep and holds at most `valuesMax` elements and members, as counted by its
+ * commas. One pass without memory, for text of strangers: `JSON.parse` itself takes far longer over brackets and small
+ * values than over texts of the same length. Says nothing about whether the text is JSON.
+ */
+export function fitsJson(
+  text: string,
+  { levelsMax, valuesMax }: { readonly levelsMax: number; readonly valuesMax: number },
+): boolean {
+  let levels = 0
+  let values = 1
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = stringEnd(text, at)
+      // A text that does not end takes all the rest with it.
+      if (at === -1) return true
+    } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
+      levels += 1
+      if (levels > levelsMax) return false
+    } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+      levels -= 1
+    } else if (code === COMMA) {
+      values += 1
+      if (values > valuesMax) return false
+    }
+  }
+  return true
+}
+
+/** Where the string whose opening quote stands at `start` has its closing one; -1 if it has none. */
+export function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1)
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end
+}
+
+/** A quote is escaped by an odd number of backslashes before it. */
+function isEscaped(text: string, quote: number): boolean {
+  let first = quote
+  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1
+  return (quote - first) % 2 === 1
+}
