@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startAnvil } from '../devnet/anvil.ts'
+import { chainsFileOf } from '../devnet/chain.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { nodeProgram, type Program, runCommand, sourceProgram, spawnService } from './program.ts'
+import { nodeProgram, type Program, runCommand, type Service, sourceProgram, spawnService } from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -211,3 +213,23 @@ test.each(['Bun', 'Node'])(
   },
   120_000,
 )
+
+test('a chain whose newest block is a day old is not ready, unless its row allows that', async () => {
+  const anvil = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) - 86_400 })
+  try {
+    const operated = program({ RPC_URL_1: anvil.rpcUrl })
+    const ready = async (service: Service) => {
+      const { status, body } = await ask(service.port, { method: 'GET', target: '/readyz', headers: {} })
+      return { ...JSON.parse(body), status }
+    }
+    const frozen = await spawnService(operated)
+    expect(await ready(frozen)).toMatchObject({ status: 503, database: true, chains: { 1: false } })
+    await frozen.stop()
+    writeFileSync(join(operated.directory, 'chains.json'), chainsFileOf(anvil.rpcUrl))
+    const tolerant = await spawnService(operated, { CHAINS_FILE: 'chains.json' })
+    expect(await ready(tolerant)).toMatchObject({ status: 200, database: true, chains: { 1: true } })
+    await tolerant.stop()
+  } finally {
+    await anvil.stop()
+  }
+}, 60_000)
