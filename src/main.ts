@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { creditCommands } from './command/credits.ts'
 import { keyCommands } from './command/key.ts'
@@ -6,12 +7,15 @@ import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { organizationCommands } from './command/org.ts'
 import { parseCommandLine } from './command/parse.ts'
+import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
 import { readConfig } from './config.ts'
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
   migrateCommand,
+  backupCommand,
+  restoreCommand,
   openapiCommand,
   ...organizationCommands,
   ...keyCommands,
@@ -26,6 +30,8 @@ async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
+    stdout: () => process.stdout,
+    stdin: () => process.stdin,
     config: () => readConfig(process.env, (path) => readFileSync(path, 'utf8')),
     stop: stop.signal,
   }

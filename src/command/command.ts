@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import { checkedLabel } from '../account/value.ts'
 import type { Config } from '../config.ts'
 import { ApiError } from '../http/error.ts'
@@ -8,6 +9,10 @@ export interface CommandIo {
   readonly out: (text: string) => void
   /** Standard error: the one line that says what went wrong. */
   readonly err: (text: string) => void
+  /** Standard output for bytes; a person at a terminal where `isTTY`. */
+  readonly stdout: () => Writable & { readonly isTTY?: boolean }
+  /** Standard input. */
+  readonly stdin: () => Readable & { readonly isTTY?: boolean }
   /** Reads configuration only when a command needs it, so that `--help` always works. */
   readonly config: () => Config
   /** Fires on SIGINT or SIGTERM. */
