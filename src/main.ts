@@ -6,6 +6,7 @@ import { keyCommands } from './command/key.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { organizationCommands } from './command/org.ts'
+import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
@@ -30,7 +31,7 @@ async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
-    stdout: () => process.stdout,
+    stdout: () => outputTo(process.stdout, 1),
     stdin: () => process.stdin,
     config: () => readConfig(process.env, (path) => readFileSync(path, 'utf8')),
     stop: stop.signal,

@@ -70,14 +70,24 @@ function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readon
 }
 
 function appendTo(io: CommandIo): Append {
-  const stream = io.stdout()
-  return (bytes) =>
-    new Promise((resolve, reject) => {
-      stream.write(bytes, (error) => {
-        if (error) reject(new CommandError('Cannot write the backup: nobody takes standard output', { cause: error }))
-        else resolve()
+  const output = io.stdout()
+  return async (bytes) => {
+    try {
+      await output.write(bytes)
+    } catch (error) {
+      const reason = error instanceof Error && 'code' in error ? MEANINGS[String(error.code)] : undefined
+      throw new CommandError(`Cannot write the backup to standard output: ${reason ?? 'the system refused'}`, {
+        cause: error,
       })
-    })
+    }
+  }
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  EPIPE: 'nobody reads it any more',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'the file system takes no file so large',
 }
 
 /** What whoever keeps the backup should know. */
@@ -85,7 +95,8 @@ async function warningsOf({ end }: Written, dataDir: string): Promise<readonly s
   const warnings: string[] = []
   if (end.ledger.odd > 0) {
     warnings.push(
-      `Credits of ${end.ledger.odd} organizations do not add up in the database: granted is not balance plus charged`,
+      `Credits do not add up in ${end.ledger.odd} of ${end.ledger.organizations} organizations: ` +
+        'granted is not balance plus charged',
     )
   }
   const journal = join(dataDir, 'journal')

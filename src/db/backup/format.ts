@@ -29,7 +29,10 @@ const HeaderSchema = v.object({
   /** Version of PostgreSQL that it comes from, for people. */
   postgresql: v.string(),
   migrations: v.array(v.object({ version: count, name: v.string(), sha256 })),
-  tables: v.array(v.object({ name: v.string(), columns: v.array(v.object({ name: v.string(), type: v.string() })) })),
+  tables: v.pipe(
+    v.array(v.object({ name: v.string(), columns: v.array(v.object({ name: v.string(), type: v.string() })) })),
+    v.minLength(1),
+  ),
 })
 
 /** First line of a backup. */

@@ -30,7 +30,7 @@ export interface Restored {
 /** Loading a part, counting a table, gathering statistics. */
 const DEADLINE_MS = 600_000
 /** Whoever holds a table now may be a service that has just been stopped. */
-const LOCK_TIMEOUT = '10s'
+const LOCK_TIMEOUT = '5s'
 /** A source that brings nothing for so long has left us. */
 const STALL_MAX = '10min'
 
@@ -55,14 +55,19 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     await session.run(UNMARK, [])
     await migrate(session, { migrations: migrations.slice(0, header.migrations.length) })
     const tables = await tablesOf(session, header)
-    await session.run(`lock table ${tables.map(({ name }) => quoted(name)).join(', ')} in share row exclusive mode`, [])
+    await session.run(`lock table ${listed(tables)} in share row exclusive mode`, [])
     await checkEmpty(session, tables)
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)
     const { applied } = await migrate(session, { migrations })
     await checkLedger(session, end)
-    await session.run(`analyze ${tables.map(({ name }) => quoted(name)).join(', ')}`, [], { deadlineMs: DEADLINE_MS })
+    // A later migration may have done away with one of them.
+    const left = await readTables(
+      session,
+      tables.map(({ name }) => name),
+    )
+    await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
     return { end, migrated: applied }
   } catch (error) {
@@ -72,6 +77,10 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     if (error instanceof NotEmptyError) await session.run(UNMARK, []).catch(() => undefined)
     throw error
   }
+}
+
+function listed(tables: readonly Table[]): string {
+  return tables.map(({ name }) => quoted(name)).join(', ')
 }
 
 async function load(

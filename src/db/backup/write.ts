@@ -39,9 +39,9 @@ const STALL_MAX = '10min'
 
 /**
  * Reads one snapshot of every table and yields the lines of a backup, several in one text; the generator's return value
- * says what was written. Nobody is blocked: one read-only transaction on a connection of its own, through
- * cursors, so that memory does not grow with the tables. Throws `SchemaError` when the database is not of this program's
- * version, and `UnavailableError` or `SqlError` when it breaks off; what was yielded until then is no backup, for its last line is missing.
+ * says what was written. Nobody is blocked: it is one read-only transaction on a connection of its own, and cursors keep
+ * memory from growing with the tables. Throws `SchemaError` when the database is not of this program's version, and
+ * `UnavailableError` or `SqlError` when it breaks off; what came until then is no backup, for its last line is missing.
  */
 export async function* writeBackup(session: Database, options: WriteOptions): AsyncGenerator<string, Written> {
   const sha256 = createHash('sha256')
