@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { type Append, writeNewFile } from '../db/backup/file.ts'
 import { packBackup } from '../db/backup/pack.ts'
 import type { Written } from '../db/backup/write.ts'
+import { SqlError } from '../db/database.ts'
 import { openSession } from '../db/session.ts'
 import { systemClock } from '../lib/clock.ts'
 import { withDatabase } from './account_database.ts'
@@ -27,7 +28,9 @@ export const backupCommand: Command = {
     }
     const write = (append: Append) => writeTo(append, { io, quiet: args.json })
     const written = await (streams ? write(appendTo(io)) : writeNewFile(to, write)).catch((error) => {
-      throw io.stop.aborted ? new CommandError('Stopped before the backup was whole', { cause: error }) : error
+      if (io.stop.aborted) throw new CommandError('Stopped before the backup was whole', { cause: error })
+      if (!(error instanceof SqlError)) throw error
+      throw new CommandError(`Cannot write the backup: the database refused it (${error.message})`, { cause: error })
     })
     const warnings = await warningsOf(written, io.config().dataDir)
     for (const warning of warnings) if (!args.json) io.err(warning)

@@ -1,9 +1,11 @@
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { type Header, malformed } from '../db/backup/format.ts'
 import { checkBackup, type Part, readBackup } from '../db/backup/read.ts'
 import { type Restored, restoreBackup } from '../db/backup/restore.ts'
 import { checkOrigin, checkTarget } from '../db/backup/target.ts'
+import { SqlError } from '../db/database.ts'
 import { MIGRATIONS } from '../db/migrations.ts'
 import { openSession } from '../db/session.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -36,7 +38,9 @@ export const restoreCommand: Command = {
         },
       )
     } catch (error) {
-      throw io.stop.aborted ? new CommandError('Stopped before the backup was restored', { cause: error }) : error
+      if (io.stop.aborted) throw new CommandError('Stopped before the backup was restored', { cause: error })
+      if (!(error instanceof SqlError)) throw error
+      throw new CommandError(`Cannot restore the backup: the database refused it (${error.message})`, { cause: error })
     }
   },
 }
@@ -47,7 +51,8 @@ async function restoreFrom(
 ): Promise<Restored> {
   // A file is read twice, so that a damaged one is refused before anything is made or changed. What comes through a pipe
   // is known to be whole only at its end, and rolled back if it is not.
-  if (from !== '-') checkOrigin((await checkBackup(open(from, io))).header, MIGRATIONS)
+  const file = from === '-' ? undefined : await stat(from).catch(() => undefined)
+  if (file?.isFile()) checkOrigin((await checkBackup(open(from, io))).header, MIGRATIONS)
   const parts = readBackup(open(from, io))
   const header = await readHeader(parts)
   checkOrigin(header, MIGRATIONS)

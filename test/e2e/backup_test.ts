@@ -241,6 +241,40 @@ describe('with a log that takes a while', () => {
     expect(readdirSync(to.directory)).toEqual([])
   }, 60_000)
 
+  test('a file that is a pipe is read once', async () => {
+    const target = await emptyDatabase()
+    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const child = Bun.spawn(
+      ['/bin/bash', '-c', 'f=$1; shift; "$@" --from <(cat "$f")', 'bash', whole, ...to.command, 'restore'],
+      {
+        ...{
+          cwd: to.directory,
+          env: { ...to.env, PATH: '/usr/bin:/bin' },
+          stdin: 'ignore',
+          stdout: 'pipe',
+          stderr: 'pipe',
+        },
+      },
+    )
+    expect(await new Response(child.stderr).text()).toBe('')
+    expect(await child.exited).toBe(0)
+    await target.drop()
+  }, 60_000)
+
+  test('what the database refuses is told in one line, status 1', async () => {
+    const target = await emptyDatabase()
+    const db = openDatabase({ url: target.url, clock: systemClock, log: silentLog, max: 1 })
+    await db.run('create view organization as select 1 as id limit 0', [])
+    await db.close()
+    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    expect(await runCommand(to, ['restore', '--from', whole])).toEqual({
+      ...{ status: 1, stdout: '' },
+      stderr:
+        'walletscope: Cannot restore the backup: the database refused it (relation "organization" already exists)\n',
+    })
+    await target.drop()
+  }, 60_000)
+
   test('kill -9 in the middle of a restore: nobody serves, nothing is half there, and it starts over', async () => {
     const to = program(sourceProgram)
     const child = spawn(to, ['restore', '--from', '-'])
