@@ -107,6 +107,30 @@ test('a reader that stops early closes what it reads from', async () => {
   await until('what it reads from to be closed', () => closed)
 })
 
+test.each([
+  [
+    'type',
+    (header: string) => header.replace('"type":"text"', '"type":"text), (select pg_terminate_backend(1)::text"'),
+  ],
+  ['column', (header: string) => header.replace('"name":"rate_limit"', '"name":"rate_limit\\") select 1; --"')],
+  ['table', (header: string) => header.replaceAll('"organization"', '"pg_class"')],
+  ['left out column', (header: string) => header.replace('{"name":"rate_limit","type":"integer"},', '')],
+] as const)('a backup with a valid checksum and a %s that the database does not have is refused', (_, change) =>
+  withEmpty(async (target) => {
+    const [header = '', ...rest] = lines
+    const changed = change(header)
+    expect(changed).not.toBe(header)
+    const body = [changed, ...rest.slice(0, -1)].map((line) =>
+      changed.includes('pg_class') ? line.replaceAll('"organization"', '"pg_class"') : line,
+    )
+    const sha256 = new Bun.CryptoHasher('sha256').update(body.map((line) => `${line}\n`).join('')).digest('hex')
+    const forged = packed([...body, JSON.stringify({ sha256 })])
+    await checkBackup(bytesOf(forged))
+    await expect(restoreInto(target.url, forged)).rejects.toThrow('is not that of the database')
+    expect(await target.db.run(`select to_regclass('organization') is null as absent`, [])).toEqual([{ absent: true }])
+  }),
+)
+
 test('what an altered backup had loaded before its end was read is rolled back', () =>
   withEmpty(async (target) => {
     const altered = packed(lines.map((line) => line.replace('"1000","1000"', '"9000","1000"')))
