@@ -93,6 +93,14 @@ declare module '*/queries/ledger_find.sql' {
   export default text
 }
 
+declare module '*/queries/ledger_sum.sql' {
+  const text: SqlText<
+    [],
+    { organizations: number; granted: string; balance: string; charged: string; odd: number }
+  >
+  export default text
+}
+
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
@@ -153,6 +161,14 @@ declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
     { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: string | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/table_column_list.sql' {
+  const text: SqlText<
+    [tables: readonly string[]],
+    { table_name: string; column_name: string; type: string; sequence: string | null; reached: string | null }
   >
   export default text
 }

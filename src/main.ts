@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs'
+import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { creditCommands } from './command/credits.ts'
 import { keyCommands } from './command/key.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { organizationCommands } from './command/org.ts'
+import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
+import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
 import { readConfig } from './config.ts'
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
   migrateCommand,
+  backupCommand,
+  restoreCommand,
   openapiCommand,
   ...organizationCommands,
   ...keyCommands,
@@ -26,6 +31,8 @@ async function main(stop: AbortController): Promise<number> {
   const io: CommandIo = {
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
+    stdout: () => outputTo(process.stdout, 1),
+    stdin: () => process.stdin,
     config: () => readConfig(process.env, (path) => readFileSync(path, 'utf8')),
     stop: stop.signal,
   }

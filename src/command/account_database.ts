@@ -22,20 +22,21 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
 
 /**
  * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for the
- * occasion (`own`).
+ * occasion (`own`). `url` is for a connection of one's own; a secret.
  */
 export async function withDatabase<T>(
   io: CommandIo,
-  work: (db: Database, options: { readonly own: boolean }) => Promise<T>,
+  work: (db: Database, options: { readonly own: boolean; readonly url: string }) => Promise<T>,
 ): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
   const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
   const running = databaseUrl ?? (await findRunningEmbedded(dataDir))
   const embedded = running === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
   try {
-    const db = openDatabase({ url: running ?? embedded?.url ?? '', clock: systemClock, log, max: 2 })
+    const url = running ?? embedded?.url ?? ''
+    const db = openDatabase({ url, clock: systemClock, log, max: 2 })
     try {
-      return await work(db, { own: embedded !== undefined })
+      return await work(db, { own: embedded !== undefined, url })
     } catch (error) {
       if (!(error instanceof UnavailableError && error.cause instanceof Error)) throw error
       throw new CommandError(`Cannot use the database: it does not answer (${error.cause.message})`, { cause: error })

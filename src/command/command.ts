@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream'
 import { checkedLabel } from '../account/value.ts'
 import type { Config } from '../config.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Output } from './output.ts'
 
 /** What a command may touch of the world; `main.ts` supplies it. */
 export interface CommandIo {
@@ -8,6 +10,10 @@ export interface CommandIo {
   readonly out: (text: string) => void
   /** Standard error: the one line that says what went wrong. */
   readonly err: (text: string) => void
+  /** Standard output for bytes. */
+  readonly stdout: () => Output
+  /** Standard input. */
+  readonly stdin: () => Readable & { readonly isTTY?: boolean }
   /** Reads configuration only when a command needs it, so that `--help` always works. */
   readonly config: () => Config
   /** Fires on SIGINT or SIGTERM. */

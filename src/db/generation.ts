@@ -30,6 +30,8 @@ export interface GenerationOptions {
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
   readonly applicationName: string
+  /** True: once a connection was made none follows it, so that a transaction can never go on outside of itself. */
+  readonly connectsOnce?: boolean
 }
 
 /** How long a connection may take to say goodbye before its socket is destroyed. */
@@ -44,6 +46,7 @@ export function createGeneration(options: GenerationOptions): Generation {
   let worked = false
   let inFlight = 0
   let destroyed = false
+  let connected = false
 
   const sql = postgres({
     ...driverOptions(options),
@@ -55,7 +58,9 @@ export function createGeneration(options: GenerationOptions): Generation {
         sockets.delete(socket)
         generation.retire()
       })
+      if (options.connectsOnce && connected) generation.destroy()
       if (destroyed) setImmediate(() => socket.destroy())
+      connected = true
       return socket
     },
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>)

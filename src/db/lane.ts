@@ -121,9 +121,11 @@ export function createLane(options: LaneOptions): Lane {
   }
 }
 
-const DEADLINE = Symbol('deadline')
+/** What `before` throws. */
+export const DEADLINE = Symbol('deadline')
 
-function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
+/** Waits for a promise that may never settle, at most `deadlineMs`; throws `DEADLINE` after that. */
+export function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(DEADLINE), deadlineMs)
     promise.then(

@@ -17,6 +17,8 @@ export class SchemaError extends Error {
 const DEADLINE_MS = 600_000
 /** Number of the advisory lock that all processes migrating one database take; arbitrary, never to change. */
 const LOCK = 7_310_204_517
+/** Table that exists from before a restore writes its first row until all of it is there: nobody serves meanwhile. */
+export const UNFINISHED_RESTORE = 'unfinished_restore'
 /** Raised where another process was quicker; not a code that PostgreSQL uses. */
 const ALREADY_APPLIED = 'WS001'
 
@@ -33,7 +35,8 @@ begin
 end
 $walletscope$`
 
-const TABLE_EXISTS = `select to_regclass('schema_migration') is not null as exists`
+const STATE = `select to_regclass('schema_migration') is not null as exists,
+  to_regclass('${UNFINISHED_RESTORE}') is not null as unfinished`
 
 const LIST = 'select version, name, sha256 from schema_migration order by version'
 
@@ -59,25 +62,38 @@ export async function migrate(
 }
 
 /** Throws `SchemaError` unless the database is exactly as far as this program. */
-export async function checkSchema(db: Database): Promise<void> {
+export async function checkSchema(
+  db: Database,
+  { migrations = MIGRATIONS }: { readonly migrations?: readonly Migration[] } = {},
+): Promise<void> {
   const present = await listApplied(db)
-  checkHistory(present, MIGRATIONS)
-  if (present.length === MIGRATIONS.length) return
+  checkHistory(present, migrations)
+  if (present.length === migrations.length) return
   throw new SchemaError(
-    `Cannot use the database: its schema is at version ${present.length}, this program needs ${MIGRATIONS.length}; ` +
+    `Cannot use the database: its schema is at version ${present.length}, this program needs ${migrations.length}; ` +
       'run "walletscope migrate"',
   )
 }
 
-interface AppliedMigration {
+/** A migration as the database remembers it. */
+export interface AppliedMigration {
   readonly version: number
   readonly name: string
   /** Of its text, hexadecimal. */
   readonly sha256: string
 }
 
-async function listApplied(db: Database): Promise<readonly AppliedMigration[]> {
-  const [found] = await db.run<{ exists: boolean }>(TABLE_EXISTS, [])
+/** Migrations that the database has, in order. Throws `SchemaError` where a restore into it did not finish, unless that is asked for. */
+export async function listApplied(
+  db: Database,
+  { unfinished = false }: { readonly unfinished?: boolean } = {},
+): Promise<readonly AppliedMigration[]> {
+  const [found] = await db.run<{ exists: boolean; unfinished: boolean }>(STATE, [])
+  if (found?.unfinished && !unfinished) {
+    throw new SchemaError(
+      'Cannot use the database: a restore into it is running or did not finish; run "walletscope restore" again',
+    )
+  }
   return found?.exists ? db.run<AppliedMigration>(LIST, []) : []
 }
 

@@ -83,7 +83,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-function readAuthorities(path: string): string {
+/** Text of the file that `sslrootcert` names. Throws an `Error` where it cannot be read. */
+export function readAuthorities(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {

@@ -1,0 +1,18 @@
+-- Columns that hold data of the tables named, as the catalogue has them, with what their sequence has reached; nothing
+-- for a table that is absent. What is generated from other columns makes itself.
+-- $1 tables text[]
+-- table_name not null
+-- column_name not null
+-- type not null
+-- sequence null
+-- reached null
+select c.relname::text as table_name, a.attname::text as column_name,
+  format_type(a.atttypid, a.atttypmod) as type,
+  pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence,
+  pg_sequence_last_value(pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname)::regclass)::text as reached
+from unnest($1::text[]) with ordinality w (name, no)
+join pg_class c on c.relname = w.name and c.relnamespace = current_schema()::regnamespace
+join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid
+where a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+order by w.no, a.attnum

@@ -1,0 +1,123 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
+import { type Append, writeNewFile } from '../db/backup/file.ts'
+import { packBackup } from '../db/backup/pack.ts'
+import type { Written } from '../db/backup/write.ts'
+import { SqlError } from '../db/database.ts'
+import { openSession } from '../db/session.ts'
+import { systemClock } from '../lib/clock.ts'
+import { withDatabase } from './account_database.ts'
+import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
+import { print } from './print.ts'
+import { createProgress } from './progress.ts'
+
+/** `backup`: one consistent snapshot in one file, while the service goes on. */
+export const backupCommand: Command = {
+  name: 'backup',
+  positionals: [],
+  options: { to: 'file to write, which must not exist yet, or - for standard output; required' },
+  summary: 'Write everything that the database holds into one file, while the service goes on',
+  json: 'answers as JSON, for programs; on standard error where the backup itself is on standard output',
+  run: async (args, io) => {
+    const to = args.options['to']
+    if (to === undefined || to === '') throw new UsageError('Cannot write a backup: expected --to')
+    const streams = to === '-'
+    if (streams && io.stdout().isTTY) {
+      throw new UsageError('Cannot write a backup to a terminal: expected --to with a file, or a pipe')
+    }
+    const write = (append: Append) => writeTo(append, { io, quiet: args.json })
+    const written = await (streams ? write(appendTo(io)) : writeNewFile(to, write)).catch((error) => {
+      if (io.stop.aborted) throw new CommandError('Stopped before the backup was whole', { cause: error })
+      if (!(error instanceof SqlError)) throw error
+      throw new CommandError(`Cannot write the backup: the database refused it (${error.message})`, { cause: error })
+    })
+    const warnings = await warningsOf(written, io.config().dataDir)
+    for (const warning of warnings) if (!args.json) io.err(warning)
+    const rows = Object.values(written.end.rows).reduce((sum, each) => sum + each, 0)
+    print(
+      {
+        ...(streams ? {} : { file: to }),
+        bytes: written.bytes,
+        sha256: written.sha256,
+        created_at: written.header.created_at,
+        postgresql: written.header.postgresql,
+        schema_version: written.header.migrations.length,
+        rows: written.end.rows,
+        warnings,
+      },
+      {
+        args,
+        io: streams ? { ...io, out: io.err } : io,
+        text: `Wrote ${rows.toLocaleString('en')} rows into ${streams ? 'standard output' : to}, ${size(written.bytes)}`,
+      },
+    )
+  },
+}
+
+function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean }) {
+  return withDatabase(io, async (_db, { url }) => {
+    const session = await openSession({ url, applicationName: 'walletscope backup' })
+    const say = quiet ? () => undefined : io.err
+    try {
+      return await packBackup(session, {
+        append,
+        program: packageJson.version,
+        stop: io.stop,
+        onProgress: createProgress({ clock: systemClock, say, verb: 'Wrote' }),
+      })
+    } finally {
+      await session.close()
+    }
+  })
+}
+
+function appendTo(io: CommandIo): Append {
+  const output = io.stdout()
+  return async (bytes) => {
+    try {
+      await output.write(bytes)
+    } catch (error) {
+      const reason = error instanceof Error && 'code' in error ? MEANINGS[String(error.code)] : undefined
+      throw new CommandError(`Cannot write the backup to standard output: ${reason ?? 'the system refused'}`, {
+        cause: error,
+      })
+    }
+  }
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  EPIPE: 'nobody reads it any more',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'the file system takes no file so large',
+}
+
+/** What whoever keeps the backup should know. */
+async function warningsOf({ end }: Written, dataDir: string): Promise<readonly string[]> {
+  const warnings: string[] = []
+  if (end.ledger.odd > 0) {
+    warnings.push(
+      `Credits do not add up in ${end.ledger.odd} of ${end.ledger.organizations} organizations: ` +
+        'granted is not balance plus charged',
+    )
+  }
+  const journal = join(dataDir, 'journal')
+  if (await holdsEntries(journal)) {
+    warnings.push(`Charges to be taken back wait in "${journal}", which is no part of the backup: copy it beside`)
+  }
+  return warnings
+}
+
+async function holdsEntries(journal: string): Promise<boolean> {
+  for (const name of await readdir(journal).catch(() => [])) {
+    if (!name.endsWith('.jsonl')) continue
+    const file = await stat(join(journal, name)).catch(() => undefined)
+    if (file !== undefined && file.size > 0) return true
+  }
+  return false
+}
+
+function size(bytes: number): string {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+}

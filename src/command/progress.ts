@@ -1,0 +1,23 @@
+import type { Clock } from '../lib/clock.ts'
+
+const INTERVAL_MS = 5_000
+
+/** Says every five seconds how far something long is; short work says nothing. */
+export function createProgress({
+  clock,
+  say,
+  verb,
+}: {
+  readonly clock: Clock
+  readonly say: (line: string) => void
+  /** `Wrote`, `Restored`. */
+  readonly verb: string
+}): (table: string, rows: number) => void {
+  let nextMs = clock.monotonicMs() + INTERVAL_MS
+  return (table, rows) => {
+    const nowMs = clock.monotonicMs()
+    if (nowMs < nextMs) return
+    nextMs = nowMs + INTERVAL_MS
+    say(`${verb} ${rows.toLocaleString('en')} rows of ${table} …`)
+  }
+}

@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { type Header, malformed } from '../db/backup/format.ts'
+import { checkBackup, type Part, readBackup } from '../db/backup/read.ts'
+import { type Restored, restoreBackup } from '../db/backup/restore.ts'
+import { checkOrigin, checkTarget } from '../db/backup/target.ts'
+import { SqlError } from '../db/database.ts'
+import { MIGRATIONS } from '../db/migrations.ts'
+import { openSession } from '../db/session.ts'
+import { systemClock } from '../lib/clock.ts'
+import { withDatabase } from './account_database.ts'
+import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
+import { print } from './print.ts'
+import { createProgress } from './progress.ts'
+
+/** `restore`: a backup into an empty database, all of it or nothing. */
+export const restoreCommand: Command = {
+  name: 'restore',
+  positionals: [],
+  options: { from: 'file to read, or - for standard input; required' },
+  summary: 'Load a backup into an empty database, all of it or nothing',
+  run: async (args, io) => {
+    const from = args.options['from']
+    if (from === undefined || from === '') throw new UsageError('Cannot restore a backup: expected --from')
+    if (from === '-' && io.stdin().isTTY) {
+      throw new UsageError('Cannot restore a backup from a terminal: expected --from with a file, or a pipe')
+    }
+    try {
+      const { end, migrated } = await restoreFrom(from, { io, quiet: args.json })
+      const rows = Object.values(end.rows).reduce((sum, each) => sum + each, 0)
+      print(
+        { rows: end.rows, migrated },
+        {
+          args,
+          io,
+          text: [`Restored ${rows.toLocaleString('en')} rows`, ...migrated.map((name) => `Applied ${name}`)].join('\n'),
+        },
+      )
+    } catch (error) {
+      if (io.stop.aborted) throw new CommandError('Stopped before the backup was restored', { cause: error })
+      if (!(error instanceof SqlError)) throw error
+      throw new CommandError(`Cannot restore the backup: the database refused it (${error.message})`, { cause: error })
+    }
+  },
+}
+
+async function restoreFrom(
+  from: string,
+  { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean },
+): Promise<Restored> {
+  // A file is read twice, so that a damaged one is refused before anything is made or changed. What comes through a pipe
+  // is known to be whole only at its end, and rolled back if it is not.
+  const file = from === '-' ? undefined : await stat(from).catch(() => undefined)
+  if (file?.isFile()) checkOrigin((await checkBackup(open(from, io))).header, MIGRATIONS)
+  const parts = readBackup(open(from, io))
+  const header = await readHeader(parts)
+  checkOrigin(header, MIGRATIONS)
+  return withDatabase(io, async (db, { url }) => {
+    await checkTarget(db, { header, migrations: MIGRATIONS })
+    const session = await openSession({ url, applicationName: 'walletscope restore' })
+    const say = quiet ? () => undefined : io.err
+    try {
+      return await restoreBackup(session, {
+        header,
+        parts,
+        stop: io.stop,
+        onProgress: createProgress({ clock: systemClock, say, verb: 'Restored' }),
+      })
+    } finally {
+      await session.close()
+    }
+  })
+}
+
+async function* open(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
+  const stream: Readable = from === '-' ? io.stdin() : createReadStream(from)
+  try {
+    yield* addAbortSignal(io.stop, stream)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const meaning = MEANINGS[code]
+    throw meaning === undefined ? error : new CommandError(`Cannot read "${from}": ${meaning}`, { cause: error })
+  }
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'it is a directory',
+  EACCES: 'this user may not read it',
+  EIO: 'the disk failed',
+}
+
+async function readHeader(parts: AsyncGenerator<Part>): Promise<Header> {
+  const { value } = await parts.next()
+  if (value?.kind !== 'header') throw malformed()
+  return value.header
+}

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** Takes bytes; resolves when more may come. */
+export type Append = (bytes: Uint8Array) => Promise<void>
+
+/**
+ * Writes a new file that only its owner may read. Until all of it is on the disk it stands beside its place, under a
+ * name with `.unfinished`; a failure removes that, and never is anything overwritten. Throws an `Error` that says what
+ * the system refused, and what `write` throws.
+ */
+export async function writeNewFile<T>(path: string, write: (append: Append) => Promise<T>): Promise<T> {
+  if (await lstat(path).catch(() => undefined)) throw taken(path)
+  const directory = dirname(path)
+  const unfinished = join(directory, `${basename(path)}.unfinished-${randomBytes(4).toString('hex')}`)
+  try {
+    const file = await open(unfinished, 'wx', 0o600)
+    let result: T
+    try {
+      result = await write((bytes) => file.appendFile(bytes))
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await give(unfinished, path)
+    await syncDirectory(directory)
+    return result
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => undefined)
+    throw explained(error, path)
+  }
+}
+
+/** A link fails where the name is taken, a rename would replace it; not every file system has links. */
+async function give(unfinished: string, path: string): Promise<void> {
+  try {
+    await link(unfinished, path)
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error
+    if (await lstat(path).catch(() => undefined)) throw taken(path)
+    return rename(unfinished, path)
+  }
+  await rm(unfinished, { force: true })
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  await directory.sync().finally(() => directory.close())
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  EEXIST: 'it exists already',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'the file system takes no file so large',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it is on a file system that cannot be written',
+  ENOENT: 'its directory is missing',
+  ENOTDIR: 'its directory is missing',
+}
+
+function explained(error: unknown, path: string): unknown {
+  const meaning = MEANINGS[codeOf(error)]
+  return meaning === undefined ? error : new Error(`Cannot write "${path}": ${meaning}`, { cause: error })
+}
+
+function taken(path: string): Error {
+  return new Error(`Cannot write "${path}": it exists already`)
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

@@ -1,0 +1,39 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import type { Database } from '../database.ts'
+import type { Append } from './file.ts'
+import { type WriteOptions, type Written, writeBackup } from './write.ts'
+
+/** A third of the time of the default, for a file that is a tenth larger. */
+const GZIP_LEVEL = 3
+
+/**
+ * Writes a backup, compressed. A slow reader slows down the database's side, and memory stays the same. Throws what
+ * `writeBackup` and `append` throw, and an `AbortError` when `stop` fires.
+ */
+export async function packBackup(
+  session: Database,
+  { append, ...options }: WriteOptions & { readonly append: Append },
+): Promise<Written & { readonly bytes: number }> {
+  let written: Written | undefined
+  let bytes = 0
+  await pipeline(
+    Readable.from(
+      (async function* () {
+        written = yield* writeBackup(session, options)
+      })(),
+      { objectMode: false },
+    ),
+    createGzip({ level: GZIP_LEVEL }),
+    async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const chunk of chunks) {
+        await append(chunk)
+        bytes += chunk.length
+      }
+    },
+    { signal: options.stop },
+  )
+  if (written === undefined) throw new Error('Cannot write the backup: it ended without its last line')
+  return { ...written, bytes }
+}

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto'
+import { pipeline, Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
+
+/** A part of a backup, in the order of the file. */
+export type Part =
+  | { readonly kind: 'header'; readonly header: Header }
+  /** Rows of one table, as the text of a JSON array of arrays. */
+  | { readonly kind: 'rows'; readonly table: string; readonly count: number; readonly json: string }
+  /** Comes last, when the checksum and the number of rows are proved. */
+  | { readonly kind: 'end'; readonly end: End }
+
+/** Rows are handed out when they have about this many bytes. */
+const PART_SIZE = 500_000
+const NEWLINE = 10
+const BRACKET = 91
+
+/**
+ * Reads a backup from the bytes of its file. Rows are handed out before the checksum is known, so nothing may be done
+ * with them that could not be undone until the end has come. Throws `BackupError` when the file is none, cut short,
+ * altered or of a newer program, and what reading `source` throws.
+ */
+export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
+  const reader = createReader()
+  for await (const line of lines(source)) yield* reader.take(line)
+  reader.finish()
+}
+
+/** Reads a backup to its end. Throws like `readBackup`. */
+export async function checkBackup(source: AsyncIterable<Uint8Array>): Promise<{ header: Header; end: End }> {
+  let header: Header | undefined
+  let end: End | undefined
+  for await (const part of readBackup(source)) {
+    if (part.kind === 'header') header = part.header
+    if (part.kind === 'end') end = part.end
+  }
+  if (header === undefined || end === undefined) throw malformed()
+  return { header, end }
+}
+
+/** Takes line by line, without its newline, and says what each completes. */
+function createReader() {
+  const sha256 = createHash('sha256')
+  const rows = new Map<string, number>()
+  let header: Header | undefined
+  let table: string | undefined
+  let pending: Buffer[] = []
+  let size = 0
+  let end: End | undefined
+  let proved = false
+
+  function* flush(): Generator<Part> {
+    if (pending.length === 0 || table === undefined) return
+    const json = `[${pending.map((each) => each.toString()).join(',')}]`
+    rows.set(table, (rows.get(table) ?? 0) + pending.length)
+    yield { kind: 'rows', table, count: pending.length, json }
+    pending = []
+    size = 0
+  }
+
+  function* takeMark(mark: Mark): Generator<Part> {
+    if ('sha256' in mark) {
+      if (end === undefined) throw malformed()
+      if (mark.sha256 !== sha256.digest('hex')) {
+        throw new BackupError('Cannot read the backup: it was altered, for its checksum does not fit')
+      }
+      proved = true
+      yield { kind: 'end', end }
+    } else if (end !== undefined) throw malformed()
+    else if ('end' in mark) {
+      yield* flush()
+      checkCounts(mark.end, rows)
+      end = mark.end
+    } else {
+      yield* flush()
+      const known = header?.tables.some(({ name }) => name === mark.table)
+      if (!known || rows.has(mark.table)) throw malformed()
+      table = mark.table
+      rows.set(table, 0)
+    }
+  }
+
+  return {
+    *take(line: Buffer): Generator<Part> {
+      if (proved) throw malformed()
+      if (header === undefined) {
+        header = parseHeader(line.toString())
+        yield { kind: 'header', header }
+      } else if (line[0] === BRACKET) {
+        if (table === undefined || end !== undefined) throw malformed()
+        pending.push(line)
+        size += line.length
+        if (size >= PART_SIZE) yield* flush()
+      } else {
+        yield* takeMark(parseMark(line.toString()))
+        if (proved) return
+      }
+      sha256.update(line).update('\n')
+    },
+    finish() {
+      if (!proved) throw cutShort()
+    },
+  }
+}
+
+function checkCounts(end: End, rows: ReadonlyMap<string, number>): void {
+  const counted = Object.entries(end.rows)
+  if (counted.length !== rows.size || counted.some(([table, count]) => rows.get(table) !== count)) throw malformed()
+}
+
+/** Lines of the decompressed bytes. They share memory with what was read: nothing is copied but what spans two chunks. */
+async function* lines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let rest: Buffer[] = []
+  let length = 0
+  for await (const chunk of decompressed(source)) {
+    let from = 0
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      const part = chunk.subarray(from, at)
+      yield rest.length === 0 ? part : Buffer.concat([...rest, part])
+      rest = []
+      length = 0
+      from = at + 1
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from))
+    length += chunk.length - from
+    if (length > LINE_MAX) throw malformed()
+  }
+  if (rest.length > 0) throw cutShort()
+}
+
+async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let failure: unknown
+  // What the source throws is what the reader should hear, not what that makes of the decompression.
+  const watched = async function* () {
+    try {
+      yield* source
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  const gunzip = createGunzip()
+  // The callback hears the errors that reading below throws.
+  pipeline(Readable.from(watched(), { objectMode: false }), gunzip, () => undefined)
+  try {
+    for await (const chunk of gunzip) yield chunk
+  } catch (error) {
+    if (failure !== undefined) throw failure
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'Z_BUF_ERROR') throw cutShort(error)
+    if (typeof code === 'string' && code.startsWith('Z_')) {
+      throw new BackupError('Cannot read the backup: it was altered, or is not a backup of walletscope', {
+        cause: error,
+      })
+    }
+    throw error
+  }
+}
+
+function cutShort(cause?: unknown): BackupError {
+  return new BackupError('Cannot read the backup: it is cut short', { cause })
+}

@@ -1,0 +1,137 @@
+import type { Database } from '../database.ts'
+import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
+import { MIGRATIONS, type Migration } from '../migrations.ts'
+import { BackupError, type End, type Header, malformed } from './format.ts'
+import { readLedger } from './ledger.ts'
+import type { Part } from './read.ts'
+import { quoted, readTables, type Table } from './tables.ts'
+import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
+
+/** What `restoreBackup` works with. */
+export interface RestoreOptions {
+  readonly header: Header
+  /** What follows the header. */
+  readonly parts: AsyncIterable<Part>
+  /** Ends the restore with its reason. */
+  readonly stop: AbortSignal
+  /** Told of every few thousand rows: the table, and how many of its rows are loaded. */
+  readonly onProgress?: (table: string, rows: number) => void
+  /** @default MIGRATIONS */
+  readonly migrations?: readonly Migration[]
+}
+
+/** What was restored. */
+export interface Restored {
+  readonly end: End
+  /** Names of the migrations that brought an older backup up to this program. */
+  readonly migrated: readonly string[]
+}
+
+/** Loading a part, counting a table, gathering statistics. */
+const DEADLINE_MS = 600_000
+/** Whoever holds a table now may be a service that has just been stopped. */
+const LOCK_TIMEOUT = '5s'
+/** A source that brings nothing for so long has left us. */
+const STALL_MAX = '10min'
+
+const MARK = `create table if not exists ${UNFINISHED_RESTORE} (since timestamptz not null default now())`
+const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
+
+/**
+ * Loads a backup in one transaction on the session's connection: whatever breaks off, even the last byte of the backup
+ * that turns out to be altered, leaves the database as it was. The database may be without tables, or have them empty; a
+ * mark that is made before and goes with the transaction keeps everybody from serving what is not there yet. An older
+ * backup is loaded into the tables of its time, which are then migrated. Throws `BackupError`, `SchemaError`, `SqlError`
+ * or `UnavailableError`; after the last, the outcome of the very last step is unknown.
+ */
+export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
+  const { header, migrations = MIGRATIONS } = options
+  checkOrigin(header, migrations)
+  await session.run(MARK, [])
+  await session.run('begin', [])
+  try {
+    await session.run(`set local idle_in_transaction_session_timeout = '${STALL_MAX}'`, [])
+    await session.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`, [])
+    await session.run(UNMARK, [])
+    await migrate(session, { migrations: migrations.slice(0, header.migrations.length) })
+    const tables = await tablesOf(session, header)
+    await session.run(`lock table ${listed(tables)} in share row exclusive mode`, [])
+    await checkEmpty(session, tables)
+    const end = await load(session, { ...options, tables })
+    await checkCounts(session, end)
+    await setSequences(session, end)
+    const { applied } = await migrate(session, { migrations })
+    await checkLedger(session, end)
+    // A later migration may have done away with one of them.
+    const left = await readTables(
+      session,
+      tables.map(({ name }) => name),
+    )
+    await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
+    await session.run('commit', [], { deadlineMs: DEADLINE_MS })
+    return { end, migrated: applied }
+  } catch (error) {
+    // The server rolls back by itself if this does not reach it.
+    await session.run('rollback', []).catch(() => undefined)
+    // Rows come all at once or not at all, so a database that has some is not the one of an unfinished restore.
+    if (error instanceof NotEmptyError) await session.run(UNMARK, []).catch(() => undefined)
+    throw error
+  }
+}
+
+function listed(tables: readonly Table[]): string {
+  return tables.map(({ name }) => quoted(name)).join(', ')
+}
+
+async function load(
+  session: Database,
+  { header, tables, parts, stop, onProgress }: RestoreOptions & { readonly tables: readonly Table[] },
+): Promise<End> {
+  const inserts = new Map(header.tables.map((table) => [table.name, insertInto(table)]))
+  const loaded = new Map<string, number>(tables.map(({ name }) => [name, 0]))
+  for await (const part of parts) {
+    stop.throwIfAborted()
+    if (part.kind === 'end') return part.end
+    const insert = part.kind === 'rows' ? inserts.get(part.table) : undefined
+    if (part.kind !== 'rows' || insert === undefined) throw malformed()
+    await session.run(insert, [part.json], { deadlineMs: DEADLINE_MS })
+    const count = (loaded.get(part.table) ?? 0) + part.count
+    loaded.set(part.table, count)
+    onProgress?.(part.table, count)
+  }
+  throw malformed()
+}
+
+/** Names and types are those of the catalogue, to which `tablesOf` has held the header's. */
+function insertInto({ name, columns }: Header['tables'][number]): string {
+  const names = columns.map((column) => quoted(column.name)).join(', ')
+  const values = columns.map((column, index) => `(r.value ->> ${index})::${column.type}`).join(', ')
+  return `insert into ${quoted(name)} (${names}) overriding system value
+    select ${values} from jsonb_array_elements($1::jsonb) r`
+}
+
+async function checkCounts(session: Database, end: End): Promise<void> {
+  for (const [name, expected] of Object.entries(end.rows)) {
+    const [found] = await session.run<{ rows: string }>(`select count(*)::text as rows from ${quoted(name)}`, [], {
+      deadlineMs: DEADLINE_MS,
+    })
+    if (found?.rows === String(expected)) continue
+    throw new BackupError(`Cannot restore the backup: "${name}" has ${found?.rows} rows, the backup ${expected}`)
+  }
+}
+
+async function setSequences(session: Database, end: End): Promise<void> {
+  const tables = await readTables(session, Object.keys(end.rows))
+  for (const { table, column, reached } of end.sequences) {
+    const found = tables.find(({ name }) => name === table)?.columns.find(({ name }) => name === column)
+    if (found?.sequence === undefined) throw malformed()
+    await session.run('select setval($1::text::regclass, $2::bigint)', [found.sequence, reached])
+  }
+}
+
+async function checkLedger(session: Database, { ledger }: End): Promise<void> {
+  const found = await readLedger(session)
+  const keys = ['organizations', 'granted', 'balance', 'charged', 'odd'] as const
+  if (keys.every((key) => found[key] === ledger[key])) return
+  throw new BackupError('Cannot restore the backup: its credits do not add up to what they were')
+}

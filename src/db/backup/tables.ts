@@ -1,0 +1,62 @@
+import tableColumnListSql from '../../../sql/queries/table_column_list.sql' with { type: 'text' }
+import type { Database } from '../database.ts'
+import { query } from '../query.ts'
+
+const listColumns = query(tableColumnListSql)
+
+/**
+ * Tables that a backup holds, each after those that it refers to. Partitions are read and written through the table
+ * that they belong to. A table that is neither here nor below fails `test/db/backup/tables_test.ts`.
+ */
+export const BACKED_UP: readonly string[] = [
+  'organization',
+  'credit_balance',
+  'credit_grant',
+  'api_key',
+  'endpoint_disabled',
+  'request_log',
+  'request_rollup',
+]
+
+/** Tables that a backup leaves out: the migrations write the first themselves, and the log primes the second. */
+export const LEFT_OUT: readonly string[] = ['schema_migration', 'rate_window']
+
+/** A table as the catalogue has it, without what is generated. */
+export interface Table {
+  readonly name: string
+  readonly columns: readonly Column[]
+}
+
+/** A column, and the sequence that numbers its rows where it has one. */
+export interface Column {
+  readonly name: string
+  /** `timestamp with time zone`, `integer[]`. */
+  readonly type: string
+  /** Name of its sequence, quoted where that is needed. */
+  readonly sequence: string | undefined
+  /** Last number that the sequence gave; undefined where it gave none. */
+  readonly reached: string | undefined
+}
+
+/** The tables of these names that exist, in the order of the names. */
+export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
+  const rows = await listColumns(db, [names])
+  return names.flatMap((name) => {
+    const columns = rows.filter((row) => row.table_name === name)
+    if (columns.length === 0) return []
+    return {
+      name,
+      columns: columns.map((row) => ({
+        name: row.column_name,
+        type: row.type,
+        sequence: row.sequence ?? undefined,
+        reached: row.reached ?? undefined,
+      })),
+    }
+  })
+}
+
+/** A name as SQL takes it whatever it holds. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

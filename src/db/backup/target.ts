@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto'
+import type { Database } from '../database.ts'
+import { listApplied } from '../migrate.ts'
+import type { Migration } from '../migrations.ts'
+import { BackupError, type Header } from './format.ts'
+import { quoted, readTables, type Table } from './tables.ts'
+
+/** Throws `BackupError` unless the backup was made by this program or an older one. */
+export function checkOrigin({ migrations }: Header, known: readonly Migration[]): void {
+  if (migrations.length > known.length) {
+    throw new BackupError(
+      `Cannot restore the backup: its tables are of version ${migrations.length}, this program knows ${known.length}; ` +
+        'run the newer program',
+    )
+  }
+  const other = migrations.find(({ version, name, sha256 }, index) => {
+    const ours = known[index]
+    return ours?.version !== version || ours.name !== name || hash('sha256', ours.text) !== sha256
+  })
+  if (migrations.length > 0 && other === undefined) return
+  throw new BackupError('Cannot restore the backup: its tables are not those of any version of this program')
+}
+
+/**
+ * Throws `BackupError` unless the backup may go into this database: one without tables, or with all of them empty and no
+ * newer than the backup's. Nothing is changed, so what is refused here is as it was.
+ */
+export async function checkTarget(
+  db: Database,
+  { header, migrations }: { readonly header: Header; readonly migrations: readonly Migration[] },
+): Promise<void> {
+  checkOrigin(header, migrations)
+  await checkEmpty(
+    db,
+    await readTables(
+      db,
+      header.tables.map(({ name }) => name),
+    ),
+  )
+  const { length: present } = await listApplied(db, { unfinished: true })
+  if (present <= header.migrations.length) return
+  throw new BackupError(
+    `Cannot restore the backup: its tables are of version ${header.migrations.length}, those of the database already of ` +
+      `version ${present}; restore into a database without tables, which are then migrated`,
+  )
+}
+
+/** Tables of the backup as the database has them. Throws `BackupError` where they differ. */
+export async function tablesOf(db: Database, header: Header): Promise<readonly Table[]> {
+  const tables = await readTables(
+    db,
+    header.tables.map(({ name }) => name),
+  )
+  for (const { name, columns } of header.tables) {
+    const found = tables
+      .find((table) => table.name === name)
+      ?.columns.map(columnText)
+      .toSorted()
+    const expected = columns.map(columnText).toSorted()
+    if (found?.join() === expected.join()) continue
+    throw new BackupError(`Cannot restore the backup: its table "${name}" is not that of the database`)
+  }
+  return tables
+}
+
+/** The database holds something already. */
+export class NotEmptyError extends BackupError {}
+
+/** Throws `NotEmptyError` where one of the tables has a row. */
+export async function checkEmpty(db: Database, tables: readonly Table[]): Promise<void> {
+  for (const { name } of tables) {
+    const [found] = await db.run<{ filled: boolean }>(`select exists (select from ${quoted(name)}) as filled`, [])
+    if (!found?.filled) continue
+    throw new NotEmptyError(
+      `Cannot restore the backup: expected an empty database, and its table "${name}" has rows; nothing was changed`,
+    )
+  }
+}
+
+function columnText({ name, type }: { readonly name: string; readonly type: string }): string {
+  return JSON.stringify([name, type])
+}

@@ -1,0 +1,157 @@
+import { createHash, hash } from 'node:crypto'
+import type { Database } from '../database.ts'
+import { checkSchema } from '../migrate.ts'
+import { MIGRATIONS, type Migration } from '../migrations.ts'
+import { type End, FORMAT, FORMAT_VERSION, type Header, LINE_MAX } from './format.ts'
+import { readLedger } from './ledger.ts'
+import { BACKED_UP, quoted, readTables, type Table } from './tables.ts'
+
+/** What `writeBackup` is told besides where to read. */
+export interface WriteOptions {
+  /** Version of this program, for the header. */
+  readonly program: string
+  /** Ends the backup with its reason. */
+  readonly stop: AbortSignal
+  /** Told of every few thousand rows: the table, and how many of its rows are written. */
+  readonly onProgress?: (table: string, rows: number) => void
+  /** @default BACKED_UP */
+  readonly tables?: readonly string[]
+  /** @default MIGRATIONS */
+  readonly migrations?: readonly Migration[]
+}
+
+/** What was written. */
+export interface Written {
+  readonly header: Header
+  readonly end: End
+  /** SHA-256 of the content, hexadecimal. */
+  readonly sha256: string
+}
+
+/** How much of a table is asked for at once: about this many characters, at most this many rows. */
+const FETCH_LENGTH = 1_000_000
+const FETCH_ROWS_MAX = 8_192
+/** Rows of unknown length: few, until it is known. */
+const FETCH_ROWS_FIRST = 64
+const FETCH_DEADLINE_MS = 120_000
+/** A reader who takes nothing for so long loses the snapshot, for it keeps what is dead from being cleared. */
+const STALL_MAX = '10min'
+
+/**
+ * Reads one snapshot of every table and yields the lines of a backup, several in one text; the generator's return value
+ * says what was written. Nobody is blocked: it is one read-only transaction on a connection of its own, and cursors keep
+ * memory from growing with the tables. Throws `SchemaError` when the database is not of this program's version, and
+ * `UnavailableError` or `SqlError` when it breaks off; what came until then is no backup, for its last line is missing.
+ */
+export async function* writeBackup(session: Database, options: WriteOptions): AsyncGenerator<string, Written> {
+  const sha256 = createHash('sha256')
+  const hashed = (text: string): string => {
+    sha256.update(text)
+    return text
+  }
+  const rows: Record<string, number> = {}
+
+  await session.run('begin transaction isolation level repeatable read, read only', [])
+  await session.run(`set local idle_in_transaction_session_timeout = '${STALL_MAX}'`, [])
+  // Of the snapshot itself: another version may have tables that this program does not know of.
+  const { migrations = MIGRATIONS } = options
+  await checkSchema(session, { migrations })
+  const tables = await readTables(session, options.tables ?? BACKED_UP)
+  const header = await readHeader(session, { ...options, migrations, tables })
+  yield hashed(line(header))
+  for (const table of tables) {
+    let count = 0
+    yield hashed(line({ table: table.name }))
+    for await (const fetched of readRows(session, table)) {
+      options.stop.throwIfAborted()
+      count += fetched.length
+      yield hashed(`${fetched.join('\n')}\n`)
+      options.onProgress?.(table.name, count)
+    }
+    rows[table.name] = count
+  }
+  const end: End = { rows, sequences: reachedBy(tables), ledger: await readLedger(session) }
+  yield hashed(line({ end }))
+  await session.run('commit', [])
+  const digest = sha256.digest('hex')
+  yield line({ sha256: digest })
+  return { header, end, sha256: digest }
+}
+
+function line(value: unknown): string {
+  return `${JSON.stringify(value)}\n`
+}
+
+async function readHeader(
+  session: Database,
+  {
+    program,
+    migrations,
+    tables,
+  }: { readonly program: string; readonly migrations: readonly Migration[]; readonly tables: readonly Table[] },
+): Promise<Header> {
+  const [database] = await session.run<{ now: Date; postgresql: string }>(
+    `select now() as now, current_setting('server_version') as postgresql`,
+    [],
+  )
+  if (database === undefined) throw new Error('Cannot read the database: it answered no row')
+  return {
+    format: FORMAT,
+    version: FORMAT_VERSION,
+    created_at: database.now.toISOString(),
+    program,
+    postgresql: database.postgresql,
+    migrations: migrations.map(({ version, name, text }) => ({ version, name, sha256: hash('sha256', text) })),
+    tables: tables.map(({ name, columns }) => ({
+      name,
+      columns: columns.map((column) => ({ name: column.name, type: column.type })),
+    })),
+  }
+}
+
+/** Rows as lines, some at a time; the next ones are on their way while these are written. */
+async function* readRows(session: Database, { name, columns }: Table): AsyncGenerator<readonly string[]> {
+  const values = columns.map((column) => `${quoted(column.name)}::text`).join(', ')
+  await session.run(
+    `declare backup no scroll cursor for select array_to_json(array[${values}]::text[])::text as line from ${quoted(name)}`,
+    [],
+  )
+  let wanted = FETCH_ROWS_FIRST
+  let next = fetchLines(session, wanted)
+  for (;;) {
+    const lines = await next
+    if (lines.length === 0) break
+    const length = lines.reduce((sum, each) => sum + each.length, 0)
+    wanted = nextWanted(wanted, length / lines.length)
+    next = fetchLines(session, wanted)
+    // Whoever reads may stop before it is awaited.
+    next.catch(() => undefined)
+    yield lines
+  }
+  await session.run('close backup', [])
+}
+
+async function fetchLines(session: Database, rows: number): Promise<readonly string[]> {
+  const fetched = await session.run<{ line: string }>(`fetch forward ${rows} from backup`, [], {
+    deadlineMs: FETCH_DEADLINE_MS,
+  })
+  const lines = fetched.map((row) => row.line)
+  if (lines.some((each) => each.length > LINE_MAX / 4)) {
+    throw new Error(`Cannot write the backup: a row has more than ${LINE_MAX / 4} characters`)
+  }
+  return lines
+}
+
+/** Powers of two, as every other number would be one more statement for the server to remember. */
+function nextWanted(wanted: number, lengthOfRow: number): number {
+  const fitting = 2 ** Math.floor(Math.log2(Math.max(1, FETCH_LENGTH / lengthOfRow)))
+  return Math.min(fitting, wanted * 8, FETCH_ROWS_MAX)
+}
+
+function reachedBy(tables: readonly Table[]): End['sequences'] {
+  return tables.flatMap(({ name, columns }) =>
+    columns.flatMap((column) =>
+      column.reached === undefined ? [] : [{ table: name, column: column.name, reached: column.reached }],
+    ),
+  )
+}

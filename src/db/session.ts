@@ -1,0 +1,86 @@
+import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
+import { encodeParam } from './codec.ts'
+import { type Database, SqlError } from './database.ts'
+import { failureFrom, unavailable } from './failure.ts'
+import { createGeneration } from './generation.ts'
+import { before, DEADLINE } from './lane.ts'
+import { readAuthorities } from './pool.ts'
+
+/** What `openSession` needs. */
+export interface SessionOptions {
+  /** As for `openDatabase`. A secret. */
+  readonly url: string
+  /** What the server's list of activity calls it. */
+  readonly applicationName: string
+}
+
+const DEADLINE_DEFAULT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 5_000
+/** The longest that a statement may take, and what the server grants beyond it before it stops the statement itself. */
+const DEADLINE_MAX_MS = 600_000
+const GRACE_MS = 500
+
+/**
+ * Opens the one connection on which a backup reads and a restore writes: several statements in one transaction, which
+ * `begin` and `commit` mark as plain statements. No second connection ever follows the first, so what comes after a lost
+ * one fails, where the driver's own transactions would carry on and commit the rest alone. Statements are sent one after
+ * the other. Throws `UnavailableError` where no listener answers.
+ */
+export async function openSession(options: SessionOptions): Promise<Database> {
+  const address = parseDatabaseUrl(options.url)
+  let failure: unknown
+  for (const listener of address.listeners) {
+    const session = sessionOn(listener, { ...options, address })
+    try {
+      await session.run('select 1', [])
+      return session
+    } catch (error) {
+      failure ??= error
+      await session.close()
+    }
+  }
+  throw failure
+}
+
+function sessionOn(
+  listener: Listener,
+  { address, applicationName }: SessionOptions & { readonly address: DatabaseAddress },
+): Database {
+  const generation = createGeneration({
+    address,
+    listener,
+    ca: address.caFile === undefined ? undefined : readAuthorities(address.caFile),
+    connectionsMax: 1,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    statementTimeoutMs: DEADLINE_MAX_MS + GRACE_MS,
+    applicationName,
+    connectsOnce: true,
+  })
+  return {
+    async run<Row extends object>(
+      text: string,
+      params: Parameters<Database['run']>[1],
+      { deadlineMs = DEADLINE_DEFAULT_MS }: { readonly deadlineMs?: number } = {},
+    ): Promise<readonly Row[]> {
+      if (!generation.usable) throw unavailable('The connection to the database was lost', 'connection lost')
+      const { rows, done } = generation.send(text, params.map(encodeParam))
+      try {
+        return (await before(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
+      } catch (error) {
+        const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+        if (failure.kind === 'refused') throw failure.error
+        generation.retire()
+        // A transaction ends with its first failure, so what the server said matters more here than what to do next.
+        if (error instanceof Error && 'severity' in error) {
+          throw new SqlError(error.message, { code: failure.reason, cause: error })
+        }
+        throw unavailable('The database does not answer', failure.reason)
+      } finally {
+        done()
+      }
+    },
+    async close() {
+      generation.destroy()
+    },
+  }
+}

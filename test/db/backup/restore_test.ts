@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createGate } from '../../../src/account/gate.ts'
+import { readConfig } from '../../../src/config.ts'
+import { BackupError } from '../../../src/db/backup/format.ts'
+import { checkBackup } from '../../../src/db/backup/read.ts'
+import { checkTarget } from '../../../src/db/backup/target.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { checkSchema, migrate, SchemaError } from '../../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../../src/db/migrations.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { createServices } from '../../../src/services.ts'
+import { createAccount, settlement } from '../../account/scene.ts'
+import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { backupOf, bytesOf, contentOf, restoreInto, withEmpty } from './scene.ts'
+
+let database: TestDatabase
+let whole: Buffer
+let key: string
+let content: Awaited<ReturnType<typeof contentOf>>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  const { caller, ...account } = await createAccount(database.db)
+  key = account.key
+  const gate = await createGate({
+    db: database.db,
+    clock: systemClock,
+    log: silentLog,
+    journalDir: temporaryDirectory(),
+  })
+  await Promise.all(Array.from({ length: 50 }, () => gate.settle(settlement(caller))))
+  await gate.close(1_000)
+  whole = await backupOf(database.url)
+  content = await contentOf(database.db)
+}, 60_000)
+afterAll(() => database.close(), 60_000)
+
+const LATER = { version: MIGRATIONS.length + 1, name: '0099_later', text: 'create table later ()' }
+
+async function headerOf(bytes: Uint8Array) {
+  return (await checkBackup(bytesOf(bytes))).header
+}
+
+/** Ends the connection of the restore that runs into this database, as a crash of either side does. */
+async function cutOff(db: Database): Promise<void> {
+  await db.run(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'walletscope restore' and datname = current_database()`,
+    [],
+  )
+}
+
+test('a restore into a database that holds something is refused and changes nothing', async () => {
+  const other = await testDatabase()
+  await createAccount(other.db)
+  const before = await contentOf(other.db)
+  await expect(checkTarget(other.db, { header: await headerOf(whole), migrations: MIGRATIONS })).rejects.toThrow(
+    'expected an empty database, and its table "organization" has rows',
+  )
+  await expect(restoreInto(other.url, whole)).rejects.toThrow('expected an empty database')
+  expect(await contentOf(other.db)).toEqual(before)
+  // It goes on serving as if nothing had been tried.
+  await checkSchema(other.db)
+  await other.close()
+})
+
+test('a restore into a database whose tables are there and empty fills them', async () => {
+  const other = await testDatabase()
+  await checkTarget(other.db, { header: await headerOf(whole), migrations: MIGRATIONS })
+  await restoreInto(other.url, whole)
+  expect(await contentOf(other.db)).toEqual(content)
+  await other.close()
+})
+
+test('a backup of a newer version is refused before anything is done', () =>
+  withEmpty(async (source) => {
+    const migrations = [...MIGRATIONS, LATER]
+    await migrate(source.db, { migrations })
+    const bytes = await backupOf(source.url, { migrations })
+    await withEmpty(async (target) => {
+      await expect(restoreInto(target.url, bytes)).rejects.toThrow('run the newer program')
+      expect(await target.db.run('select from pg_tables where schemaname = current_schema()', [])).toEqual([])
+    })
+  }))
+
+test('a backup of other tables than this program has ever had is refused', () =>
+  withEmpty(async (target) => {
+    const edited = MIGRATIONS.map((each) => ({ ...each, text: `${each.text} -- edited` }))
+    await expect(restoreInto(target.url, whole, { migrations: edited })).rejects.toBeInstanceOf(BackupError)
+  }))
+
+test('a backup older than the empty tables that are there is refused, with what to do', () =>
+  withEmpty(async (target) => {
+    const migrations = [...MIGRATIONS, LATER]
+    await migrate(target.db, { migrations })
+    await expect(checkTarget(target.db, { header: await headerOf(whole), migrations })).rejects.toThrow(
+      'restore into a database without tables',
+    )
+  }))
+
+test.each([
+  ['the connection is lost', cutOff],
+  ['it is asked to stop', async (_: Database, stop: AbortController) => stop.abort(new Error('Asked to stop'))],
+] as const)(
+  'when %s in the middle of a restore nothing of it remains, nobody serves, and it can start over',
+  (_, fault) =>
+    withEmpty(async (target) => {
+      const stop = new AbortController()
+      let parts = 0
+      const failure = await restoreInto(target.url, whole, {
+        stop: stop.signal,
+        through: async (part) => {
+          parts++
+          // By now the organizations are loaded and the log is not.
+          if (part.kind === 'rows' && part.table === 'request_log') {
+            await expect(checkSchema(target.db)).rejects.toThrow('a restore into it is running or did not finish')
+            await fault(target.db, stop)
+          }
+          return part
+        },
+      }).catch((error) => error)
+      expect(failure).toBeInstanceOf(Error)
+      expect(parts).toBeGreaterThan(3)
+      expect(await target.db.run(`select to_regclass('organization') is null as absent`, [])).toEqual([
+        { absent: true },
+      ])
+      await expect(migrate(target.db)).rejects.toBeInstanceOf(SchemaError)
+      const config = readConfig({ DATABASE_URL: target.url, DATA_DIR: temporaryDirectory(), CHAINS: '1' }, () => '')
+      await expect(createServices(config, { log: silentLog })).rejects.toThrow('did not finish')
+
+      await checkTarget(target.db, { header: await headerOf(whole), migrations: MIGRATIONS })
+      await restoreInto(target.url, whole)
+      await checkSchema(target.db)
+      expect(await contentOf(target.db)).toEqual(content)
+    }),
+)
+
+test('of two restores into one database at once, one succeeds and the other changes nothing', () =>
+  withEmpty(async (target) => {
+    const outcomes = await Promise.allSettled([restoreInto(target.url, whole), restoreInto(target.url, whole)])
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(await contentOf(target.db)).toEqual(content)
+    await checkSchema(target.db)
+  }))
+
+test('a service that runs on the empty database knows no key before the restore is whole, and every key afterwards', async () => {
+  const other = await testDatabase()
+  const gate = await createGate({ db: other.db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const kinds: string[] = []
+  const admit = async () => kinds.push((await gate.admit({ key, endpoint: null })).kind)
+  await restoreInto(other.url, whole, {
+    through: async (part) => {
+      await admit()
+      return part
+    },
+  })
+  expect(new Set(kinds)).toEqual(new Set(['unknown_key']))
+  await admit()
+  expect(kinds.at(-1)).toBe('admitted')
+  await gate.close(1_000)
+  await other.close()
+})

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createGate } from '../../../src/account/gate.ts'
+import { checkBackup } from '../../../src/db/backup/read.ts'
+import { BACKED_UP } from '../../../src/db/backup/tables.ts'
+import { type WriteOptions, writeBackup } from '../../../src/db/backup/write.ts'
+import { migrate, SchemaError } from '../../../src/db/migrate.ts'
+import { MIGRATIONS, type Migration } from '../../../src/db/migrations.ts'
+import { openSession } from '../../../src/db/session.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { admitted, createAccount, readBooks, settlement } from '../../account/scene.ts'
+import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
+
+/** Texts that a format might trip over. */
+const ODD = [
+  ...['null', 'NULL', '\\N', '\\.', '"', "'", '\\', '\\"', '{}', '{"table":"organization"}', '["a"]', '[', ',', ' '],
+  ...[
+    'a\nb',
+    'a\r\nb',
+    '\t',
+    '\u0001\u0002\u001f',
+    '\u007f',
+    '\u2028',
+    'ÄÖÜ',
+    '日本',
+    '😀',
+    '\ufeff',
+    'e\u0301',
+    '<script>',
+  ],
+]
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+}, 60_000)
+afterAll(() => database.close(), 60_000)
+
+test('a restored database has every row of every table as it was, odd texts, nulls, bytes and microseconds included', async () => {
+  const { db } = database
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const accounts = await Promise.all(Array.from({ length: 5 }, () => createAccount(db, { credits: 60 })))
+  await Promise.all(
+    accounts.flatMap(({ key, caller }, number) =>
+      ODD.map(async (text, index) => {
+        await gate.admit({ key, endpoint: null })
+        const requestedAtMs = Date.now() - index * 10_000_000
+        await gate.settle(settlement(caller, { path: `/${text}`, credits: number, requestedAtMs }))
+      }),
+    ),
+  )
+  await gate.close(1_000)
+  for (const [index, text] of ODD.entries()) {
+    await db.run('insert into organization (id, name, suspended_at) values ($1, $2, $3)', [
+      ...[`odd_${index}`, text],
+      index % 2 ? '2024-02-29 23:59:59.999999+00' : null,
+    ])
+    await db.run('insert into credit_balance (organization_id, balance, granted) values ($1, $2, $2)', [
+      ...[`odd_${index}`, '9007199254740993'],
+    ])
+  }
+  await db.run(
+    `update organization set deleted_at = 'infinity', created_at = '0044-03-15 12:00:00.000001 BC' where id = 'odd_0'`,
+    [],
+  )
+  await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
+  const before = await contentOf(db)
+  for (const table of BACKED_UP) expect({ table, rows: before[table]?.length }).not.toEqual({ table, rows: 0 })
+
+  const bytes = await backupOf(database.url)
+  await withEmpty(async (target) => {
+    const { end, migrated } = await restoreInto(target.url, bytes)
+    expect(await contentOf(target.db)).toEqual(before)
+    expect(migrated).toEqual([])
+    expect(end.rows['request_log']).toBe(accounts.length * ODD.length)
+    for (const { organizationId } of accounts) await readBooks(target.db, organizationId)
+    // What was restored goes on: the same key is admitted, and its window is primed anew.
+    const again = await createGate({
+      db: target.db,
+      clock: systemClock,
+      log: silentLog,
+      journalDir: temporaryDirectory(),
+    })
+    const { caller } = admitted(await again.admit({ key: accounts[0]?.key ?? '', endpoint: null }))
+    expect((await again.settle(settlement(caller))).creditsRemaining).toBe(59n)
+    await again.close(1_000)
+    expect((await migrate(target.db)).applied).toEqual([])
+  })
+}, 60_000)
+
+test('a backup that is made while requests are charged holds credits that add up, and stops none of them', async () => {
+  const source = await testDatabase()
+  const { db } = source
+  const accounts = await Promise.all(Array.from({ length: 8 }, () => createAccount(db, { credits: 100_000 })))
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  let charged = 0
+  let done = false
+  const clients = accounts.map(async ({ caller }) => {
+    while (!done) {
+      await gate.settle(settlement(caller, { credits: 3 }))
+      charged++
+    }
+  })
+  await until('some charges', () => charged > 200)
+
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup' })
+  const writer = writeBackup(session, { program: 'test', stop: new AbortController().signal })
+  const texts: string[] = []
+  for await (const text of writer) {
+    texts.push(text)
+    // Time passes between any two parts.
+    const sofar = charged
+    await until('more charges', () => charged > sofar + 50)
+  }
+  done = true
+  await Promise.all(clients)
+  await gate.close(1_000)
+  await session.close()
+  expect(texts.length).toBeGreaterThan(BACKED_UP.length)
+
+  const bytes = packed(texts.join('').trimEnd().split('\n'))
+  const { end } = await checkBackup(bytesOf(bytes))
+  expect(end.ledger.odd).toBe(0)
+  expect(Number(end.ledger.granted)).toBe(Number(end.ledger.balance) + Number(end.ledger.charged))
+  expect(Number(end.ledger.charged)).toBe(3 * (end.rows['request_log'] ?? 0))
+  await withEmpty(async (target) => {
+    await restoreInto(target.url, bytes)
+    for (const { organizationId } of accounts) await readBooks(target.db, organizationId)
+  })
+  await source.close()
+}, 60_000)
+
+test('whoever takes a backup slowly slows it down, and nothing piles up in memory', async () => {
+  const source = await testDatabase()
+  await source.db.run(
+    `insert into request_log select 'o', now() + i * interval '1 ms', i::text, md5(i::text), 'k', 'GET', '/', 200, 1, 0, true
+     from generate_series(1, 300000) i`,
+    [],
+    { deadlineMs: 60_000 },
+  )
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup' })
+  let read = 0
+  let taken = 0
+  const released = Promise.withResolvers<void>()
+  const options: WriteOptions = {
+    ...{ program: 'test', stop: new AbortController().signal },
+    onProgress: (_table, rows) => {
+      read = rows
+    },
+  }
+  const { packBackup } = await import('../../../src/db/backup/pack.ts')
+  const packing = packBackup(session, {
+    ...options,
+    append: async (bytes) => {
+      taken += bytes.length
+      if (taken > 100_000) await released.promise
+    },
+  })
+  await until('the reader to be full', () => taken > 100_000)
+  let last = -1
+  await until('reading to stop', async () => {
+    const same = last === read
+    last = read
+    await Bun.sleep(300)
+    return same
+  })
+  expect(read).toBeLessThan(150_000)
+  released.resolve()
+  expect((await packing).end.rows['request_log']).toBe(300_000)
+  await session.close()
+  await source.close()
+}, 60_000)
+
+/** Tables as later versions may have them. */
+const LATER: Migration = {
+  version: MIGRATIONS.length + 1,
+  name: '0099_later',
+  text: `create table oddity (
+      id bigint generated always as identity primary key, counter serial, "Odd ""name""" text, twice integer
+        generated always as (counter * 2) stored,
+      big numeric, small real, large double precision, document jsonb, texts text[], bounds integer[], letters char(3),
+      span interval, day date, flag boolean, unique_id uuid, raw bytea[], range int4range, address inet
+    );
+    create table parted (at timestamptz not null, n integer, primary key (at, n)) partition by range (at);
+    create table parted_2024 partition of parted for values from ('2024-01-01') to ('2025-01-01');
+    create table parted_rest partition of parted default;
+    alter table organization add column motto text not null default 'none';`,
+}
+const LATER_TABLES = [...BACKED_UP, 'oddity', 'parted']
+
+test(
+  'every type of column, identities, generated columns and partitions come back as they were',
+  () =>
+    withEmpty(async (source) => {
+      const migrations = [...MIGRATIONS, LATER]
+      await migrate(source.db, { migrations })
+      await source.db.run(
+        `insert into oddity ("Odd ""name""", big, small, large, document, texts, bounds, letters, span, day, flag, unique_id,
+         raw, range, address)
+       values ('x', 123456789012345678901234567890.123456789, 0.1, 0.30000000000000004, 'null', array['a', null, 'NULL', '"'],
+         '[5:6]={7,8}', 'a', '1 year -3 days 04:05:06.000007', '-infinity', true, gen_random_uuid(),
+         array['\\x00ff'::bytea, null], '[1,5)', '10.0.0.1/8'),
+       (null, 'NaN', '-infinity', 'NaN', '{"a": [1e400, "\\u00e9"]}', '{}', null, '', '0', '4713-01-01 BC', null, null, '{}',
+         'empty', '::1')`,
+        [],
+      )
+      await source.db.run('delete from oddity where id = 2', [])
+      await source.db.run(
+        `insert into parted select t, n from generate_series(1, 3) n,
+         unnest(array['2023-05-05', '2024-06-06 01:02:03.000004', 'infinity']::timestamptz[]) t`,
+        [],
+      )
+      const before = await contentOf(source.db, LATER_TABLES)
+      expect(before['oddity']).toHaveLength(1)
+      const bytes = await backupOf(source.url, { migrations, tables: LATER_TABLES })
+      await withEmpty(async (target) => {
+        await restoreInto(target.url, bytes, { migrations })
+        expect(await contentOf(target.db, LATER_TABLES)).toEqual(before)
+        expect(await target.db.run('select n from only parted_2024 order by n', [])).toEqual([
+          { n: 1 },
+          { n: 2 },
+          { n: 3 },
+        ])
+        // Numbers that were given once are never given again, even where their row is gone.
+        expect(await target.db.run('insert into oddity default values returning id, counter', [])).toEqual([
+          { id: '3', counter: 3 },
+        ])
+      })
+    }),
+  60_000,
+)
+
+test(
+  'a backup of an older version is restored into its own tables, which are then migrated',
+  () =>
+    withEmpty(async (target) => {
+      const bytes = await backupOf(database.url)
+      const { migrated } = await restoreInto(target.url, bytes, { migrations: [...MIGRATIONS, LATER] })
+      expect(migrated).toEqual([LATER.name])
+      const [row] = await target.db.run<{ mottos: number }>(
+        `select count(*)::integer as mottos from organization where motto = 'none'`,
+        [],
+      )
+      expect(row?.mottos).toBe((await contentOf(database.db))['organization']?.length)
+    }),
+  60_000,
+)
+
+test('a database of another version than this program is not backed up', () =>
+  withEmpty(async (source) => {
+    await migrate(source.db, { migrations: MIGRATIONS.slice(0, 1) })
+    await expect(backupOf(source.url)).rejects.toBeInstanceOf(SchemaError)
+  }))

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { BACKED_UP, LEFT_OUT, readTables } from '../../../src/db/backup/tables.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+}, 60_000)
+afterAll(() => database.close(), 60_000)
+
+test('every table that the migrations make is backed up, or is left out on purpose', async () => {
+  const rows = await database.db.run<{ name: string; unlogged: boolean }>(
+    `select relname::text as name, relpersistence = 'u' as unlogged from pg_class
+     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'm', 'f') and not relispartition`,
+    [],
+  )
+  expect(rows.map(({ name }) => name).toSorted()).toEqual([...BACKED_UP, ...LEFT_OUT].toSorted())
+  // What is lost in a crash anyway is not worth keeping, and what is not must be kept.
+  expect(rows.filter(({ unlogged }) => unlogged).filter(({ name }) => BACKED_UP.includes(name))).toEqual([])
+})
+
+test('each table comes after those that it refers to', async () => {
+  const references = await database.db.run<{ child: string; parent: string }>(
+    `select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint
+     where contype = 'f' and conparentid = 0 and connamespace = current_schema()::regnamespace`,
+    [],
+  )
+  expect(references.length).toBeGreaterThan(0)
+  const late = references.filter(({ child, parent }) => BACKED_UP.indexOf(child) <= BACKED_UP.indexOf(parent))
+  expect(late).toEqual([])
+})
+
+test('a table that is backed up is empty after the migrations, or no restore would find a place for it', async () => {
+  for (const { name } of await readTables(database.db, BACKED_UP)) {
+    expect({ name, rows: await database.db.run(`select from "${name}" limit 1`, []) }).toEqual({ name, rows: [] })
+  }
+})
+
+test('every sequence that the migrations make belongs to a column that is backed up', async () => {
+  const made = await database.db.run<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+     where relnamespace = current_schema()::regnamespace and relkind = 'S'`,
+    [],
+  )
+  const kept = (await readTables(database.db, BACKED_UP)).flatMap(({ columns }) =>
+    columns.flatMap(({ sequence }) => sequence ?? []),
+  )
+  expect(made.map(({ name }) => name).filter((name) => !kept.some((each) => each.endsWith(name)))).toEqual([])
+})

@@ -1,0 +1,328 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from '../../src/db/database.ts'
+import { findRunningEmbedded } from '../../src/db/embedded/running.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
+import { startPostgres17 } from '../support/postgres17.ts'
+import { until } from '../support/until.ts'
+import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { ask } from './http.ts'
+import { untilEmpty } from './processes.ts'
+import { executableProgram, type Program, runCommand, type Service, sourceProgram, spawnService } from './program.ts'
+
+const KEY = /ws_sk_[0-9A-Za-z]{24}/
+/** No chain is ever reached here. */
+const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9/' }
+const LOG_ROWS = 200_000
+
+buildWhatIsStale()
+
+let programs: Program[] = []
+afterEach(() => {
+  for (const program of programs) program.remove()
+  programs = []
+})
+
+function program(create: typeof sourceProgram, env: Readonly<Record<string, string>> = {}): Program {
+  const made = create({ ...CHAIN, ...env })
+  programs.push(made)
+  return made
+}
+
+/** One call of one credit: its status, what is left afterwards and how many calls were logged before it. */
+async function call(service: Service, key: string) {
+  const headers = { Authorization: `Bearer ${key}` }
+  const answer = await ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
+  return {
+    status: answer.status,
+    remaining: Number(answer.headers['x-credits-remaining']),
+    logged: Number(JSON.parse(answer.body).pagination?.total),
+  }
+}
+
+describe.each([
+  ['the source', sourceProgram],
+  ['the executable', executableProgram],
+] as const)('%s', (_, create) => {
+  test('a backup beside the running service, restored elsewhere, serves the same key with the same credits and log', async () => {
+    const first = program(create)
+    const service = await spawnService(first)
+    const key = KEY.exec(service.stdout())?.[0] ?? ''
+    for (let calls = 0; calls < 3; calls++) await call(service, key)
+    const file = join(first.directory, 'backup')
+    const { rows, bytes, schema_version, file: named } = await runJson(first, ['backup', '--to', file])
+    expect({ rows: rows.request_log, named }).toEqual({ rows: 3, named: file })
+    expect(schema_version).toBeGreaterThan(2)
+    expect(statSync(file)).toMatchObject({ size: bytes })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file).includes(key)).toBe(false)
+    // It went on, and what came after the backup is not in it.
+    expect(await call(service, key)).toEqual({ status: 200, remaining: 999_996, logged: 3 })
+    expect((await runCommand(first, ['backup', '--to', file])).stderr).toContain('it exists already')
+    expect((await runCommand(first, ['restore', '--from', file])).stderr).toContain('expected an empty database')
+    expect((await service.stop()).status).toBe(0)
+
+    const second = program(create)
+    const restored = await runCommand(second, ['restore', '--from', file])
+    expect(restored).toMatchObject({ status: 0, stderr: '' })
+    expect(restored.stdout).toMatch(/^Restored \d+ rows\n$/)
+    expect(await untilEmpty(second.directory, 5_000)).toEqual([])
+    const again = await spawnService(second)
+    expect(again.stdout()).not.toMatch(KEY)
+    expect(await call(again, key)).toEqual({ status: 200, remaining: 999_996, logged: 3 })
+    expect((await again.stop()).status).toBe(0)
+  }, 120_000)
+})
+
+test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, serves the same key with the same credits', async () => {
+  const old = await startPostgres17()
+  const from = program(sourceProgram, { DATABASE_URL: old.url })
+  await runJson(from, ['migrate'])
+  const { id } = await runJson(from, ['org', 'create', 'Acme'])
+  await runJson(from, ['credits', 'grant', id, '500', '--reason', 'welcome'])
+  const { key } = await runJson(from, ['key', 'create', id])
+  const service = await spawnService(from)
+  for (let calls = 0; calls < 3; calls++) await call(service, key)
+  await service.stop()
+  const file = join(from.directory, 'backup')
+  expect((await runJson(from, ['backup', '--to', file])).postgresql).toStartWith('17.')
+  await old.close()
+
+  const to = program(sourceProgram)
+  await runJson(to, ['restore', '--from', file])
+  const again = await spawnService(to)
+  expect(await call(again, key)).toEqual({ status: 200, remaining: 496, logged: 3 })
+  await again.stop()
+  expect((await runJson(to, ['backup', '--to', join(to.directory, 'backup')])).postgresql).toStartWith('18.')
+}, 120_000)
+
+test('a backup warns of credits that do not add up and of charges that wait to be taken back, and is restored all the same', async () => {
+  const odd = program(sourceProgram)
+  const { id } = await runJson(odd, ['org', 'create', 'Acme'])
+  await runJson(odd, ['credits', 'grant', id, '500', '--reason', 'welcome'])
+  expect((await runJson(odd, ['backup', '--to', join(odd.directory, 'even')])).warnings).toEqual([])
+
+  const service = await spawnService(odd)
+  const { db } = await openWhenRunning(join(odd.directory, 'data'))
+  await db.run('update credit_balance set balance = balance + 1', [])
+  await db.close()
+  await service.stop()
+  mkdirSync(join(odd.directory, 'data/journal'), { recursive: true })
+  writeFileSync(join(odd.directory, 'data/journal/void-1-0123456789abcdef.jsonl'), '{}\n')
+  const file = join(odd.directory, 'backup')
+  const { status, stderr } = await runCommand(odd, ['backup', '--to', file])
+  expect(status).toBe(0)
+  expect(stderr).toMatch(
+    /^Credits do not add up in 1 of 1 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
+  )
+
+  const to = program(sourceProgram)
+  await runJson(to, ['restore', '--from', file])
+  expect(await runJson(to, ['credits', 'show', id])).toMatchObject({ balance: '501', granted: '500' })
+}, 120_000)
+
+test.each([
+  { words: ['backup'] },
+  { words: ['backup', '--to', ''] },
+  { words: ['restore'] },
+  { words: ['restore', 'file'] },
+])('wrong usage is told in one line, status 2: $words', async ({ words }) => {
+  const { status, stdout, stderr } = await runCommand(program(sourceProgram), words)
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+  expect(stderr).toMatch(/^walletscope: .+\n$/)
+})
+
+describe('with a log that takes a while', () => {
+  let database: TestDatabase
+  let source: Program
+  let whole: string
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    await database.db.run(
+      `insert into request_log select 'org', now() - i * interval '1 s', i::text, md5(i::text), md5((i * 7)::text), 'GET', '/',
+         200, 1, 0, true from generate_series(1, ${LOG_ROWS}) i`,
+      [],
+      { deadlineMs: 60_000 },
+    )
+    source = sourceProgram({ ...CHAIN, DATABASE_URL: database.url })
+    whole = join(source.directory, 'whole')
+    await runJson(source, ['backup', '--to', whole])
+  }, 60_000)
+  afterAll(async () => {
+    source.remove()
+    await database.close()
+  }, 60_000)
+
+  const spawn = (of: Program, words: readonly string[]) =>
+    Bun.spawn([...of.command, ...words], {
+      ...{ cwd: of.directory, env: { ...of.env }, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
+    })
+  const shell = (script: string, words: readonly string[]) =>
+    Bun.spawn(['/bin/sh', '-c', script, ...source.command, ...words], {
+      ...{ cwd: source.directory, env: { ...source.env }, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
+    })
+  const left = () => readdirSync(source.directory).filter((name) => name.startsWith('broken'))
+
+  test('through a pipe it is the same backup, and what is said of it goes to standard error', async () => {
+    const target = await emptyDatabase()
+    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const writing = spawn(source, ['backup', '--to', '-', '--json'])
+    const reading = Bun.spawn([...to.command, 'restore', '--from', '-', '--json'], {
+      ...{ cwd: to.directory, env: { ...to.env }, stdin: writing.stdout, stdout: 'pipe', stderr: 'pipe' },
+    })
+    const answers = Promise.all([new Response(writing.stderr).text(), new Response(reading.stdout).text()])
+    expect([await writing.exited, await reading.exited]).toEqual([0, 0])
+    const [said, restored] = (await answers).map((text) => JSON.parse(text))
+    expect(said.rows.request_log).toBe(LOG_ROWS)
+    expect(restored.rows).toEqual(said.rows)
+    await target.drop()
+  }, 60_000)
+
+  test('kill -9 in the middle of a backup leaves nothing under its name, and the next one is not in its way', async () => {
+    const path = join(source.directory, 'broken')
+    const child = spawn(source, ['backup', '--to', path])
+    await until('the file to grow', () => left().some((name) => statSync(join(source.directory, name)).size > 100_000))
+    child.kill('SIGKILL')
+    await child.exited
+    expect(left()).toEqual([expect.stringMatching(/^broken\.unfinished-/)])
+    expect((await runJson(source, ['backup', '--to', path])).rows.request_log).toBe(LOG_ROWS)
+    await until('the server to forget the one that was killed', async () => (await sessions(database.db)) === 0)
+  }, 60_000)
+
+  test('a backup that is asked to stop says so and leaves no file', async () => {
+    const path = join(source.directory, 'broken-off')
+    const child = spawn(source, ['backup', '--to', path])
+    await until('the file', () => left().some((name) => name.startsWith('broken-off')))
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(1)
+    expect(await new Response(child.stderr).text()).toBe('walletscope: Stopped before the backup was whole\n')
+    expect(left().filter((name) => name.startsWith('broken-off'))).toEqual([])
+  }, 60_000)
+
+  test('a disk without space is told in one line, status 1, and nothing is left on it', async () => {
+    const path = join(source.directory, 'broken-full')
+    const child = shell('ulimit -f 100; exec "$0" "$@"', ['backup', '--to', path])
+    expect(await child.exited).toBe(1)
+    expect(await new Response(child.stderr).text()).toBe(
+      `walletscope: Cannot write "${path}": the file system takes no file so large\n`,
+    )
+    expect(left().filter((name) => name.startsWith('broken-full'))).toEqual([])
+    const piped = shell('exec "$0" "$@" > /dev/full', ['backup', '--to', '-'])
+    expect(await piped.exited).toBe(1)
+    expect(await new Response(piped.stderr).text()).toBe(
+      'walletscope: Cannot write the backup to standard output: the disk is full\n',
+    )
+  }, 60_000)
+
+  test('a reader of standard output that goes away is told, status 1', async () => {
+    const child = shell('"$0" "$@" | head -c 1000 > /dev/null', ['backup', '--to', '-'])
+    await child.exited
+    expect(await new Response(child.stderr).text()).toBe(
+      'walletscope: Cannot write the backup to standard output: nobody reads it any more\n',
+    )
+  }, 60_000)
+
+  test('a file that is cut short is refused before anything is made', async () => {
+    const to = program(sourceProgram)
+    const cut = join(to.directory, '../cut')
+    await Bun.write(cut, Bun.file(whole))
+    truncateSync(cut, statSync(cut).size - 30)
+    expect(await runCommand(to, ['restore', '--from', cut])).toEqual({
+      ...{ status: 1, stdout: '', stderr: 'walletscope: Cannot read the backup: it is cut short\n' },
+    })
+    expect(readdirSync(to.directory)).toEqual([])
+    expect((await runCommand(to, ['restore', '--from', join(cut, 'x')])).stderr).toContain('there is no such file')
+    expect(readdirSync(to.directory)).toEqual([])
+  }, 60_000)
+
+  test('a file that is a pipe is read once', async () => {
+    const target = await emptyDatabase()
+    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const child = Bun.spawn(
+      ['/bin/bash', '-c', 'f=$1; shift; "$@" --from <(cat "$f")', 'bash', whole, ...to.command, 'restore'],
+      {
+        ...{
+          cwd: to.directory,
+          env: { ...to.env, PATH: '/usr/bin:/bin' },
+          stdin: 'ignore',
+          stdout: 'pipe',
+          stderr: 'pipe',
+        },
+      },
+    )
+    expect(await new Response(child.stderr).text()).toBe('')
+    expect(await child.exited).toBe(0)
+    await target.drop()
+  }, 60_000)
+
+  test('what the database refuses is told in one line, status 1', async () => {
+    const target = await emptyDatabase()
+    const db = openDatabase({ url: target.url, clock: systemClock, log: silentLog, max: 1 })
+    await db.run('create view organization as select 1 as id limit 0', [])
+    await db.close()
+    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    expect(await runCommand(to, ['restore', '--from', whole])).toEqual({
+      ...{ status: 1, stdout: '' },
+      stderr:
+        'walletscope: Cannot restore the backup: the database refused it (relation "organization" already exists)\n',
+    })
+    await target.drop()
+  }, 60_000)
+
+  test('kill -9 in the middle of a restore: nobody serves, nothing is half there, and it starts over', async () => {
+    const to = program(sourceProgram)
+    const child = spawn(to, ['restore', '--from', '-'])
+    const bytes = await Bun.file(whole).bytes()
+    child.stdin.write(bytes.subarray(0, bytes.length / 2))
+    await child.stdin.flush()
+    const dataDir = join(to.directory, 'data')
+    const { db, url } = await openWhenRunning(dataDir)
+    await until('rows to be loaded', async () => (await sessions(db, `state = 'idle in transaction'`)) === 1, 30_000)
+    expect(url).not.toBe('')
+    await db.close()
+    child.kill('SIGKILL')
+    await child.exited
+
+    const refused = await runCommand(to, ['serve'], { PORT: '0' })
+    expect(refused.status).toBe(1)
+    expect(refused.stderr).toContain('a restore into it is running or did not finish; run "walletscope restore" again')
+    expect(refused.stdout).not.toMatch(KEY)
+    expect((await runCommand(to, ['org', 'list'])).status).toBe(1)
+
+    expect((await runJson(to, ['restore', '--from', whole])).rows.request_log).toBe(LOG_ROWS)
+    const service = await spawnService(to)
+    expect((await service.stop()).status).toBe(0)
+  }, 120_000)
+})
+
+/** Connects to the embedded server of a command that is just starting it. */
+async function openWhenRunning(dataDir: string): Promise<{ readonly db: Database; readonly url: string }> {
+  let url = ''
+  await until(
+    'the embedded server',
+    async () => {
+      url = (await findRunningEmbedded(dataDir)) ?? ''
+      return url !== ''
+    },
+    30_000,
+  )
+  return { db: openDatabase({ url, clock: systemClock, log: silentLog, max: 1 }), url }
+}
+
+/** Backups and restores that this server runs. */
+async function sessions(db: Database, condition = 'true'): Promise<number> {
+  const rows = await db
+    .run<{ sessions: number }>(
+      `select count(*)::integer as sessions from pg_stat_activity
+     where application_name in ('walletscope backup', 'walletscope restore') and ${condition}`,
+      [],
+    )
+    .catch(() => [])
+  return rows[0]?.sessions ?? -1
+}
