@@ -4,7 +4,7 @@ import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
 import { readLedger } from './ledger.ts'
 import type { Part } from './read.ts'
-import { quoted, readTables, type Table } from './tables.ts'
+import { quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
 /** What `restoreBackup` works with. */
@@ -57,6 +57,9 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const tables = await tablesOf(session, header)
     await session.run(`lock table ${listed(tables)} in share row exclusive mode`, [])
     await checkEmpty(session, tables)
+    for (const { name } of tables.filter((table) => REPLACED.includes(table.name))) {
+      await session.run(`delete from ${quoted(name)}`, [])
+    }
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)

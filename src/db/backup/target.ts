@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { listApplied } from '../migrate.ts'
 import type { Migration } from '../migrations.ts'
 import { BackupError, type Header } from './format.ts'
-import { quoted, readTables, type Table } from './tables.ts'
+import { quoted, REPLACED, readTables, type Table } from './tables.ts'
 
 /** Throws `BackupError` unless the backup was made by this program or an older one. */
 export function checkOrigin({ migrations }: Header, known: readonly Migration[]): void {
@@ -66,9 +66,9 @@ export async function tablesOf(db: Database, header: Header): Promise<readonly T
 /** The database holds something already. */
 export class NotEmptyError extends BackupError {}
 
-/** Throws `NotEmptyError` where one of the tables has a row. */
+/** Throws `NotEmptyError` if one of the tables has a row that no migration made. */
 export async function checkEmpty(db: Database, tables: readonly Table[]): Promise<void> {
-  for (const { name } of tables) {
+  for (const { name } of tables.filter((table) => !REPLACED.includes(table.name))) {
     const [found] = await db.run<{ filled: boolean }>(`select exists (select from ${quoted(name)}) as filled`, [])
     if (!found?.filled) continue
     throw new NotEmptyError(

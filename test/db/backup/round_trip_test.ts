@@ -135,7 +135,7 @@ test('a backup that is made while requests are charged holds credits that add up
 test('whoever takes a backup slowly slows it down, and nothing piles up in memory', async () => {
   const source = await testDatabase()
   await source.db.run(
-    `insert into request_log select 'o', now() + i * interval '1 ms', i::text, md5(i::text), 'k', 'GET', '/', 200, 1, 0, true
+    `insert into request_log select 'o', now() + i * interval '1 ms', i::text, md5(i::text), 'k', 'GET', '/', true, 200, 1, 0, true
      from generate_series(1, 300000) i`,
     [],
     { deadlineMs: 60_000 },
