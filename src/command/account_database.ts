@@ -30,10 +30,11 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
   const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
-  const running = databaseUrl ?? (await findRunningEmbedded(dataDir))
-  const embedded = running === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
+  const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
+  const found = databaseUrl ?? running?.url
+  const embedded = found === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
   try {
-    const db = openDatabase({ url: running ?? embedded?.url ?? '', clock: systemClock, log, max: 2 })
+    const db = openDatabase({ url: found ?? embedded?.url ?? '', clock: systemClock, log, max: 2 })
     try {
       return await work(db, { own: embedded !== undefined })
     } catch (error) {
@@ -44,5 +45,6 @@ export async function withDatabase<T>(
     }
   } finally {
     await embedded?.close()
+    await running?.close()
   }
 }
