@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { handOver, openDirectory } from './directory.ts'
 import { CLUSTER, clusterPath, type Home } from './home.ts'
 import { livingServer } from './living.ts'
+import { POSTGRES_MAJOR } from './program.ts'
 import { EMBEDDED_USER, SOCKET_NAME } from './socket.ts'
 import { creatorUser, type SystemUser } from './user.ts'
 
@@ -17,6 +18,39 @@ const INITDB_MAX_MS = 120_000
 
 /** Environment of the server's programs: nothing of ours, our own environment holds secrets. */
 export const SERVER_ENVIRONMENT: Readonly<Record<string, string>> = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
+
+/** True if a data directory holds a cluster, of whatever version. Throws if the system does not let this user see. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return (await clustersOf(dataDir)).length > 0
+}
+
+/**
+ * Throws if a data directory holds any other cluster than the one of this version: whoever upgrades wants the old data, not an
+ * empty service beside it.
+ */
+export async function checkOtherClusters(dataDir: string): Promise<void> {
+  const other = (await clustersOf(dataDir)).find((name) => name !== CLUSTER)
+  if (other === undefined) return
+  const path = join(dataDir, 'postgres', other)
+  const major = /^cluster-(\d+)$/.exec(other)?.[1]
+  if (major === undefined) {
+    throw new Error(`Cannot start the embedded database: "${path}" stands beside its data; move it elsewhere`)
+  }
+  throw new Error(
+    `Cannot start the embedded database: "${path}" holds data of PostgreSQL ${major}, this version runs ` +
+      `${POSTGRES_MAJOR}: run "walletscope backup --to FILE" with the version that made it, move ` +
+      `"${join(dataDir, 'postgres')}" away, then run "walletscope restore --from FILE" with this one`,
+  )
+}
+
+async function clustersOf(dataDir: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return []
+    throw error
+  }
+}
 
 /**
  * Makes the cluster at the first start: `initdb` in a directory of its own, then a rename, so that a start which breaks

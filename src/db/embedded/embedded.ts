@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { clearLeftovers, createCluster } from './cluster.ts'
+import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
 import { type Home, openHome } from './home.ts'
 import { type Ownership, ownDirectory } from './owner.ts'
@@ -54,6 +54,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   try {
     const path = await makeDataDirectory(dataDir)
     ownership = await ownDirectory(path, { shown: dataDir })
+    await checkOtherClusters(path)
     home = await openHome(path)
     const durable = options.settings?.['fsync'] !== 'off'
     const program = await unpackProgram(options.programParent ?? home.programParent, {
@@ -78,6 +79,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     ownership?.release()
     throw explained(error, dataDir)
   }
+}
+
+/** True if a data directory holds a database, of this or another version of PostgreSQL. Makes nothing. */
+export async function hasEmbedded(dataDir: string): Promise<boolean> {
+  const path = resolve(dataDir)
+  return hasCluster(path).catch((error) => {
+    throw explained(error, path)
+  })
 }
 
 /** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -261,6 +262,30 @@ test('a data directory may be reached through links, by each process through oth
   await running?.close()
   await expect(start(dataDir)).rejects.toThrow(`(pid ${process.pid}) owns it`)
   await server.close()
+})
+
+test.each([
+  {
+    name: 'cluster-17',
+    says:
+      'holds data of PostgreSQL 17, this version runs 18: run "walletscope backup --to FILE" with the version that ' +
+      'made it, move "HOME" away, then run "walletscope restore --from FILE" with this one',
+  },
+  { name: 'cluster-19', says: 'holds data of PostgreSQL 19, this version runs 18: ' },
+  { name: 'cluster-18.old', says: 'stands beside its data; move it elsewhere' },
+])('startEmbedded() makes no empty database beside $name, and says how to move', async ({ name, says }) => {
+  const dataDir = temporaryDirectory()
+  const other = join(dataDir, 'postgres', name)
+  mkdirSync(other, { recursive: true })
+  const told = says.replace('HOME', join(dataDir, 'postgres'))
+  const message = `Cannot start the embedded database: "${other}" ${told}`
+  await expect(start(dataDir)).rejects.toThrow(message)
+  expect(readdirSync(join(dataDir, 'postgres'))).toEqual([name])
+  rmdirSync(other)
+  await (await start(dataDir)).close()
+  // Nor does its own data make it overlook the other.
+  mkdirSync(other)
+  await expect(start(dataDir)).rejects.toThrow(message)
 })
 
 test('startEmbedded() works as root in a directory that is closed to others', async () => {
