@@ -292,6 +292,17 @@ describe.if(IS_ROOT)('as root', () => {
     expect(tried).toBe('EACCES')
   })
 
+  test('a user without a name is told that PostgreSQL needs one', async () => {
+    const dataDir = temporaryDirectory()
+    chownSync(dataDir, STRANGER, STRANGER)
+    closers.push(() => rmSync(dataDir, { recursive: true, force: true }))
+    const script = await ownerScript()
+    expect(() => runAs(STRANGER, script, [dataDir, programParent])).toThrow(
+      `Cannot start the embedded database: uid ${STRANGER} has no entry in /etc/passwd, which PostgreSQL needs; ` +
+        'add one, run as another user, or set DATABASE_URL',
+    )
+  })
+
   test('as an ordinary user the service lets itself and root in, and nobody else', async () => {
     const dataDir = temporaryDirectory()
     chownSync(dataDir, NOBODY, NOBODY)
