@@ -26,7 +26,8 @@ RUN set -eu; \
     install -D -m 0755 -t /image/usr/bin /usr/bin/cat /usr/bin/env; \
     install -D -m 0755 -t /image/bin /bin/sh; \
     install -d -m 0755 /image/etc; \
-    echo 'walletscope:x:65532:65532::/data:/sbin/nologin' > /image/etc/passwd; \
+    echo 'root:x:0:0::/:/sbin/nologin' > /image/etc/passwd; \
+    echo 'walletscope:x:65532:65532::/data:/sbin/nologin' >> /image/etc/passwd; \
     echo 'walletscope:x:65532:' > /image/etc/group; \
     echo 'hosts: files dns' > /image/etc/nsswitch.conf; \
     install -d -m 1777 /image/tmp; \

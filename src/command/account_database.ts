@@ -1,5 +1,6 @@
+import { resolve } from 'node:path'
 import type { Database } from '../db/database.ts'
-import { startEmbedded } from '../db/embedded/embedded.ts'
+import { hasEmbedded, startEmbedded } from '../db/embedded/embedded.ts'
 import { findRunningEmbedded } from '../db/embedded/running.ts'
 import { checkSchema, migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
@@ -20,20 +21,33 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
   })
 }
 
+/** Work on a database: `own` says that it was started for this, and `url`, a secret, is for connections of one's own. */
+type Work<T> = (db: Database, options: { readonly own: boolean; readonly url: string }) => Promise<T>
+
 /**
  * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for the
- * occasion (`own`). `url` is for a connection of one's own; a secret.
+ * occasion. Throws a `CommandError` if there is none: in a wrong directory a command makes nothing.
  */
-export async function withDatabase<T>(
-  io: CommandIo,
-  work: (db: Database, options: { readonly own: boolean; readonly url: string }) => Promise<T>,
-): Promise<T> {
+export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
+  const { databaseUrl, dataDir } = io.config()
+  if (databaseUrl === undefined && !(await hasEmbedded(dataDir))) {
+    throw new CommandError(
+      `Cannot find a database in data directory "${resolve(dataDir)}": set DATA_DIR or DATABASE_URL, ` +
+        'or let "walletscope serve" create one there',
+    )
+  }
+  return withNewDatabase(io, work)
+}
+
+/** The same, for commands that may make the embedded database if there is none. */
+export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
   const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
-  const running = databaseUrl ?? (await findRunningEmbedded(dataDir))
-  const embedded = running === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
+  const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
+  const found = databaseUrl ?? running?.url
+  const embedded = found === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined
   try {
-    const url = running ?? embedded?.url ?? ''
+    const url = found ?? embedded?.url ?? ''
     const db = openDatabase({ url, clock: systemClock, log, max: 2 })
     try {
       return await work(db, { own: embedded !== undefined, url })
@@ -45,5 +59,6 @@ export async function withDatabase<T>(
     }
   } finally {
     await embedded?.close()
+    await running?.close()
   }
 }

@@ -9,7 +9,7 @@ import { SqlError } from '../db/database.ts'
 import { MIGRATIONS } from '../db/migrations.ts'
 import { openSession } from '../db/session.ts'
 import { systemClock } from '../lib/clock.ts'
-import { withDatabase } from './account_database.ts'
+import { withNewDatabase } from './account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
 import { createProgress } from './progress.ts'
@@ -56,7 +56,7 @@ async function restoreFrom(
   const parts = readBackup(open(from, io))
   const header = await readHeader(parts)
   checkOrigin(header, MIGRATIONS)
-  return withDatabase(io, async (db, { url }) => {
+  return withNewDatabase(io, async (db, { url }) => {
     await checkTarget(db, { header, migrations: MIGRATIONS })
     const session = await openSession({ url, applicationName: 'walletscope restore' })
     const say = quiet ? () => undefined : io.err

@@ -13,7 +13,15 @@ import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
 import { untilEmpty } from './processes.ts'
-import { executableProgram, type Program, runCommand, type Service, sourceProgram, spawnService } from './program.ts'
+import {
+  createDatabase,
+  executableProgram,
+  type Program,
+  runCommand,
+  type Service,
+  sourceProgram,
+  spawnService,
+} from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -103,6 +111,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
 
 test('a backup warns of credits that do not add up and of charges that wait to be taken back, and is restored all the same', async () => {
   const odd = program(sourceProgram)
+  await createDatabase(odd)
   const { id } = await runJson(odd, ['org', 'create', 'Acme'])
   await runJson(odd, ['credits', 'grant', id, '500', '--reason', 'welcome'])
   expect((await runJson(odd, ['backup', '--to', join(odd.directory, 'even')])).warnings).toEqual([])
@@ -118,7 +127,7 @@ test('a backup warns of credits that do not add up and of charges that wait to b
   const { status, stderr } = await runCommand(odd, ['backup', '--to', file])
   expect(status).toBe(0)
   expect(stderr).toMatch(
-    /^Credits do not add up in 1 of 1 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
+    /^Credits do not add up in 1 of 2 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
   )
 
   const to = program(sourceProgram)
@@ -303,16 +312,18 @@ describe('with a log that takes a while', () => {
 
 /** Connects to the embedded server of a command that is just starting it. */
 async function openWhenRunning(dataDir: string): Promise<{ readonly db: Database; readonly url: string }> {
-  let url = ''
+  let running: Awaited<ReturnType<typeof findRunningEmbedded>>
   await until(
     'the embedded server',
     async () => {
-      url = (await findRunningEmbedded(dataDir)) ?? ''
-      return url !== ''
+      running = await findRunningEmbedded(dataDir)
+      return running !== undefined
     },
     30_000,
   )
-  return { db: openDatabase({ url, clock: systemClock, log: silentLog, max: 1 }), url }
+  const { url = '', close = async () => {} } = running ?? {}
+  const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
+  return { db: { run: db.run, close: () => db.close().then(close) }, url }
 }
 
 /** Backups and restores that this server runs. */

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { untilEmpty } from './processes.ts'
-import { executableProgram, type Finished, runCommand, sourceProgram } from './program.ts'
+import { createDatabase, executableProgram, type Finished, runCommand, sourceProgram } from './program.ts'
 
 buildWhatIsStale()
 
@@ -12,7 +12,8 @@ describe.each([
   ['the source', sourceProgram],
   ['the executable', executableProgram],
 ] as const)('%s', (_, createProgram) => {
-  const program = createProgram({})
+  // No chain is ever reached here.
+  const program = createProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9' })
   afterAll(() => program.remove())
   const run = (...words: string[]): Promise<Finished> => runCommand(program, words)
 
@@ -86,7 +87,42 @@ describe.each([
     expect(stderr).not.toContain('s3cr3t')
   }, 30_000)
 
+  test.each([
+    { words: ['org', 'list'] },
+    { words: ['org', 'create', 'Acme'] },
+    { words: ['key', 'list', 'x'] },
+    { words: ['credits', 'show', 'x'] },
+    { words: ['migrate'] },
+  ])(
+    'a command in a wrong directory says so in one line, status 1, and makes nothing: $words',
+    async ({ words }) => {
+      for (const wrong of ['data', 'empty', 'file']) {
+        const path = join(program.directory, wrong)
+        if (wrong === 'empty') mkdirSync(path, { recursive: true })
+        if (wrong === 'file') writeFileSync(path, '')
+        expect(await runCommand(program, words, { DATA_DIR: path })).toEqual({
+          ...{ status: 1, stdout: '' },
+          stderr:
+            `walletscope: Cannot find a database in data directory "${path}": set DATA_DIR or DATABASE_URL, ` +
+            'or let "walletscope serve" create one there\n',
+        })
+      }
+      expect(existsSync(join(program.directory, 'data'))).toBe(false)
+      expect(readdirSync(join(program.directory, 'empty'))).toEqual([])
+    },
+    30_000,
+  )
+
+  test('a command beside data of another PostgreSQL says how to move it, status 1', async () => {
+    const data = join(program.directory, 'old')
+    mkdirSync(join(data, 'postgres', 'cluster-17'), { recursive: true })
+    const { status, stdout, stderr } = await runCommand(program, ['org', 'list'], { DATA_DIR: data })
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(/^walletscope: Cannot start the embedded database: .*PostgreSQL 17.*walletscope backup.*\n$/)
+  }, 30_000)
+
   test('organizations, keys and credits, without a service running, and nothing left running', async () => {
+    await createDatabase(program)
     const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '7'])
     expect(await runJson(program, ['credits', 'grant', id, '1_000', '--reason', 'welcome'])).toMatchObject({
       balance: '1000',
@@ -121,8 +157,9 @@ describe.each([
       stderr: `walletscope: Cannot find the organization "${gone}"\n`,
     })
 
-    const [listedOrganization] = await runJson(program, ['org', 'list'])
-    expect(listedOrganization).toMatchObject({ id, name: 'Acme', rate_limit: 7 })
+    expect(await runJson(program, ['org', 'list'])).toContainEqual(
+      expect.objectContaining({ id, name: 'Acme', rate_limit: 7 }),
+    )
     expect((await run('org', 'list')).stdout).toContain('Acme')
     expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])

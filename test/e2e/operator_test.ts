@@ -8,7 +8,15 @@ import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import { nodeProgram, type Program, runCommand, type Service, sourceProgram, spawnService } from './program.ts'
+import {
+  createDatabase,
+  nodeProgram,
+  type Program,
+  runCommand,
+  type Service,
+  sourceProgram,
+  spawnService,
+} from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
@@ -127,6 +135,7 @@ test('a service that others can reach warns if links follow the Host of each req
 
 test('credits are taken back by a number below zero, never below what is left', async () => {
   const operated = program()
+  await createDatabase(operated)
   const { id } = await runJson(operated, ['org', 'create', 'Acme'])
   await runJson(operated, ['credits', 'grant', id, '10', '--reason', 'welcome'])
   expect(await runJson(operated, ['credits', 'grant', id, '-4', '--reason', 'mistake'])).toMatchObject({ balance: '6' })

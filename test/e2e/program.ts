@@ -112,6 +112,11 @@ export async function spawnService(program: Program, env: Environment = {}): Pro
   }
 }
 
+/** Serves for a moment, for only that makes an embedded database where there is none. */
+export async function createDatabase(program: Program): Promise<void> {
+  await (await spawnService(program)).stop()
+}
+
 /** Runs one command of the command line to its end. */
 export async function runCommand(program: Program, words: readonly string[], env: Environment = {}): Promise<Finished> {
   const child = Bun.spawn([...program.command, ...words], {

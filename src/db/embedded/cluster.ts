@@ -1,91 +1,169 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { open, readdir, readFile, readlink, rename, rm } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
-import type { Home } from './home.ts'
+import { handOver, openDirectory } from './directory.ts'
+import { CLUSTER, clusterPath, type Home } from './home.ts'
+import { livingServer } from './living.ts'
 import { POSTGRES_MAJOR } from './program.ts'
+import { EMBEDDED_USER, SOCKET_NAME } from './socket.ts'
+import { creatorUser, type SystemUser } from './user.ts'
 
-/** The one role of the embedded database. */
-export const EMBEDDED_USER = 'walletscope'
-
-/** Address of the embedded database behind the socket in a directory, for `openDatabase`. */
-export function embeddedUrl(socketDir: string): string {
-  return `postgres://${EMBEDDED_USER}@localhost/postgres?host=${encodeURIComponent(socketDir)}`
-}
-
-const CLUSTER = `cluster-${POSTGRES_MAJOR}`
+/** Beginning of the names of directories in which a cluster is being made. */
+const CREATING = 'creating-'
 const LEFTOVER_WAIT_MS = 10_000
 const LEFTOVER_POLL_MS = 20
 const INITDB_MAX_MS = 120_000
 
-/** Path of the cluster below the home. */
-export function clusterPath(home: string): string {
-  return join(home, CLUSTER)
-}
-
 /** Environment of the server's programs: nothing of ours, our own environment holds secrets. */
 export const SERVER_ENVIRONMENT: Readonly<Record<string, string>> = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
+/** True if a data directory holds a cluster, of whatever version. Throws if the system does not let this user see. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return (await clustersOf(dataDir)).length > 0
+}
+
 /**
- * Makes the cluster at the first start: `initdb` under another name, then a rename, so that a start which breaks off
- * leaves nothing half-made. Throws an `Error` with what `initdb` said.
+ * Throws if a data directory holds any other cluster than the one of this version: whoever upgrades wants the old data, not an
+ * empty service beside it.
+ */
+export async function checkOtherClusters(dataDir: string): Promise<void> {
+  const other = (await clustersOf(dataDir)).find((name) => name !== CLUSTER)
+  if (other === undefined) return
+  const path = join(dataDir, 'postgres', other)
+  const major = /^cluster-(\d+)$/.exec(other)?.[1]
+  if (major === undefined) {
+    throw new Error(`Cannot start the embedded database: "${path}" stands beside its data; move it elsewhere`)
+  }
+  throw new Error(
+    `Cannot start the embedded database: "${path}" holds data of PostgreSQL ${major}, this version runs ` +
+      `${POSTGRES_MAJOR}: run "walletscope backup --to FILE" with the version that made it, move ` +
+      `"${join(dataDir, 'postgres')}" away, then run "walletscope restore --from FILE" with this one`,
+  )
+}
+
+async function clustersOf(dataDir: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return []
+    throw error
+  }
+}
+
+/**
+ * Makes the cluster at the first start: `initdb` in a directory of its own, then a rename, so that a start which breaks
+ * off leaves nothing half-made. Throws an `Error` with what `initdb` said.
  */
 export async function createCluster(
   home: Home,
   options: { readonly program: string; readonly durable: boolean; readonly onCreate: () => void },
 ): Promise<void> {
   for (const name of await readdir(home.path)) {
-    if (name.startsWith(`${CLUSTER}.tmp-`)) await rm(join(home.path, name), { recursive: true, force: true })
+    // An `initdb` whose service was killed may still write there for a moment: then it stays until the next start.
+    if (name.startsWith(CREATING)) await rm(join(home.path, name), { recursive: true, force: true }).catch(() => {})
   }
-  if (existsSync(clusterPath(home.path))) return
+  if (existsSync(clusterPath(home.path))) return checkOwner(home)
   if (!existsSync('/bin/sh')) {
     throw new Error('Cannot create the embedded database: initdb needs /bin/sh, which is missing; set DATABASE_URL')
   }
   options.onCreate()
-  const name = `${CLUSTER}.tmp-${process.pid}`
-  await initdb(home, { ...options, directory: join(home.serverPath, name) })
-  await rename(join(home.path, name), clusterPath(home.path))
-  const directory = await open(home.path, 'r')
+  const creating = await mkdtemp(join(home.path, CREATING))
+  try {
+    await createIn(creating, { ...options, home, creator: await creatorUser() })
+    await rename(join(creating, CLUSTER), clusterPath(home.path))
+  } finally {
+    await rm(creating, { recursive: true, force: true })
+  }
+  const directory = await openDirectory(home.path)
   await directory.sync().finally(() => directory.close())
 }
 
-async function initdb(
-  home: Home,
-  options: { readonly program: string; readonly durable: boolean; readonly directory: string },
+/**
+ * Only `creator` and root can walk into `creating`, and `creator` is in a group that no other process is in: once
+ * `initdb` has ended nobody changes the tree while it is handed over.
+ */
+async function createIn(
+  creating: string,
+  options: {
+    readonly home: Home
+    readonly program: string
+    readonly durable: boolean
+    readonly creator: SystemUser | undefined
+  },
 ): Promise<void> {
+  const { home, creator } = options
+  const path = join(creating, CLUSTER)
+  await mkdir(path, { mode: 0o700 })
+  if (creator !== undefined) {
+    await chown(creating, process.geteuid?.() ?? 0, creator.gid)
+    await chmod(creating, 0o710)
+    await chown(path, creator.uid, creator.gid)
+  }
+  const directory = await openDirectory(path)
+  try {
+    await initdb({ ...options, ...(home.fd === undefined ? { path } : { path: home.serverPath, fd: directory.fd }) })
+  } finally {
+    await directory.close()
+  }
+  if (creator !== undefined && home.user !== undefined) await handOver(path, { from: creator, to: home.user })
+}
+
+async function initdb(options: {
+  readonly program: string
+  readonly durable: boolean
+  readonly creator: SystemUser | undefined
+  readonly path: string
+  readonly fd?: number
+}): Promise<void> {
   const child = spawn(
     join(options.program, 'bin', 'initdb'),
     [
-      ...['-D', options.directory, '-U', EMBEDDED_USER, '-E', 'UTF8', '--locale=C', '--no-instructions'],
-      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--auth-local=trust', '--auth-host=reject'],
+      ...['-D', options.path, '-U', EMBEDDED_USER, '-E', 'UTF8', '--locale=C', '--no-instructions'],
+      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--auth-local=reject', '--auth-host=reject'],
       ...(options.durable ? [] : ['--no-sync']),
     ],
     {
       cwd: '/',
       env: SERVER_ENVIRONMENT,
-      stdio: ['ignore', 'ignore', 'pipe', ...(home.fd === undefined ? [] : [home.fd])],
+      stdio: ['ignore', 'ignore', 'pipe', ...(options.fd === undefined ? [] : [options.fd])],
       timeout: INITDB_MAX_MS,
-      ...home.user,
+      ...options.creator,
     },
   )
   let said = ''
   child.stderr?.on('data', (chunk) => {
     said = `${said}${chunk}`.slice(-2_000)
   })
-  const status = await new Promise<number | string | null>((resolve, reject) => {
+  const status = await new Promise<number | string | null>((done, reject) => {
     child.once('error', reject)
-    child.once('close', (code, signal) => resolve(code ?? signal))
+    child.once('close', (code, signal) => done(code ?? signal))
   })
   if (status === 0) return
   if (said.includes('could not look up effective user ID')) {
-    const uid = home.user?.uid ?? process.getuid?.()
+    const uid = options.creator?.uid ?? process.getuid?.()
     throw new Error(
       `Cannot create the embedded database: uid ${uid} has no entry in /etc/passwd, which initdb needs; ` +
         'add one, run as another user, or set DATABASE_URL',
     )
   }
+  if (said.includes('No space left on device')) {
+    throw new Error('Cannot create the embedded database: the disk is full (ENOSPC)')
+  }
   throw new Error(`Cannot create the embedded database: initdb failed (${status}): ${said.trim()}`)
+}
+
+async function checkOwner(home: Home): Promise<void> {
+  const path = clusterPath(home.path)
+  const directory = await openDirectory(path)
+  const { uid } = await directory.stat().finally(() => directory.close())
+  const { uid: expected, gid } = home.user ?? { uid: process.geteuid?.() ?? uid, gid: process.getegid?.() ?? 0 }
+  if (uid === expected) return
+  throw new Error(
+    `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${expected}, which PostgreSQL runs as here; ` +
+      `hand it over with chown -hR ${expected}:${gid} if you trust it`,
+  )
 }
 
 /**
@@ -95,45 +173,20 @@ async function initdb(
 export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
   const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
   for (;;) {
-    const [pid] = await livingServer(clusterPath(home.path))
+    const [pid] = (await livingServer(home)).pids
     if (pid === undefined) break
     if (clock.monotonicMs() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
     await new Promise((resolve) => setTimeout(resolve, LEFTOVER_POLL_MS))
   }
-  await rm(join(clusterPath(home.path), 'postmaster.pid'), { force: true })
-  for (const name of await readdir(home.socketDir)) await rm(join(home.socketDir, name), { force: true })
+  const names = [SOCKET_NAME, `${SOCKET_NAME}.lock`].map((name) => join(home.socketDir, name))
+  for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await removeName(path)
 }
 
-/**
- * Pids of the processes that still have the cluster open. Backends count: they outlive a killed postmaster for a
- * moment, and a frozen one does so for ever. Only Linux tells about them; elsewhere the postmaster alone is known.
- */
-export async function livingServer(cluster: string): Promise<readonly number[]> {
-  if (process.platform !== 'linux') return livingPostmaster(cluster)
-  const pids: number[] = []
-  for (const name of await readdir('/proc').catch(() => [])) {
-    if (!/^\d+$/.test(name)) continue
-    const directory = await readlink(`/proc/${name}/cwd`).catch(() => undefined)
-    if (directory === cluster && !(await isZombie(name))) pids.push(Number(name))
-  }
-  return pids
-}
-
-async function isZombie(pid: string): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  const state = stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3)
-  return state === '' || state === 'Z' || state === 'X'
-}
-
-async function livingPostmaster(cluster: string): Promise<readonly number[]> {
-  const pid = Number.parseInt(await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => ''), 10)
-  if (!(pid > 1)) return []
-  try {
-    process.kill(pid, 0)
-    return [pid]
-  } catch {
-    return []
-  }
+/** Of a link the link goes, and of a directory nothing. */
+async function removeName(path: string): Promise<void> {
+  await unlink(path).catch((error) => {
+    if (error?.code !== 'ENOENT') throw error
+  })
 }

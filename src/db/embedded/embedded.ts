@@ -1,13 +1,14 @@
-import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { clearLeftovers, createCluster, embeddedUrl } from './cluster.ts'
+import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
+import { makeDataDirectory } from './directory.ts'
 import { type Home, openHome } from './home.ts'
 import { type Ownership, ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
 import { type Server, type ServerSettings, startServer } from './server.ts'
+import { embeddedUrl } from './socket.ts'
 
 /** What `startEmbedded` needs. */
 export interface EmbeddedOptions {
@@ -48,12 +49,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   }
   const startedMs = clock.monotonicMs()
   const dataDir = resolve(options.dataDir)
-  const ownership = await taken(dataDir).catch((error) => {
-    throw explained(error, dataDir)
-  })
+  let ownership: Ownership | undefined
   let home: Home | undefined
   try {
-    home = await openHome(dataDir)
+    const path = await makeDataDirectory(dataDir)
+    ownership = await ownDirectory(path, { shown: dataDir })
+    await checkOtherClusters(path)
+    home = await openHome(path)
     const durable = options.settings?.['fsync'] !== 'off'
     const program = await unpackProgram(options.programParent ?? home.programParent, {
       durable,
@@ -62,26 +64,29 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     await createCluster(home, { program, durable, onCreate: () => onProgress('Creating the database') })
     const supervisor = await supervise(home, { ...options, program })
     log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
-    const opened = home
+    const taken = { ownership, home }
     return {
       url: embeddedUrl(home.socketDir),
       socketDir: home.socketDir,
       async close() {
         await supervisor.stop()
-        await opened.close()
-        ownership.release()
+        await taken.home.close()
+        taken.ownership.release()
       },
     }
   } catch (error) {
     await home?.close()
-    ownership.release()
+    ownership?.release()
     throw explained(error, dataDir)
   }
 }
 
-async function taken(dataDir: string): Promise<Ownership> {
-  await mkdir(dataDir, { recursive: true })
-  return ownDirectory(dataDir)
+/** True if a data directory holds a database, of this or another version of PostgreSQL. Makes nothing. */
+export async function hasEmbedded(dataDir: string): Promise<boolean> {
+  const path = resolve(dataDir)
+  return hasCluster(path).catch((error) => {
+    throw explained(error, path)
+  })
 }
 
 /** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */

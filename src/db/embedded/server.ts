@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { clusterPath, EMBEDDED_USER, livingServer, SERVER_ENVIRONMENT } from './cluster.ts'
-import type { Home } from './home.ts'
+import { accessSettings } from './access.ts'
+import { SERVER_ENVIRONMENT } from './cluster.ts'
+import { clusterPath, type Home } from './home.ts'
+import { livingServer } from './living.ts'
+import { sessionState } from './socket.ts'
 import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 /** A running PostgreSQL. */
@@ -56,8 +57,9 @@ export async function startServer(
     readonly settings?: ServerSettings
   },
 ): Promise<Server> {
-  const child = spawnWatched(home, { program: options.program, settings: { ...SETTINGS, ...options.settings } })
-  const said = listen(child, options.log)
+  const settings = { ...SETTINGS, ...accessSettings(home.serverPath), ...options.settings }
+  const child = spawnWatched(home, { program: options.program, settings })
+  const said = listen(child, { log: options.log, home })
   let running = true
   const ended = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
@@ -67,8 +69,16 @@ export async function startServer(
   })
 
   const giveUp = options.clock.monotonicMs() + READY_MAX_MS
-  const socket = join(home.socketDir, '.s.PGSQL.5432')
-  while (!(await accepts(socket))) {
+  for (;;) {
+    const state = await sessionState(home.socketDir)
+    if (state === 'ready') break
+    if (state === 'refused') {
+      child.stdin?.destroy()
+      throw new Error(
+        `Cannot start the embedded database: PostgreSQL does not know uid ${process.geteuid?.()}; ` +
+          'it needs an entry in /etc/passwd',
+      )
+    }
     if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
     if (options.clock.monotonicMs() > giveUp) {
       child.stdin?.destroy()
@@ -119,11 +129,11 @@ function spawnWatched(
 }
 
 /** Passes on what an operator should see of the server's messages; returns the last of all of them. */
-function listen(child: ChildProcess, log: Log): () => string {
+function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonly home: Home }): () => string {
   let said = ''
   let unfinished = ''
   child.stderr?.on('data', (chunk) => {
-    const lines = `${unfinished}${chunk}`.split('\n')
+    const lines = `${unfinished}${chunk}`.replaceAll(home.serverPath, home.path).split('\n')
     unfinished = (lines.pop() ?? '').slice(-SAID_MAX)
     for (const line of lines.filter((each) => each !== '')) {
       said = `${said}${line}\n`.slice(-SAID_MAX)
@@ -135,42 +145,19 @@ function listen(child: ChildProcess, log: Log): () => string {
   return () => said.trim()
 }
 
-/** True when a session can be opened: the answer to a startup message begins with an authentication request. */
-function accepts(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path)
-    const finish = (answer: boolean) => {
-      socket.destroy()
-      resolve(answer)
-    }
-    socket.setTimeout(1_000, () => finish(false))
-    socket.once('error', () => finish(false))
-    socket.once('close', () => resolve(false))
-    socket.once('data', (data) => finish(data[0] === 'R'.charCodeAt(0)))
-    socket.once('connect', () => {
-      const body = Buffer.from(`user\0${EMBEDDED_USER}\0database\0postgres\0\0`)
-      const head = Buffer.alloc(8)
-      head.writeInt32BE(head.length + body.length, 0)
-      head.writeInt32BE(196_608, 4)
-      socket.write(Buffer.concat([head, body]))
-    })
-  })
-}
-
 /** Signals the postmaster itself, behind its watchdog. */
 async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
-  const text = await readFile(join(clusterPath(home.path), 'postmaster.pid'), 'utf8').catch(() => '')
-  signalProcess(Number.parseInt(text, 10), signal)
+  const { postmaster } = await livingServer(home)
+  if (postmaster !== undefined) signalProcess(postmaster, signal)
 }
 
 /** Ends the postmaster and its children: frozen ones would not notice that it is gone. */
 async function killServer(home: Home): Promise<void> {
-  for (const pid of await livingServer(clusterPath(home.path))) signalProcess(pid, 'SIGKILL')
+  for (const pid of (await livingServer(home)).pids) signalProcess(pid, 'SIGKILL')
 }
 
 /** One that is gone already is what was wanted. */
 function signalProcess(pid: number, signal: NodeJS.Signals): void {
-  if (!(pid > 1)) return
   try {
     process.kill(pid, signal)
   } catch {

@@ -1,8 +1,20 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../../../src/db/embedded/embedded.ts'
+import { findRunningEmbedded } from '../../../src/db/embedded/running.ts'
 import { openDatabase } from '../../../src/db/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -97,8 +109,11 @@ test('startEmbedded() makes a database that keeps its data over a restart and sy
 test('startEmbedded() lets nobody but the owner of the server reach its files and socket', async () => {
   const dataDir = temporaryDirectory()
   const server = await start(dataDir)
-  expect(statSync(join(dataDir, 'postgres')).mode & 0o777).toBe(0o700)
-  expect(statSync(server.socketDir).mode & 0o777).toBe(0o700)
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+  // What root's server may do there is only to walk to what is its own.
+  expect(mode(join(dataDir, 'postgres'))).toBe(process.getuid?.() === 0 ? '711' : '700')
+  expect(mode(join(dataDir, 'postgres', 'cluster-18'))).toBe('700')
+  expect(mode(server.socketDir)).toBe('700')
   await server.close()
 })
 
@@ -191,11 +206,11 @@ test('startEmbedded() is not kept from starting by a pid file whose pid belongs 
 test('startEmbedded() begins anew where an earlier first start broke off', async () => {
   const dataDir = temporaryDirectory()
   const home = join(dataDir, 'postgres')
-  mkdirSync(join(home, 'cluster-18.tmp-1'), { recursive: true })
-  writeFileSync(join(home, 'cluster-18.tmp-1', 'PG_VERSION'), '18\n')
+  mkdirSync(join(home, 'creating-abcdef', 'cluster-18'), { recursive: true })
+  writeFileSync(join(home, 'creating-abcdef', 'cluster-18', 'PG_VERSION'), '18\n')
   const server = await start(dataDir)
   await server.close()
-  expect(readdirSync(home).filter((name) => name.includes('.tmp-'))).toEqual([])
+  expect(readdirSync(home).filter((name) => name.startsWith('creating-'))).toEqual([])
 })
 
 test('startEmbedded() gives the directory free when it fails, with what PostgreSQL said', async () => {
@@ -210,13 +225,67 @@ test('startEmbedded() gives the directory free when it fails, with what PostgreS
   await (await start(dataDir)).close()
 })
 
-test('startEmbedded() works where the path is too long for a socket', async () => {
-  const dataDir = join(temporaryDirectory(), 'long'.repeat(30))
+test.each([
+  { what: 'is too long for a socket', name: 'long'.repeat(30) },
+  { what: 'is nearly as long as it may be', name: 'long'.repeat(60) },
+  { what: 'holds spaces', name: ' in  between ' },
+  { what: 'holds what means something elsewhere', name: `it's "quoted", 5%: $HOME;\\ é` },
+])('startEmbedded() works where the path $what, and other processes find it', async ({ name }) => {
+  const dataDir = join(temporaryDirectory(), name)
   const server = await start(dataDir)
-  expect(Buffer.byteLength(join(server.socketDir, '.s.PGSQL.5432'))).toBeLessThan(104)
+  expect(Buffer.byteLength(join(server.socketDir, '.s.PGSQL.5432'))).toBeLessThan(108)
   expect(await withDatabase(server.url, (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  const running = await findRunningEmbedded(dataDir)
+  expect(await withDatabase(running?.url ?? '', (db) => db.run('select 2 as two', []))).toEqual([{ two: 2 }])
+  await running?.close()
   await server.close()
-  expect(existsSync(server.socketDir)).toBe(false)
+  expect(existsSync(server.socketDir)).toBe(server.socketDir.startsWith(dataDir))
+  expect(await findRunningEmbedded(dataDir)).toBeUndefined()
+})
+
+test('startEmbedded() refuses a path that the lock could not have, and makes nothing', async () => {
+  const parent = temporaryDirectory()
+  const dataDir = join(parent, 'x'.repeat(250), 'x'.repeat(250))
+  await expect(start(dataDir)).rejects.toThrow(
+    `Cannot use data directory "${dataDir}": expected a path of at most 400 bytes`,
+  )
+  expect(readdirSync(parent)).toEqual([])
+})
+
+test('a data directory may be reached through links, by each process through others', async () => {
+  const dataDir = temporaryDirectory()
+  const link = join(temporaryDirectory(), 'link')
+  symlinkSync(dataDir, link)
+  const server = await start(link)
+  const running = await findRunningEmbedded(dataDir)
+  expect(await withDatabase(running?.url ?? '', (db) => db.run('select 1 as one', []))).toEqual([{ one: 1 }])
+  await running?.close()
+  await expect(start(dataDir)).rejects.toThrow(`(pid ${process.pid}) owns it`)
+  await server.close()
+})
+
+test.each([
+  {
+    name: 'cluster-17',
+    says:
+      'holds data of PostgreSQL 17, this version runs 18: run "walletscope backup --to FILE" with the version that ' +
+      'made it, move "HOME" away, then run "walletscope restore --from FILE" with this one',
+  },
+  { name: 'cluster-19', says: 'holds data of PostgreSQL 19, this version runs 18: ' },
+  { name: 'cluster-18.old', says: 'stands beside its data; move it elsewhere' },
+])('startEmbedded() makes no empty database beside $name, and says how to move', async ({ name, says }) => {
+  const dataDir = temporaryDirectory()
+  const other = join(dataDir, 'postgres', name)
+  mkdirSync(other, { recursive: true })
+  const told = says.replace('HOME', join(dataDir, 'postgres'))
+  const message = `Cannot start the embedded database: "${other}" ${told}`
+  await expect(start(dataDir)).rejects.toThrow(message)
+  expect(readdirSync(join(dataDir, 'postgres'))).toEqual([name])
+  rmdirSync(other)
+  await (await start(dataDir)).close()
+  // Nor does its own data make it overlook the other.
+  mkdirSync(other)
+  await expect(start(dataDir)).rejects.toThrow(message)
 })
 
 test('startEmbedded() works as root in a directory that is closed to others', async () => {

@@ -1,4 +1,7 @@
-/** A process that owns the data directory it is given, for tests that kill it: prints the database's URL, then waits. */
+/**
+ * A process that owns the data directory it is given, for tests that kill it: prints the database's URL, then waits.
+ * SIGTERM ends it as it ends the service.
+ */
 import { startEmbedded } from '../../../src/db/embedded/embedded.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -10,6 +13,7 @@ const server = await startEmbedded({
   log: silentLog,
   ...(programParent === undefined ? {} : { programParent }),
 })
+process.once('SIGTERM', () => server.close().then(() => process.exit(0)))
 console.log(server.url)
 // It waits without a reference to anything: what the server needs must be kept by the server.
 setInterval(() => Bun.gc(true), 20)

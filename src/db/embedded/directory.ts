@@ -1,0 +1,162 @@
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, opendir, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { isRoot, type SystemUser } from './user.ts'
+
+/** SQLite, which holds the lock, takes paths of 512 bytes with what it appends. */
+const DATA_DIR_MAX = 400
+
+/**
+ * Makes `DATA_DIR` and returns its path without links. Root goes only on ways that nobody else can change: whoever
+ * could put a link in the place of a directory would decide what root makes, hands over and removes.
+ */
+export async function makeDataDirectory(dataDir: string): Promise<string> {
+  if (Buffer.byteLength(dataDir) > DATA_DIR_MAX) {
+    throw new Error(`Cannot use data directory "${dataDir}": expected a path of at most ${DATA_DIR_MAX} bytes`)
+  }
+  await checkWay(await nearestExisting(dataDir), dataDir)
+  await mkdir(dataDir, { recursive: true, mode: 0o755 })
+  const path = await realpath(dataDir)
+  await checkOnlyRootWrites(path, dataDir)
+  return path
+}
+
+/**
+ * Throws, as root, if anybody else can write to a directory, or replace it. `shown` is what its operator calls it.
+ */
+export async function checkOnlyRootWrites(path: string, shown: string = path): Promise<void> {
+  if (!isRoot()) return
+  await checkWay(path, shown)
+  const { mode } = await lstat(path)
+  if ((mode & 0o022) !== 0) throw unsafe(shown, `"${path}" can be written by others (chmod go-w mends that)`)
+}
+
+/**
+ * Makes a directory of this process, or of `owner`, and opens it. Throws if something else has the name, be it a link,
+ * or if it belongs to a third user; `remedy` ends that message.
+ */
+export async function makeDirectory(
+  path: string,
+  options: { readonly mode: number; readonly owner?: SystemUser | undefined; readonly remedy?: string },
+): Promise<FileHandle> {
+  await mkdir(path, { mode: 0o700 }).catch((error) => {
+    if (codeOf(error) !== 'EEXIST') throw error
+  })
+  const handle = await openDirectory(path)
+  try {
+    const { uid } = await handle.stat()
+    const own = process.geteuid?.() ?? uid
+    if (uid !== own && uid !== options.owner?.uid)
+      throw new Error(`${notOurs(path, { uid, own })}${options.remedy ?? ''}`)
+    if (options.owner !== undefined) await give(handle, { path, owner: options.owner })
+    await handle.chmod(options.mode)
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+async function give(
+  handle: FileHandle,
+  { path, owner }: { readonly path: string; readonly owner: SystemUser },
+): Promise<void> {
+  await handle.chown(owner.uid, owner.gid).catch((error) => {
+    if (codeOf(error) !== 'EINVAL') throw error
+    throw new Error(
+      `Cannot hand "${path}" to uid ${owner.uid}, which PostgreSQL runs as: this container has no such user; ` +
+        'run walletscope as another user than root, or set DATABASE_URL',
+      { cause: error },
+    )
+  })
+}
+
+/** Opens a directory, never one that a link leads to. */
+export async function openDirectory(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+  try {
+    return await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  } catch (error) {
+    if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error
+    throw new Error(`Cannot use "${path}": expected a directory, got a link or a file`, { cause: error })
+  }
+}
+
+/**
+ * Hands over all files and directories of a tree that no process can change meanwhile. Throws on what `from` could not
+ * have made there by plain work: links, other kinds of files, files with a second name, files of others.
+ */
+export async function handOver(
+  tree: string,
+  { from, to }: { readonly from: SystemUser; readonly to: SystemUser },
+): Promise<void> {
+  const handle = await openDirectory(tree)
+  try {
+    for await (const entry of await opendir(tree)) {
+      const path = join(tree, entry.name)
+      if (entry.isDirectory()) await handOver(path, { from, to })
+      else await handOverFile(path, { from, to })
+    }
+    const { uid } = await handle.stat()
+    if (uid !== from.uid) throw new Error(`Cannot hand over "${tree}": it belongs to uid ${uid}`)
+    await handle.chown(to.uid, to.gid)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function handOverFile(
+  path: string,
+  { from, to }: { readonly from: SystemUser; readonly to: SystemUser },
+): Promise<void> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    const stat = await file.stat()
+    if (!stat.isFile() || stat.nlink !== 1 || stat.uid !== from.uid) {
+      throw new Error(`Cannot hand over "${path}": expected a plain file of uid ${from.uid}`)
+    }
+    await file.chown(to.uid, to.gid)
+  } finally {
+    await file.close()
+  }
+}
+
+/** The directory that `path` leads to, or the last one on its way that exists, without links. */
+async function nearestExisting(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return await realpath(at)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || at === dirname(at)) throw error
+    }
+  }
+}
+
+/** In a directory such as /tmp everybody may make files, and nobody may touch what root has made. */
+async function checkWay(path: string, shown: string): Promise<void> {
+  if (!isRoot()) return
+  for (let at = path; ; at = dirname(at)) {
+    const { uid, mode } = await lstat(at)
+    if (uid !== 0) throw unsafe(shown, `"${at}" belongs to uid ${uid}`)
+    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0) {
+      throw unsafe(shown, `"${at}" can be written by others (chmod go-w mends that)`)
+    }
+    if (at === dirname(at)) return
+  }
+}
+
+function unsafe(shown: string, reason: string): Error {
+  return new Error(
+    `Cannot use "${shown}" as root: ${reason}, who could have root write elsewhere; ` +
+      'set DATA_DIR to a place that only root can write, such as /var/lib/walletscope, or run as another user',
+  )
+}
+
+function notOurs(path: string, { uid, own }: { readonly uid: number; readonly own: number }): string {
+  return `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${own}, which runs walletscope`
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

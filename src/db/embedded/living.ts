@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { open, readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { clusterPath, type Home } from './home.ts'
+
+/** The processes of the server of one cluster. */
+export interface Living {
+  /** The first process, which starts and ends the others; undefined if it is gone, or never was. */
+  readonly postmaster: number | undefined
+  /** All that are known, the postmaster included. */
+  readonly pids: readonly number[]
+}
+
+/** One process, as far as it matters here. */
+interface Process {
+  readonly pid: number
+  readonly parent: number
+}
+
+const PROGRAM = 'postgres'
+const PID_FILE_MAX = 1_000
+const PS_MAX_MS = 5_000
+/** The postmaster notes its start a moment after the system did; a busy machine may make it a long moment. */
+const START_TOLERANCE_SEC = 60
+
+/**
+ * Finds the processes that execute PostgreSQL on the cluster of a home, as the user that it is for. Backends count: they outlive a killed
+ * postmaster for a moment, and a frozen one does so until it is killed. Only Linux tells about them; elsewhere the
+ * postmaster alone is known. What merely stands in the directory, or got a number that the server had, is not of it.
+ */
+export async function livingServer(home: Pick<Home, 'path' | 'user'>): Promise<Living> {
+  const cluster = clusterPath(home.path)
+  const uid = home.user?.uid ?? process.geteuid?.() ?? 0
+  if (process.platform === 'linux') return livingByProc(cluster, uid)
+  const postmaster = await postmasterByPidFile(cluster, uid)
+  return { postmaster, pids: postmaster === undefined ? [] : [postmaster] }
+}
+
+/** By /proc alone: what a file says about processes is not needed, nor trusted. */
+async function livingByProc(cluster: string, uid: number): Promise<Living> {
+  const place = await stat(cluster).catch(() => undefined)
+  if (place === undefined) return { postmaster: undefined, pids: [] }
+  const found: Process[] = []
+  for (const name of await readdir('/proc').catch(() => [])) {
+    if (!/^\d+$/.test(name)) continue
+    const directory = await stat(`/proc/${name}/cwd`).catch(() => undefined)
+    if (directory === undefined || directory.ino !== place.ino || directory.dev !== place.dev) continue
+    if (!(await executesPostgres(name))) continue
+    const parent = await parentOf(name, uid)
+    if (parent !== undefined) found.push({ pid: Number(name), parent })
+  }
+  const pids = found.map(({ pid }) => pid)
+  return { postmaster: found.find(({ parent }) => !pids.includes(parent))?.pid, pids }
+}
+
+async function executesPostgres(pid: string): Promise<boolean> {
+  const executed = await readlink(`/proc/${pid}/exe`).catch(() => '')
+  // An upgrade removes the program of a server that is still there.
+  return basename(executed.replace(/ \(deleted\)$/, '')) === PROGRAM
+}
+
+/** Parent of a process that lives and has `uid` as its only user. */
+async function parentOf(pid: string, uid: number): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  const field = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1] ?? ''
+  const users = field('Uid').split('\t')
+  if (/^[ZX]/.test(field('State')) || users.length !== 4 || users.some((each) => each !== String(uid))) return undefined
+  return Number(field('PPid'))
+}
+
+/**
+ * Pid of the postmaster by the file that it writes, if that process lives, executes PostgreSQL as user `uid` and
+ * started when the file says so. Needs `ps`.
+ */
+export async function postmasterByPidFile(cluster: string, uid: number): Promise<number | undefined> {
+  const [pid = '', , startedSec = ''] = (await readNote(join(cluster, 'postmaster.pid'))).split('\n')
+  if (!/^[1-9]\d{0,9}$/.test(pid) || !/^\d{1,12}$/.test(startedSec)) return undefined
+  const fields = ['uid=', 'lstart=', 'comm='].flatMap((field) => ['-o', field])
+  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+  const { stdout } = await promisify(execFile)('ps', [...fields, '-p', pid], { env, timeout: PS_MAX_MS }).catch(() => ({
+    stdout: '',
+  }))
+  // `  501 Fri Nov  7 09:05:01 2025 /path/bin/postgres`
+  const [, owner, started = '', command = ''] = /^\s*(\d+)\s+(\w{3} .{15} \d{4})\s+(.*\S)\s*$/.exec(stdout) ?? []
+  const lateSec = Number(startedSec) - Date.parse(`${started} UTC`) / 1_000
+  const matches = Number(owner) === uid && basename(command) === PROGRAM && Math.abs(lateSec) <= START_TOLERANCE_SEC
+  return matches ? Number(pid) : undefined
+}
+
+/** A small file in a directory of another user: never through a link, and without waiting for what is no file. */
+async function readNote(path: string): Promise<string> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
+  try {
+    if (file === undefined || !(await file.stat()).isFile()) return ''
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(PID_FILE_MAX), 0, PID_FILE_MAX, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file?.close()
+  }
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+
+/** The one role of the embedded database. */
+export const EMBEDDED_USER = 'walletscope'
+/** Name of the server's socket in its directory. */
+export const SOCKET_NAME = '.s.PGSQL.5432'
+
+/** Longest path of a Unix socket, without the final zero: 107 bytes on Linux, 103 on macOS. */
+const PATH_MAX = process.platform === 'linux' ? 107 : 103
+const ANSWER_MAX_MS = 1_000
+/** PostgreSQL's code of a refused user. */
+const REFUSED = 'C28000\0'
+
+/** Address of the embedded database behind the socket in a directory, for `openDatabase`. */
+export function embeddedUrl(socketDir: string): string {
+  return `postgres://${EMBEDDED_USER}@localhost/postgres?host=${encodeURIComponent(socketDir)}`
+}
+
+/**
+ * Where the directory `socket` of a home is: in the home, unless a path of that length could not be a socket's. Then
+ * Linux goes through the open home `fd`, and elsewhere a directory in /tmp takes its place, found by the home's path
+ * and the user `uid` that owns it.
+ */
+export function socketPlace(
+  home: string,
+  { uid, fd, platform = process.platform }: { readonly uid: number; readonly fd: number; readonly platform?: string },
+): { readonly base: string; readonly socketDir: string } {
+  const plain = join(home, 'socket')
+  // Commas and colons have a meaning where sockets are named; PostgreSQL trims and unquotes its names.
+  if (Buffer.byteLength(join(plain, SOCKET_NAME)) <= PATH_MAX && !/[,:"]/.test(plain)) {
+    return { base: home, socketDir: plain }
+  }
+  if (platform === 'linux') return { base: home, socketDir: `/proc/${process.pid}/fd/${fd}/socket` }
+  const base = `/tmp/walletscope-${uid}-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`
+  return { base, socketDir: join(base, 'socket') }
+}
+
+/** True if something listens on the socket in a directory. */
+export async function listens(socketDir: string): Promise<boolean> {
+  return (await ask(socketDir, undefined)) === 'connected'
+}
+
+/**
+ * Whether a session could be opened: `ready`; `refused` if the server takes this process for a user who may not; `away`
+ * if there is no server, or not yet.
+ */
+export async function sessionState(socketDir: string): Promise<'ready' | 'refused' | 'away'> {
+  const body = Buffer.from(`user\0${EMBEDDED_USER}\0database\0postgres\0\0`)
+  const head = Buffer.alloc(8)
+  head.writeInt32BE(head.length + body.length, 0)
+  head.writeInt32BE(196_608, 4)
+  const answer = await ask(socketDir, Buffer.concat([head, body]))
+  if (answer.startsWith('R')) return 'ready'
+  return answer.startsWith('E') && answer.includes(REFUSED) ? 'refused' : 'away'
+}
+
+/** The first bytes of what is answered to `message`; without a message, `connected`. Empty if there is no answer. */
+function ask(socketDir: string, message: Buffer | undefined): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(join(socketDir, SOCKET_NAME))
+    const finish = (answer: string) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(ANSWER_MAX_MS, () => finish(''))
+    socket.once('error', () => finish(''))
+    socket.once('close', () => resolve(''))
+    socket.once('data', (data) => finish(data.toString('latin1')))
+    socket.once('connect', () => (message === undefined ? finish('connected') : socket.write(message)))
+  })
+}

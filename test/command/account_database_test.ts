@@ -1,0 +1,35 @@
+import { afterAll, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { withDatabase, withNewDatabase } from '../../src/command/account_database.ts'
+import { CommandError, type CommandIo } from '../../src/command/command.ts'
+import { readConfig } from '../../src/config.ts'
+import { temporaryDirectory } from '../support/database.ts'
+
+const dataDir = join(temporaryDirectory(), 'data')
+const said: string[] = []
+const io: CommandIo = {
+  out: (text) => said.push(text),
+  err: (text) => said.push(text),
+  config: () => readConfig({ DATA_DIR: dataDir }, () => ''),
+  stop: new AbortController().signal,
+  stdout: () => expect.unreachable(),
+  stdin: () => expect.unreachable(),
+}
+afterAll(() => expect(said).toEqual([]))
+
+test('withDatabase() makes no database, withNewDatabase() does, and then both open it, alone and beside each other', async () => {
+  const created = withDatabase(io, () => Promise.resolve('opened'))
+  await expect(created).rejects.toThrow(`Cannot find a database in data directory "${dataDir}"`)
+  await expect(created).rejects.toBeInstanceOf(CommandError)
+  expect(existsSync(dataDir)).toBe(false)
+
+  await withNewDatabase(io, async (db, { own, url }) => {
+    expect([own, url.startsWith('postgres://')]).toEqual([true, true])
+    await db.run('create table kept as select 7 as value', [])
+    const beside = withDatabase(io, async (other, options) => [options.own, await other.run('table kept', [])])
+    expect(await beside).toEqual([false, [{ value: 7 }]])
+  })
+  const alone = withDatabase(io, async (db, { own }) => [own, await db.run('table kept', [])])
+  expect(await alone).toEqual([true, [{ value: 7 }]])
+}, 60_000)

@@ -1,0 +1,174 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { SERVER_ENVIRONMENT } from '../../../src/db/embedded/cluster.ts'
+import { livingServer } from '../../../src/db/embedded/living.ts'
+import { unpackProgram } from '../../../src/db/embedded/program.ts'
+import { serverUser } from '../../../src/db/embedded/user.ts'
+import { WATCHDOG_SH } from '../../../src/db/embedded/watchdog.ts'
+import { temporaryDirectory } from '../../support/database.ts'
+import { ask, embeddedFixture } from '../../support/embedded.ts'
+import { until } from '../../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+const { programParent, closers, start } = embeddedFixture()
+
+function startOwner(dataDir: string, ...programs: string[]) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'owner_process.ts'), dataDir, ...programs], {
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  closers.push(() => child.kill('SIGKILL'))
+  return child
+}
+
+function names(path: string): readonly string[] {
+  return existsSync(path) ? readdirSync(path) : []
+}
+
+const HOME = 'postgres'
+const CLUSTER = join(HOME, 'cluster-18')
+
+/** What a first start makes, in this order, each the sign of a step that has begun or ended. */
+const STEPS: readonly { readonly step: string; readonly reached: (dataDir: string) => boolean }[] = [
+  { step: 'the lock is there', reached: (dataDir) => existsSync(join(dataDir, 'owner.lock')) },
+  { step: 'the home is there', reached: (dataDir) => existsSync(join(dataDir, HOME)) },
+  {
+    step: 'the programs are being unpacked',
+    reached: (dataDir) => names(join(dataDir, HOME)).some((name) => name.includes('.tmp-')),
+  },
+  {
+    step: 'initdb is about to run',
+    reached: (dataDir) => names(join(dataDir, HOME)).some((name) => name.startsWith('creating-')),
+  },
+  {
+    step: 'initdb writes',
+    reached: (dataDir) =>
+      names(join(dataDir, HOME)).some(
+        (name) => name.startsWith('creating-') && existsSync(join(dataDir, HOME, name, 'cluster-18', 'base')),
+      ),
+  },
+  { step: 'the cluster has its name', reached: (dataDir) => existsSync(join(dataDir, CLUSTER)) },
+  { step: 'the server starts', reached: (dataDir) => existsSync(join(dataDir, CLUSTER, 'postmaster.pid')) },
+  { step: 'the server listens', reached: (dataDir) => existsSync(join(dataDir, HOME, 'socket', '.s.PGSQL.5432')) },
+]
+
+test.each(STEPS)('kill -9 in a first start when $step: the next one works and tidies up', async ({ reached }) => {
+  const dataDir = temporaryDirectory()
+  const owner = startOwner(dataDir)
+  await until('the step', () => reached(dataDir), 30_000)
+  owner.kill('SIGKILL')
+  await owner.exited
+  const server = await start(dataDir, { programs: 'own' })
+  await ask(server.url, 'create table kept as select 7 as value')
+  await server.close()
+  const again = await start(dataDir, { programs: 'own' })
+  expect(await ask(again.url, 'select value from kept')).toEqual([{ value: 7 }])
+  await again.close()
+  expect(names(join(dataDir, HOME)).filter((name) => /^creating-|\.tmp/.test(name))).toEqual([])
+})
+
+test.each([
+  { moment: 'at once', reached: () => true },
+  {
+    moment: 'when the server has ended',
+    reached: (dataDir: string) => !existsSync(join(dataDir, CLUSTER, 'postmaster.pid')),
+  },
+])('kill -9 while it stops, $moment, loses nothing', async ({ reached }) => {
+  const dataDir = temporaryDirectory()
+  const owner = startOwner(dataDir, programParent)
+  const { value } = await owner.stdout.getReader().read()
+  await ask(
+    Buffer.from(value ?? [])
+      .toString()
+      .trim(),
+    'create table kept as select 7 as value',
+  )
+  owner.kill('SIGTERM')
+  await until('the moment', () => reached(dataDir))
+  owner.kill('SIGKILL')
+  await owner.exited
+  const server = await start(dataDir)
+  expect(await ask(server.url, 'select value from kept')).toEqual([{ value: 7 }])
+  await server.close()
+})
+
+test('a server whose service is gone before it has begun ends by itself', async () => {
+  const dataDir = temporaryDirectory()
+  await (await start(dataDir)).close()
+  const program = await unpackProgram(programParent, { durable: false, onUnpack: () => undefined })
+  const home = { path: join(dataDir, HOME), user: serverUser() }
+  const words = [join(program, 'bin', 'postgres'), '-D', join(dataDir, CLUSTER), '-k', join(dataDir, HOME, 'socket')]
+  const watchdog = spawn('/bin/sh', ['-c', WATCHDOG_SH, ...words, '-c', 'listen_addresses='], {
+    ...{ cwd: '/', env: SERVER_ENVIRONMENT, detached: true },
+    // The end of a pipe whose writer is gone.
+    stdio: ['ignore', 'ignore', 'ignore'],
+    ...home.user,
+  })
+  const ended = new Promise((resolve) => watchdog.once('exit', resolve))
+  closers.push(async () => {
+    for (const pid of (await livingServer(home)).pids) process.kill(pid, 'SIGKILL')
+  })
+  const late = Bun.sleep(15_000).then(() => 'it still runs after 15 s')
+  expect(await Promise.race([ended, late])).not.toBe('it still runs after 15 s')
+  expect((await livingServer(home)).pids).toEqual([])
+})
+
+test('of processes that start at once in a new data directory one serves, and the others say who', async () => {
+  const dataDir = temporaryDirectory()
+  const owners = Array.from({ length: 4 }, () => startOwner(dataDir, programParent))
+  const outcomes = await Promise.all(
+    owners.map(async (owner) => {
+      const { value } = await owner.stdout.getReader().read()
+      return {
+        owner,
+        url: Buffer.from(value ?? [])
+          .toString()
+          .trim(),
+      }
+    }),
+  )
+  const serving = outcomes.filter(({ url }) => url !== '')
+  expect(serving).toHaveLength(1)
+  for (const { owner, url } of outcomes) {
+    if (url !== '') continue
+    expect(await new Response(owner.stderr).text()).toMatch(/another walletscope \(pid (\d+|unknown)\) owns it/)
+    expect(await owner.exited).toBe(1)
+  }
+  expect(await ask(serving[0]?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
+})
+
+const disk = temporaryDirectory()
+const IS_MOUNTED =
+  process.platform === 'linux' &&
+  process.getuid?.() === 0 &&
+  Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=1m,mode=755', 'tmpfs', disk]).success
+if (IS_MOUNTED) closers.push(() => Bun.spawnSync(['umount', '-l', disk]))
+
+// A disk of that size is a matter of root and of what the machine allows.
+test.if(IS_MOUNTED)('on a full disk a first start says so, and works once there is room', async () => {
+  const dataDir = join(disk, 'data')
+  const resize = (size: string) =>
+    expect(Bun.spawnSync(['mount', '-o', `remount,size=${size}`, disk]).success).toBe(true)
+  let refused = 0
+  // Too small for the programs, then for the cluster, then for the write-ahead log.
+  for (const size of ['1m', '60m', '75m', '90m']) {
+    resize(size)
+    const refusal: unknown = await start(dataDir, { programs: 'own' }).then(
+      (server) => server.close(),
+      (error) => error,
+    )
+    if (refusal === undefined) continue
+    refused += 1
+    expect(String(refusal)).toMatch(/disk is full \(ENOSPC\)|No space left on device/)
+    expect(String(refusal).trim().split('\n')).toHaveLength(1)
+    expect(names(join(dataDir, HOME)).filter((name) => /^creating-|\.tmp/.test(name))).toEqual([])
+  }
+  expect(refused).toBeGreaterThan(1)
+  resize('500m')
+  const server = await start(dataDir, { programs: 'own' })
+  expect(await ask(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  await server.close()
+})

@@ -1,0 +1,98 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { livingServer, postmasterByPidFile } from '../../../src/db/embedded/living.ts'
+import { serverUser } from '../../../src/db/embedded/user.ts'
+import { serverPids, temporaryDirectory } from '../../support/database.ts'
+import { embeddedFixture } from '../../support/embedded.ts'
+
+setDefaultTimeout(60_000)
+
+const { closers, start } = embeddedFixture()
+
+/** A program that has nothing to do with PostgreSQL, and would end at SIGQUIT. */
+function bystander(cwd: string): ChildProcess & { readonly pid: number } {
+  const child = spawn('/bin/sh', ['-c', 'sleep 600'], { cwd, stdio: 'ignore', detached: true })
+  const { pid } = child
+  if (pid === undefined) throw new Error('Cannot start a bystander')
+  closers.push(() => process.kill(-pid, 'SIGKILL'))
+  return Object.assign(child, { pid })
+}
+
+function pidFileOf(pid: number, cluster: string): string {
+  return `${pid}\n${cluster}\n${Math.floor(Date.now() / 1_000)}\n5432\n\n\n`
+}
+
+test('a process that stands in the cluster’s directory, even one that the pid file names, is neither waited for nor killed', async () => {
+  const dataDir = temporaryDirectory()
+  const cluster = join(dataDir, 'postgres', 'cluster-18')
+  await (await start(dataDir)).close()
+  const other = bystander(cluster)
+  writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
+  const server = await start(dataDir)
+  const pids = serverPids(dataDir)
+  // A server that hangs is killed in the end, by what is known of it.
+  // The first of them starts and ends the others.
+  for (const pid of pids.slice(0, 1)) process.kill(pid, 'SIGSTOP')
+  // Elsewhere the file is all that tells which process the server is.
+  if (process.platform === 'linux') writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
+  await server.close()
+  expect([other.exitCode, other.signalCode]).toEqual([null, null])
+  expect((await livingServer({ path: join(dataDir, 'postgres'), user: serverUser() })).pids).toEqual([])
+  await (await start(dataDir)).close()
+  expect([other.exitCode, other.signalCode]).toEqual([null, null])
+})
+
+test('livingServer() names the processes of a server, its postmaster first among them, and nobody else’s', async () => {
+  const dataDir = temporaryDirectory()
+  const home = { path: join(dataDir, 'postgres'), user: serverUser() }
+  expect(await livingServer(home)).toEqual({ postmaster: undefined, pids: [] })
+  const server = await start(dataDir)
+  const other = await start(temporaryDirectory())
+  bystander(join(home.path, 'cluster-18'))
+  const pids = serverPids(dataDir)
+  const living = await livingServer(home)
+  expect(living.postmaster).toBe(pids[0])
+  if (process.platform === 'linux') expect([...living.pids].sort()).toEqual([...pids].sort())
+  expect((await livingServer({ ...home, user: { uid: 12_345, gid: 12_345 } })).pids).toEqual([])
+  await Promise.all([server.close(), other.close()])
+  expect((await livingServer(home)).pids).toEqual([])
+})
+
+test('postmasterByPidFile() believes the file only about a process that is PostgreSQL, of that user, since that time', async () => {
+  const dataDir = temporaryDirectory()
+  const cluster = join(dataDir, 'postgres', 'cluster-18')
+  const server = await start(dataDir)
+  const uid = serverUser()?.uid ?? process.getuid?.() ?? 0
+  const [postmaster] = serverPids(dataDir)
+  const file = join(cluster, 'postmaster.pid')
+  const text = readFileSync(file, 'utf8')
+  expect(await postmasterByPidFile(cluster, uid)).toBe(postmaster)
+  expect(await postmasterByPidFile(cluster, uid + 1)).toBeUndefined()
+
+  const [pid, directory, started, ...rest] = text.split('\n')
+  const lies = [
+    [pid, directory, String(Number(started) - 3_600), ...rest].join('\n'),
+    pidFileOf(bystander(cluster).pid, cluster),
+    pidFileOf(1, cluster),
+    '-1\n\n1\n',
+    'x'.repeat(1_000_000),
+    '',
+  ]
+  renameSync(file, `${file}.kept`)
+  for (const lie of lies) {
+    writeFileSync(file, lie)
+    expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+  }
+  rmSync(file)
+  symlinkSync(`${file}.kept`, file)
+  expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+  rmSync(file)
+  // Whoever opened one to read would wait for a writer.
+  expect(Bun.spawnSync(['mkfifo', file]).success).toBe(true)
+  expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
+  rmSync(file)
+  renameSync(`${file}.kept`, file)
+  await server.close()
+})
