@@ -127,7 +127,7 @@ test('a backup warns of credits that do not add up and of charges that wait to b
   const { status, stderr } = await runCommand(odd, ['backup', '--to', file])
   expect(status).toBe(0)
   expect(stderr).toMatch(
-    /^Credits do not add up in 1 of 2 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
+    /^Credits do not add up in 2 of 2 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
   )
 
   const to = program(sourceProgram)
@@ -155,7 +155,7 @@ describe('with a log that takes a while', () => {
     database = await testDatabase()
     await database.db.run(
       `insert into request_log select 'org', now() - i * interval '1 s', i::text, md5(i::text), md5((i * 7)::text), 'GET', '/',
-         200, 1, 0, true from generate_series(1, ${LOG_ROWS}) i`,
+         true, 200, 1, 0, true from generate_series(1, ${LOG_ROWS}) i`,
       [],
       { deadlineMs: 60_000 },
     )

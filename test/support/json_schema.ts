@@ -3,7 +3,7 @@
 type Node = any
 
 /** Says nothing about which values are right. */
-const ANNOTATIONS = new Set(['description', 'default', 'title', 'examples'])
+const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples'])
 
 /** Places where a value is not what the schema says, as `data[0].id: expected …`; empty where all is right. */
 export function mismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {
