@@ -9,6 +9,7 @@ import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
+import { watchStarter } from './starter.ts'
 
 const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
@@ -39,6 +40,9 @@ async function runDemo(command: readonly string[]): Promise<number> {
     // More of them change nothing: a terminal and a package runner may each send their own.
     process.on(signal, () => ending.resolve({ status: 0, message: 'Stopping the demo' }))
   }
+  watchStarter(() =>
+    ending.resolve({ status: 0, message: 'Stopping the demo, as whatever started it was told to end' }),
+  )
   // A terminal that was closed takes no more lines; that must not keep us from stopping what we started.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
