@@ -1,8 +1,8 @@
 -- Who calls, what they may do and what they have left. Every primary key holds the organization, so that the tables
 -- can be distributed by it.
 
--- Which ledger this is, in one row. It goes where the ledger goes, by dump and restore too, so that what processes keep
--- for it outside never reaches another one.
+-- Which ledger this is, in one row. A dump carries it along, so that what processes keep outside for this ledger finds
+-- it again, and never reaches another one.
 create table ledger (
   id uuid primary key default gen_random_uuid(),
   only_one boolean not null default true unique check (only_one)

@@ -164,11 +164,10 @@ $$;
 -- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
 -- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each
 -- combination of organization, key, path (as the rollups have it) and status once, with its requests and their credits;
--- then the requests, each with the number of its combination, with '' where the caller's id for it is `req_` and its own,
--- and with the path that was asked for, or '' where that leads to the combination's. Requests that the
--- balance cannot pay become 402 and cost nothing. Answers one row per organization (row_no 0, its balance afterwards)
--- and one row per request that could not be paid. A request that is already in the log ends the whole statement with
--- unique_violation.
+-- then the requests, each with the number of its combination, with '' if the caller's id for it is `req_` and its own,
+-- and with '' or, if that leads nowhere, the path that was asked for. Requests that the balance cannot pay become 402 and
+-- cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per request that could
+-- not be paid. A request that is already in the log ends the whole statement with unique_violation.
 create function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],

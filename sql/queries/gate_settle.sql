@@ -15,7 +15,7 @@
 -- $13 settlements text[]
 -- $14 request_ids text[]
 -- $15 methods text[]
--- $16 asked text[], paths that lead nowhere, '' where the path leads to that of its group
+-- $16 asked text[], paths that lead nowhere, '' for the others
 -- $17 latencies_ms integer[]
 -- $18 credits integer[]
 -- $19 admitted integer[], 0 or 1

@@ -74,7 +74,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
-  // A database that is away is no reason not to start: the journal is opened as soon as it says whose it is.
+  // The service starts without its database too: the journal is opened as soon as that one says which ledger it holds.
   await voider.ready().catch(() => {})
 
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
@@ -52,8 +52,9 @@ export function createJournalWatch(options: {
 
 async function markOf(path: string): Promise<string | undefined> {
   try {
-    const { ino, size, mtimeNs } = await stat(path, { bigint: true })
-    return `${ino} ${size} ${mtimeNs}`
+    const found = await lstat(path, { bigint: true })
+    // Anything else was put there by nobody of ours, and reading a pipe would never end.
+    return found.isFile() ? `${found.ino} ${found.size} ${found.mtimeNs}` : undefined
   } catch {
     // It was taken, or removed by its owner.
     return undefined

@@ -13,7 +13,7 @@ const BODY_BYTES_UNREACHED = 2 ** 40
 /** Serves the app by `Bun.serve`; port 0 takes a free one. */
 export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: number; readonly host: string }): Served {
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
-    // A target that is no path is refused by the app; so is one that would be taken for another path.
+    // The app refuses a target that is not a path; one that would be taken for another path is refused likewise.
     if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
     return app.handler({
       request,

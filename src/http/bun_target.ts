@@ -3,7 +3,7 @@ import { targetOf } from './target.ts'
 /** Deepest path whose segments are looked at; no route is nearly as deep. */
 const SEGMENTS_MAX = 16
 
-/** What `Bun.serve` calls for a request, with the segments of its path where the router has found them. */
+/** What `Bun.serve` calls for a request, with the segments of its path if a pattern fits it. */
 interface Routed extends Request {
   readonly params?: Readonly<Record<string, string>>
 }

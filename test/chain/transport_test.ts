@@ -225,8 +225,15 @@ test('send() carries user and password of an address as a header', async () => {
       return Response.json({ jsonrpc: '2.0', id: 1, result: '0x7' })
     },
   })
-  const url = server.url.href.replace('http://', 'http://user:p%40ss@')
-  expect(await transport(url).send({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, never)).toBe(7n)
-  expect(seen as string | null).toBe(`Basic ${btoa('user:p@ss')}`)
+  for (const [written, meant] of [
+    ['user:p%40ss', 'user:p@ss'],
+    ['us%E2%82%ACer:pä', 'us€er:pä'],
+  ] as const) {
+    const url = server.url.href.replace('http://', `http://${written}@`)
+    const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity }
+    // Its id is the first of its transport.
+    expect(await transport(url).send(request, never)).toBe(7n)
+    expect(seen as string | null).toBe(`Basic ${Buffer.from(meant).toString('base64')}`)
+  }
   await server.stop(true)
 })

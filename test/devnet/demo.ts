@@ -10,6 +10,7 @@ import { chainsFileOf } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { type Service, startService } from './service.ts'
+import { watchStarter } from './starter.ts'
 
 const CHAINS_FILE = 'chains.json'
 const PORT_DEFAULT = 8080
@@ -43,6 +44,9 @@ async function runDemo(command: readonly string[]): Promise<number> {
     // More of them change nothing: a terminal and a package runner may each send their own.
     process.on(signal, () => ending.resolve({ status: 0, message: 'Stopping the demo' }))
   }
+  watchStarter(() =>
+    ending.resolve({ status: 0, message: 'Stopping the demo, as whatever started it was told to end' }),
+  )
   // A terminal that was closed takes no more lines; that must not keep us from stopping what we started.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 

@@ -83,6 +83,39 @@ test.each([
   60_000,
 )
 
+/** What a package runner is started by; npx if its cache has the package, so that nothing is fetched here. */
+const STARTERS: readonly { readonly starter: string; readonly command: readonly string[] }[] = [
+  { starter: 'bun run', command: [process.execPath, 'run', 'demo'] },
+  ...(hasNpx() ? [{ starter: 'npx', command: ['npx', '--yes', '--offline', 'bun@1.4.5', 'run', 'demo'] }] : []),
+]
+
+function hasNpx(): boolean {
+  if (Bun.which('npx') === null) return false
+  return Bun.spawnSync(['npx', '--yes', '--offline', 'bun@1.4.5', '--version']).success
+}
+
+test.each(
+  STARTERS.flatMap((each) => (['SIGINT', 'SIGTERM', 'SIGKILL'] as const).map((signal) => ({ ...each, signal }))),
+)(
+  'a $signal to $starter alone ends the demo that it started, and leaves nothing running',
+  async ({ command, signal }) => {
+    const demo = await startDemo(command)
+    const below = descendants(demo.pid)
+    expect(below.some((one) => one.command.includes('main.ts serve'))).toBe(true)
+    process.kill(demo.pid, signal)
+    const left = await stillRunning(
+      below.map(({ pid }) => pid),
+      15_000,
+    )
+    // Who fails here must not live on until the machine ends.
+    for (const pid of left) process.kill(pid, 'SIGKILL')
+    expect(left).toEqual([])
+    expect(readdirSync(demo.directory).filter((name) => name.startsWith('walletscope-'))).toEqual([])
+    await demo.exited
+  },
+  90_000,
+)
+
 interface ListBody {
   readonly data: readonly { readonly wallet: string }[]
   readonly counts: object
@@ -107,10 +140,13 @@ interface RunningDemo {
 }
 
 /** Starts the demo as a user would and waits for its last line. */
-async function startDemo(): Promise<RunningDemo> {
+async function startDemo(
+  command: readonly string[] = [process.execPath, join(import.meta.dir, 'demo.ts')],
+): Promise<RunningDemo> {
   const directory = mkdtempSync(join(tmpdir(), 'ws-'))
   directories.push(directory)
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'demo.ts')], {
+  const child = Bun.spawn([...command], {
+    cwd: join(import.meta.dir, '../..'),
     env: { ...process.env, TMPDIR: directory },
     stdout: 'pipe',
     stderr: 'inherit',

@@ -16,6 +16,14 @@ export function descendants(pid: number): readonly Process[] {
   return below(pid)
 }
 
+/** The process that started another one, the one that started that, and so on. */
+export function ancestors(pid: number): readonly Process[] {
+  const all = new Map(list().map((one) => [one.pid, one]))
+  const above: Process[] = []
+  for (let one = all.get(all.get(pid)?.parentPid ?? 0); one !== undefined; one = all.get(one.parentPid)) above.push(one)
+  return above
+}
+
 /** Those of the processes that still run after `limitMs`. A zombie, which only waits for its parent to look, does not. */
 export async function stillRunning(pids: readonly number[], limitMs: number): Promise<readonly number[]> {
   const deadline = performance.now() + limitMs
