@@ -1,4 +1,4 @@
--- Verdicts for one batch of requests, one element per group of equal key and endpoint; see the migration. In one row, for
+-- Verdicts for one batch of requests, one element per group of equal key and endpoint. In one row, because
 -- reading many costs more than deciding about them.
 -- $1 hashes text[]
 -- $2 endpoints text[]

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { type Database, SqlError } from './database.ts'
+import { FUNCTIONS, type SqlFunction } from './functions.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** What `migrate` did. */
 export interface MigrationResult {
-  /** Names of the migrations that this call applied, in order; empty where everything was in place. */
+  /** Names of the migrations, then of the functions, that this call applied; empty if everything was in place. */
   readonly applied: readonly string[]
 }
 
@@ -21,7 +22,7 @@ const LOCK = 7_310_204_517
 const ALREADY_APPLIED = 'WS001'
 
 // The statements of this file live here and not under sql/queries, because they make what those presuppose.
-const CREATE_TABLE = `do $walletscope$
+const CREATE_TABLES = `do $walletscope$
 begin
   perform pg_advisory_xact_lock(${LOCK});
   create table if not exists schema_migration (
@@ -30,43 +31,55 @@ begin
     sha256 text not null,
     applied_at timestamptz not null default now()
   );
+  -- Every text that a function ever had; the one that it has now was not replaced.
+  create table if not exists schema_function (
+    name text not null,
+    sha256 text not null,
+    applied_at timestamptz not null default now(),
+    replaced_at timestamptz,
+    primary key (name, sha256)
+  );
 end
 $walletscope$`
 
-const TABLE_EXISTS = `select to_regclass('schema_migration') is not null as exists`
+const TABLE_EXISTS = `select to_regclass('schema_function') is not null as exists`
 
 const LIST = 'select version, name, sha256 from schema_migration order by version'
 
+const LIST_FUNCTIONS = 'select name, sha256, replaced_at is null as current from schema_function'
+
 /**
- * Brings the schema up to date. Several processes may call it at once: each migration runs once, alone, in one
- * transaction with its row in `schema_migration`. Throws `SchemaError` when the database is ahead of this program,
- * `SqlError` when a migration fails (nothing of it remains), `UnavailableError` when the database is away.
+ * Brings the schema up to date: new migrations, then functions whose text changed. Several processes may call it at
+ * once: each migration and each function runs once, alone, in one transaction with its row in `schema_migration` or
+ * `schema_function`. Throws `SchemaError` when the database is ahead of this program, `SqlError` when a statement fails
+ * (nothing of it remains), `UnavailableError` when the database is away.
  */
 export async function migrate(
   db: Database,
-  options: { readonly migrations?: readonly Migration[] } = {},
+  options: { readonly migrations?: readonly Migration[]; readonly functions?: readonly SqlFunction[] } = {},
 ): Promise<MigrationResult> {
-  const { migrations = MIGRATIONS } = options
-  const present = await listApplied(db)
-  checkHistory(present, migrations)
-  if (present.length === 0) await db.run(CREATE_TABLE, [], { deadlineMs: DEADLINE_MS })
+  const { migrations = MIGRATIONS, functions = options.migrations === undefined ? FUNCTIONS : [] } = options
+  const present = await readSchema(db)
+  checkHistory(present.migrations, migrations)
+  const outdated = outdatedFunctions(present.functions, functions)
+  if (!present.exists) await db.run(CREATE_TABLES, [], { deadlineMs: DEADLINE_MS })
   const applied: string[] = []
-  for (const migration of migrations.slice(present.length)) {
-    if (await apply(db, migration)) applied.push(migration.name)
+  for (const migration of migrations.slice(present.migrations.length)) {
+    if (await apply(db, migrationStatement(migration))) applied.push(migration.name)
   }
-  checkHistory(await listApplied(db), migrations)
+  for (const each of outdated) {
+    if (await apply(db, functionStatement(each))) applied.push(each.name)
+  }
+  checkCurrent(await readSchema(db), { migrations, functions })
   return { applied }
 }
 
-/** Throws `SchemaError` unless the database is exactly as far as this program. */
+/**
+ * Throws `SchemaError` unless the database has exactly this program's tables and functions. While a fleet is upgraded,
+ * the processes of the release before are told so from the moment of `migrate` on: they are not ready any more.
+ */
 export async function checkSchema(db: Database): Promise<void> {
-  const present = await listApplied(db)
-  checkHistory(present, MIGRATIONS)
-  if (present.length === MIGRATIONS.length) return
-  throw new SchemaError(
-    `Cannot use the database: its schema is at version ${present.length}, this program needs ${MIGRATIONS.length}; ` +
-      'run "walletscope migrate"',
-  )
+  checkCurrent(await readSchema(db), { migrations: MIGRATIONS, functions: FUNCTIONS })
 }
 
 interface AppliedMigration {
@@ -76,9 +89,54 @@ interface AppliedMigration {
   readonly sha256: string
 }
 
-async function listApplied(db: Database): Promise<readonly AppliedMigration[]> {
+interface AppliedFunction {
+  readonly name: string
+  readonly sha256: string
+  /** False for a text that another one has replaced. */
+  readonly current: boolean
+}
+
+interface Schema {
+  readonly exists: boolean
+  readonly migrations: readonly AppliedMigration[]
+  readonly functions: readonly AppliedFunction[]
+}
+
+async function readSchema(db: Database): Promise<Schema> {
   const [found] = await db.run<{ exists: boolean }>(TABLE_EXISTS, [])
-  return found?.exists ? db.run<AppliedMigration>(LIST, []) : []
+  if (!found?.exists) return { exists: false, migrations: [], functions: [] }
+  const migrations = await db.run<AppliedMigration>(LIST, [])
+  return { exists: true, migrations, functions: await db.run<AppliedFunction>(LIST_FUNCTIONS, []) }
+}
+
+function checkCurrent(
+  present: Schema,
+  { migrations, functions }: { readonly migrations: readonly Migration[]; readonly functions: readonly SqlFunction[] },
+): void {
+  checkHistory(present.migrations, migrations)
+  const version = present.migrations.length
+  const [outdated] = outdatedFunctions(present.functions, functions)
+  if (version === migrations.length && outdated === undefined) return
+  const lacks =
+    version === migrations.length
+      ? `its function "${outdated?.name}" is not this program's`
+      : `its schema is at version ${version}, this program needs ${migrations.length}`
+  throw new SchemaError(`Cannot use the database: ${lacks}; run "walletscope migrate"`)
+}
+
+/** Functions whose text the database never had. Throws `SchemaError` if it had it once and has a newer one now. */
+function outdatedFunctions(
+  present: readonly AppliedFunction[],
+  functions: readonly SqlFunction[],
+): readonly SqlFunction[] {
+  return functions.filter(({ name, text }) => {
+    const sha256 = hash('sha256', text)
+    const known = present.find((each) => each.name === name && each.sha256 === sha256)
+    if (known === undefined || known.current) return known === undefined
+    throw new SchemaError(
+      `Cannot use the database: its function "${name}" is newer than this program's; run the newer program`,
+    )
+  })
 }
 
 function checkHistory(present: readonly AppliedMigration[], migrations: readonly Migration[]): void {
@@ -102,19 +160,56 @@ function checkHistory(present: readonly AppliedMigration[], migrations: readonly
   }
 }
 
-/** One statement, hence one transaction: `begin … commit` over a connection that may drop could commit half. */
-async function apply(db: Database, { version, name, text }: Migration): Promise<boolean> {
-  const statement = `do $walletscope$
-begin
-  perform pg_advisory_xact_lock(${LOCK});
+function migrationStatement({ version, name, text }: Migration): string {
+  return statementOf(`
   if exists (select from schema_migration where version = ${version}) then
     raise exception 'already applied' using errcode = '${ALREADY_APPLIED}';
   end if;
   execute ${dollarQuoted(text)};
   insert into schema_migration (version, name, sha256)
-    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}');
+    values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}');`)
+}
+
+/** A function with another signature is a second one to PostgreSQL: what it was before is dropped with it. */
+function functionStatement({ name, text }: SqlFunction): string {
+  const own = `p.proname = ${dollarQuoted(name)} and p.pronamespace = current_schema()::text::regnamespace`
+  const sha256 = hash('sha256', text)
+  return statementOf(`
+  if exists (select from schema_function where name = ${dollarQuoted(name)} and sha256 = '${sha256}') then
+    raise exception 'already applied' using errcode = '${ALREADY_APPLIED}';
+  end if;
+  select coalesce(array_agg(p.oid), '{}') into v_old from pg_proc p where ${own};
+  begin
+    execute ${dollarQuoted(text)};
+  exception when invalid_function_definition then
+    foreach v_each in array v_old loop
+      execute 'drop function ' || v_each::regprocedure;
+    end loop;
+    execute ${dollarQuoted(text)};
+  end;
+  if exists (select from pg_proc p where ${own} and p.oid <> all (v_old)) then
+    for v_each in select p.oid from pg_proc p where ${own} and p.oid = any (v_old) loop
+      execute 'drop function ' || v_each::regprocedure;
+    end loop;
+  end if;
+  update schema_function set replaced_at = now() where name = ${dollarQuoted(name)} and replaced_at is null;
+  insert into schema_function (name, sha256) values (${dollarQuoted(name)}, '${sha256}');`)
+}
+
+/** One statement, hence one transaction: `begin … commit` over a connection that may drop could commit half. */
+function statementOf(body: string): string {
+  return `do $walletscope$
+declare
+  v_old oid[];
+  v_each oid;
+begin
+  perform pg_advisory_xact_lock(${LOCK});${body}
 end
 $walletscope$`
+}
+
+/** False if another process was quicker. */
+async function apply(db: Database, statement: string): Promise<boolean> {
   try {
     await db.run(statement, [], { deadlineMs: DEADLINE_MS })
     return true
