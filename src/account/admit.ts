@@ -5,8 +5,8 @@ import { query } from '../db/query.ts'
 import type { Admission, Caller, RefusalCode } from '../http/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 
-const gateAdmit = query(gateAdmitSql)
-const ratePrime = query(ratePrimeSql)
+const gateAdmit = query(gateAdmitSql, 'gate')
+const ratePrime = query(ratePrimeSql, 'gate')
 
 /** One request before its work: `hash` is the SHA-256 of its key in hexadecimal digits. */
 export interface AdmitRequest {

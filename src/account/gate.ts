@@ -104,10 +104,10 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
   const endMs = clock.monotonicMs() + deadlineMs
   return {
     ...db,
-    async run(text, params) {
+    async run(text, params, options) {
       const leftMs = endMs - clock.monotonicMs()
       if (leftMs <= 0) throw new UnavailableError('The database took too long')
-      return db.run(text, params, { deadlineMs: leftMs })
+      return db.run(text, params, { ...options, deadlineMs: leftMs })
     },
   }
 }

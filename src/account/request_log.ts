@@ -2,7 +2,7 @@ import listSql from '../../sql/queries/request_log_list.sql' with { type: 'text'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 
-const list = query(listSql)
+const list = query(listSql, 'read')
 
 /** Which entries of an organization's log are wanted. Bounds are milliseconds since the epoch. */
 export interface RequestLogFilter {

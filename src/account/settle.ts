@@ -4,8 +4,8 @@ import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Settled, Settlement } from '../http/gate.ts'
 
-const gateSettle = query(gateSettleSql)
-const gateVoid = query(gateVoidSql)
+const gateSettle = query(gateSettleSql, 'gate')
+const gateVoid = query(gateVoidSql, 'background')
 
 /** Longest texts of a log row; longer ones are cut. */
 const PATH_LENGTH_MAX = 200

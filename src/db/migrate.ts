@@ -62,7 +62,7 @@ export async function migrate(
   const present = await readSchema(db)
   checkHistory(present.migrations, migrations)
   const outdated = outdatedFunctions(present.functions, functions)
-  if (!present.exists) await db.run(CREATE_TABLES, [], { deadlineMs: DEADLINE_MS })
+  if (!present.exists) await db.run(CREATE_TABLES, [], { lane: 'background', deadlineMs: DEADLINE_MS })
   const applied: string[] = []
   for (const migration of migrations.slice(present.migrations.length)) {
     if (await apply(db, migrationStatement(migration))) applied.push(migration.name)
@@ -102,11 +102,14 @@ interface Schema {
   readonly functions: readonly AppliedFunction[]
 }
 
+/** Readiness asks for it: no slow read may make a service look unready. */
+const LANE = { lane: 'gate' } as const
+
 async function readSchema(db: Database): Promise<Schema> {
-  const [found] = await db.run<{ exists: boolean }>(TABLE_EXISTS, [])
+  const [found] = await db.run<{ exists: boolean }>(TABLE_EXISTS, [], LANE)
   if (!found?.exists) return { exists: false, migrations: [], functions: [] }
-  const migrations = await db.run<AppliedMigration>(LIST, [])
-  return { exists: true, migrations, functions: await db.run<AppliedFunction>(LIST_FUNCTIONS, []) }
+  const migrations = await db.run<AppliedMigration>(LIST, [], LANE)
+  return { exists: true, migrations, functions: await db.run<AppliedFunction>(LIST_FUNCTIONS, [], LANE) }
 }
 
 function checkCurrent(
@@ -211,7 +214,7 @@ $walletscope$`
 /** False if another process was quicker. */
 async function apply(db: Database, statement: string): Promise<boolean> {
   try {
-    await db.run(statement, [], { deadlineMs: DEADLINE_MS })
+    await db.run(statement, [], { lane: 'background', deadlineMs: DEADLINE_MS })
     return true
   } catch (error) {
     if (error instanceof SqlError && error.code === ALREADY_APPLIED) return false

@@ -352,6 +352,17 @@ describe('settle', () => {
   })
 })
 
+test('slow reads of the same process keep no request waiting', async () => {
+  const { key } = await createAccount(db)
+  const slow = Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', []))
+  const startMs = performance.now()
+  const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+  await gate.settle(settlement(caller, { requestedAtMs }))
+  // Far less than the slowest of them, though more than a busy machine needs.
+  expect(performance.now() - startMs).toBeLessThan(700)
+  await Promise.allSettled(slow)
+})
+
 test('a closed gate has settled what it was given', async () => {
   const database = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog })
   const closing = await createGate({
