@@ -6,6 +6,7 @@ import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics, type Metrics } from '../lib/metrics.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
+import { createFacts } from './facts.ts'
 import { createGateMetrics } from './gate_metrics.ts'
 import { openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
@@ -38,18 +39,20 @@ const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 
 /**
- * Makes the gate over one database: two batched statements, nothing remembered between requests. First it takes over
- * what earlier processes had to void.
+ * Makes the gate over one database: two batched statements. What keys are is remembered between requests, and every
+ * decision is made by the database, which says what of it is out of date. First the gate takes over what earlier
+ * processes had to void.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
   const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS, metrics = createMetrics() } = options
+  const facts = createFacts({ clock })
   const journal = await openJournal({ directory: journalDir, log })
   const voider = createVoider({ db, journal, log })
   const observed = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
-    flush: observed('admit', (requests) => admitBatch(within(db, { deadlineMs, clock }), requests)),
+    flush: observed('admit', (requests) => admitBatch(within(db, { deadlineMs, clock }), requests, facts)),
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 

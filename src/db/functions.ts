@@ -1,4 +1,7 @@
+import accountChanged from '../../sql/functions/account_changed.sql' with { type: 'text' }
+import accountChangesSince from '../../sql/functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from '../../sql/functions/gate_admit.sql' with { type: 'text' }
+import gateFacts from '../../sql/functions/gate_facts.sql' with { type: 'text' }
 import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text' }
 import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
@@ -19,8 +22,11 @@ export interface SqlFunction {
 
 // A new file under sql/functions is one import above and one line here, after the functions that it calls.
 const TEXTS: readonly (readonly [name: string, text: string])[] = [
+  ['account_changed', accountChanged],
+  ['account_changes_since', accountChangesSince],
   ['request_rollup_add', requestRollupAdd],
   ['rate_window_prime', rateWindowPrime],
+  ['gate_facts', gateFacts],
   ['gate_admit', gateAdmit],
   ['gate_settle', gateSettle],
   ['gate_void', gateVoid],

@@ -193,7 +193,8 @@ describe('rate limit', () => {
     const endMs = performance.now() + 1_200
     while (performance.now() < endMs) await gate.admit({ key, endpoint: ENDPOINT })
     const [row] = await db.run<{ entries: number; bytes: number }>(
-      'select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window w where organization_id = $1',
+      `select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window_state w where organization_id = $1
+       order by era desc limit 1`,
       [organizationId],
     )
     expect(row?.entries).toBeGreaterThan(30)
@@ -220,7 +221,7 @@ describe('rate limit', () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
     expect(await verdict(key)).toBe('admitted')
     await db.run(
-      `update rate_window set at = array[clock_timestamp() + interval '1 hour'] where organization_id = $1`,
+      `update rate_window_state set at = array[clock_timestamp() + interval '1 hour'] where organization_id = $1`,
       [organizationId],
     )
     expect(await verdict(key)).toBe('RATE_LIMIT_EXCEEDED')
