@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts'
+import { type Database, SqlError } from '../db/database.ts'
 import type { Admission, Gate, Settled, Settlement } from '../http/gate.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -10,7 +10,9 @@ import { createFacts } from './facts.ts'
 import { createGateMetrics } from './gate_metrics.ts'
 import { openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
+import { createRefusalLimit } from './refusals.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
+import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
 
 /** The gate with a life: `close` waits for what is in flight. */
@@ -46,15 +48,43 @@ const DEADLINE_MS = 1_500
 export async function createGate(options: GateOptions): Promise<AccountGate> {
   const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS, metrics = createMetrics() } = options
   const facts = createFacts({ clock })
+  const strangers = createStrangerLimit({ clock })
+  const refusals = createRefusalLimit()
   const journal = await openJournal({ directory: journalDir, log })
   const voider = createVoider({ db, journal, log })
-  const observed = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
+  const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
-    flush: observed('admit', (requests) => admitBatch(within(db, { deadlineMs, clock }), requests, facts)),
+    flush: observed('admit', decide),
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
+
+  async function decide(requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
+    try {
+      return await admitBatch(within(db, { deadlineMs, clock }), requests, facts)
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw error
+      // As while a newer program migrates the database: another process may still do it.
+      log.error({ msg: 'The database refused to admit a batch', requests: requests.length, error })
+      throw new UnavailableError('The request could not be admitted', { cause: error })
+    }
+  }
+
+  async function admitStranger(request: AdmitRequest): Promise<Admission> {
+    if (!strangers.enter()) {
+      turnedAway.add(1)
+      throw new UnavailableError('Too many unknown keys are being tried')
+    }
+    let isStranger = false
+    try {
+      const admission = await admissions.submit(request)
+      isStranger = admission.kind === 'unknown_key'
+      return admission
+    } finally {
+      strangers.leave({ isStranger })
+    }
+  }
 
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
     try {
@@ -74,9 +104,15 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     async admit({ key, endpoint }) {
       if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
-      return admissions.submit({ hash: hashKey(key), endpoint })
+      const request = { hash: hashKey(key), endpoint }
+      return facts.knows(request.hash) ? admissions.submit(request) : admitStranger(request)
     },
     async settle(settlement): Promise<Settled> {
+      const { admitted, caller, requestedAtMs } = settlement
+      if (!admitted && !refusals.logs(caller.organizationId, requestedAtMs)) {
+        unlogged.add(1)
+        return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
+      }
       // Without room to remember an unknown outcome, nothing may be sent that could have one.
       if (journal.full) throw unsettled(new Error('journal full'))
       const safe = storable(settlement)
