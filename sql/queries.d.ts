@@ -149,10 +149,34 @@ declare module '*/queries/rate_window_prime.sql' {
   export default text
 }
 
+declare module '*/queries/request_log_drop.sql' {
+  const text: SqlText<
+    [days: number],
+    { dropped: string; requests: string; credits: string }
+  >
+  export default text
+}
+
+declare module '*/queries/request_log_extend.sql' {
+  const text: SqlText<
+    [weeks: number],
+    { made: number }
+  >
+  export default text
+}
+
 declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
     { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: string | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_rollup_fold.sql' {
+  const text: SqlText<
+    [],
+    { request_rollup_fold: string | null }
   >
   export default text
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createGate } from './account/gate.ts'
 import { ensureDefaultOrganization } from './account/organization.ts'
+import { startRetention } from './account/retention.ts'
 import { usageRoutes } from './account/routes.ts'
 import { createChainClient, type EvmClient } from './chain/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from './chain/rpc_metrics.ts'
@@ -70,6 +71,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
 
   const metrics = createMetrics()
   const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics })
+  const retention = startRetention({ db, log, days: config.logRetentionDays })
   const clients = createClients(config, { clock, log, recorder: createRpcMetrics(metrics) })
   const routes = createRoutes({ config, clients, db, clock, log })
   const app = createApp({
@@ -106,6 +108,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         app.cancel()
         await app.idle({ deadlineMs: CANCEL_MS })
       }
+      retention.stop()
       await gate.close(GATE_CLOSE_MS)
       for (const client of clients.evm.values()) client.close()
       await db.close()

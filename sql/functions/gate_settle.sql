@@ -16,7 +16,6 @@ language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-  v_slot integer := p_hour % 24 + 1;
   v_count bigint;
   -- What was locked first, and what it held before anything was debited.
   v_locked text[] := '{}';
@@ -112,43 +111,18 @@ begin
     organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
     admitted)
   select p_organizations[r.group_no], timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-    case when r.request_id = '' then 'req_' || r.settlement_id else r.request_id end,
-    p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
-  from unnest(
-    p_groups, p_requested_at_ms, p_settlements, p_request_ids, p_methods, p_latencies_ms, p_credits, p_admitted)
-    r (group_no, at_ms, settlement_id, request_id, method, latency_ms, credits, admitted);
-
-  -- Nearly every row is there already, and to update it costs half of what an upsert does. The day is made a column,
-  -- because as a constant it would be looked for by itself.
-  update request_rollup c
-  set requests = c.requests + g.requests, credits = c.credits + g.credits,
-    by_hour[v_slot] = c.by_hour[v_slot] + g.requests
+    nullif(r.request_id, ''), p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms,
+    r.credits, r.admitted <> 0
   from (
-    select u.*, (p_hour / 24)::integer as day
-    from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
-      u (organization_id, api_key_id, path, status, requests, credits)
-    offset 0
-  ) g
-  where c.organization_id = any (array[g.organization_id]) and c.day = g.day and c.api_key_id = g.api_key_id
-    and c.path = g.path and c.status = g.status;
-  get diagnostics v_count = row_count;
-  if v_count < cardinality(p_organizations) then
-    insert into request_rollup as c (
-      organization_id, day, api_key_id, path, status, requests, credits, by_hour)
-    select g.organization_id, p_hour / 24, g.api_key_id, g.path, g.status, g.requests, g.credits,
-      array_fill(0, array[v_slot - 1]) || g.requests || array_fill(0, array[24 - v_slot])
-    from unnest(p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums)
-      g (organization_id, api_key_id, path, status, requests, credits)
-    where g.requests > 0
-      -- The update above missed these, and nobody can have made them since, for the balances are held.
-      and (
-        select count(*) from request_rollup x
-        where x.organization_id = g.organization_id and x.day = p_hour / 24 and x.api_key_id = g.api_key_id
-          and x.path = g.path and x.status = g.status) = 0
-    on conflict (organization_id, day, api_key_id, path, status) do update
-    set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits,
-      by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
-  end if;
+    -- In the list and not after `from`, where the columns would be gathered first.
+    select unnest(p_groups) as group_no, unnest(p_requested_at_ms) as at_ms, unnest(p_settlements) as settlement_id,
+      unnest(p_request_ids) as request_id, unnest(p_methods) as method, unnest(p_latencies_ms) as latency_ms,
+      unnest(p_credits) as credits, unnest(p_admitted) as admitted
+  ) r;
+
+  -- Counted into the rollups soon: to change a row of each organization here would cost more than all the rest.
+  insert into request_rollup_pending (hour, organizations, keys, paths, statuses, requests, credits)
+  values (p_hour, p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums);
 
   if p_lock = 1 then
     return query

@@ -1,5 +1,5 @@
 -- One page of an organization's log, newest first, and how many entries match in all. Whole days and hours are counted
--- from the rollups, the two hours at the edges from the log, and only hours that hold entries of the page are read: page
+-- from the rollups and what is pending for them, the two hours at the edges from the log, and only hours that hold entries of the page are read: page
 -- 40,000 costs what page 1 costs. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
 -- back: the total alone where the page is empty.
 create or replace function request_log_page(
@@ -23,7 +23,21 @@ declare
   v_rest bigint;
   v_is_short boolean;
   v_edge record;
+  -- What is pending, hour by hour.
+  v_pending_hours bigint[];
+  v_pending_requests integer[];
 begin
+  select coalesce(array_agg(p.hour), '{}'), coalesce(array_agg(u.requests), '{}')
+  into v_pending_hours, v_pending_requests
+  from request_rollup_pending p
+  cross join lateral unnest(p.organizations, p.keys, p.paths, p.statuses, p.requests)
+    u (organization_id, api_key_id, path, status, requests)
+  where p.xid >= request_rollup_pending_since()
+    and u.organization_id = p_organization_id
+    and (p_api_key_id is null or u.api_key_id = p_api_key_id)
+    and (p_path is null or u.path = p_path)
+    and u.status between p_status_min and p_status_max;
+
   for v_edge in
     select e.low, e.high, e.low / c_hour as hour
     from (
@@ -53,7 +67,11 @@ begin
       offset 0
     ) c;
     if not v_is_short then
-      select coalesce(sum(r.by_hour[v_edge.hour % 24 + 1]), 0) - v_rest
+      select coalesce(sum(r.by_hour[v_edge.hour % 24 + 1]), 0) - v_rest + (
+        select coalesce(sum(p.requests), 0)
+        from unnest(v_pending_hours, v_pending_requests) p (hour, requests)
+        where p.hour = v_edge.hour
+      )
       into v_rest
       from request_rollup r
       where r.organization_id = p_organization_id and r.day = v_edge.hour / 24
@@ -67,12 +85,12 @@ begin
   end loop;
 
   return query
-  with day as materialized (
+  with counted as materialized (
     select d.day, d.low, d.high,
-      sum(case
+      case
         when d.high - d.low = 24 then r.requests
         else (select sum(h) from unnest(r.by_hour[d.low - d.day * 24 + 1:d.high - d.day * 24]) h)
-      end)::bigint as requests
+      end as requests
     from request_rollup r
     cross join lateral (
       select r.day, greatest(r.day * 24, v_first) as low, least((r.day + 1) * 24, v_end) as high
@@ -82,7 +100,14 @@ begin
       and (p_api_key_id is null or r.api_key_id = p_api_key_id)
       and (p_path is null or r.path = p_path)
       and r.status between p_status_min and p_status_max
-    group by d.day, d.low, d.high
+    union all
+    select d.day, greatest(d.day * 24, v_first), least((d.day + 1) * 24, v_end), p.requests
+    from unnest(v_pending_hours, v_pending_requests) p (hour, requests)
+    cross join lateral (select (p.hour / 24)::integer as day) d
+    where p.hour >= v_first and p.hour < v_end
+  ),
+  day as materialized (
+    select c.day, c.low, c.high, sum(c.requests)::bigint as requests from counted c group by c.day, c.low, c.high
   ),
   part as materialized (
     select null::integer as day, e.low, e.high, e.requests from unnest(v_low, v_high, v_count) e (low, high, requests)
@@ -107,14 +132,21 @@ begin
       n.newer + (sum(h.requests) over (partition by n.day order by h.low desc))::bigint - h.requests
     from near n
     cross join lateral (
-      select (n.day * 24::bigint + x.slot - 1) * c_hour as low, sum(x.requests)::bigint as requests
-      from request_rollup r
-      cross join lateral unnest(r.by_hour) with ordinality x (requests, slot)
-      where r.organization_id = p_organization_id and r.day = n.day
-        and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-        and (p_path is null or r.path = p_path)
-        and r.status between p_status_min and p_status_max
-      group by x.slot
+      select s.hour * c_hour as low, sum(s.requests)::bigint as requests
+      from (
+        select n.day * 24::bigint + x.slot - 1 as hour, x.requests
+        from request_rollup r
+        cross join lateral unnest(r.by_hour) with ordinality x (requests, slot)
+        where r.organization_id = p_organization_id and r.day = n.day
+          and (p_api_key_id is null or r.api_key_id = p_api_key_id)
+          and (p_path is null or r.path = p_path)
+          and r.status between p_status_min and p_status_max
+        union all
+        select p.hour, p.requests
+        from unnest(v_pending_hours, v_pending_requests) p (hour, requests)
+        where p.hour / 24 = n.day
+      ) s
+      group by s.hour
     ) h
     where n.day is not null and h.low >= n.low and h.low < n.high
   ),

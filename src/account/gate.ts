@@ -11,6 +11,7 @@ import { createGateMetrics } from './gate_metrics.ts'
 import { openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
 import { createRefusalLimit } from './refusals.ts'
+import { createRollupFolder } from './rollup.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
 import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
@@ -33,6 +34,8 @@ export interface GateOptions {
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
   readonly metrics?: Metrics
+  /** Rows that refused requests of one organization get in one second. @default 100, and one that stands for the rest */
+  readonly refusalRowsMax?: number
 }
 
 /** Most requests of one statement, and most that may wait for the next. */
@@ -49,9 +52,10 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const { db, clock, log, journalDir, deadlineMs = DEADLINE_MS, metrics = createMetrics() } = options
   const facts = createFacts({ clock })
   const strangers = createStrangerLimit({ clock })
-  const refusals = createRefusalLimit()
+  const refusals = createRefusalLimit(options.refusalRowsMax)
   const journal = await openJournal({ directory: journalDir, log })
   const voider = createVoider({ db, journal, log })
+  const folder = createRollupFolder({ db, log })
   const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voidsWaiting: () => journal.size })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
@@ -88,7 +92,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
 
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
     try {
-      return await settleBatch(within(db, { deadlineMs, clock }), batch)
+      const outcomes = await settleBatch(within(db, { deadlineMs, clock }), batch)
+      folder.wake()
+      return outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
@@ -131,6 +137,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       await Promise.race([drained, timeout])
       clearTimeout(timer)
       voider.stop()
+      folder.stop()
       // What is still under way may yet need a place for its void, until its own deadline at the latest.
       const closing = settlements.idle().then(() => journal.close())
       if (settlements.size === 0) await closing

@@ -6,8 +6,12 @@ import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text'
 import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
 import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
+import requestLogDrop from '../../sql/functions/request_log_drop.sql' with { type: 'text' }
+import requestLogExtend from '../../sql/functions/request_log_extend.sql' with { type: 'text' }
 import requestLogPage from '../../sql/functions/request_log_page.sql' with { type: 'text' }
 import requestRollupAdd from '../../sql/functions/request_rollup_add.sql' with { type: 'text' }
+import requestRollupFold from '../../sql/functions/request_rollup_fold.sql' with { type: 'text' }
+import requestRollupPendingSince from '../../sql/functions/request_rollup_pending_since.sql' with { type: 'text' }
 
 /**
  * One function of the database. Its text is `create or replace function`, and the triggers that call it if there are
@@ -31,7 +35,11 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['gate_settle', gateSettle],
   ['gate_void', gateVoid],
   ['organization_create_first', organizationCreateFirst],
+  ['request_rollup_pending_since', requestRollupPendingSince],
+  ['request_rollup_fold', requestRollupFold],
   ['request_log_page', requestLogPage],
+  ['request_log_extend', requestLogExtend],
+  ['request_log_drop', requestLogDrop],
 ]
 
 /** Every function, in an order in which they can be created. */
