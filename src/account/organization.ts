@@ -13,7 +13,7 @@ import { checkedLabel, checkedWhole } from './value.ts'
 
 const find = query(findSql, 'read')
 const insert = query(insertSql, 'read')
-const insertFirst = query(insertFirstSql, 'read')
+const insertFirst = query(insertFirstSql, 'background')
 const list = query(listSql, 'read')
 const updateRateLimit = query(updateRateLimitSql, 'read')
 const updateState = query(updateStateSql, 'read')

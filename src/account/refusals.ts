@@ -6,6 +6,7 @@ export interface RefusalLimit {
 
 /** Rows that refused requests of one organization get in one second; one more stands for all further ones. */
 const ROWS_MAX = 100
+const LATE_MAX_SEC = 10
 
 /**
  * Makes a limit for one process. Refusals cost the caller nothing and are bounded by no rate limit: if each had a row,
@@ -17,7 +18,8 @@ export function createRefusalLimit(rowsMax = ROWS_MAX): RefusalLimit {
   return {
     logs(organizationId, requestedAtMs) {
       const at = Math.floor(requestedAtMs / 1_000)
-      if (at > second) {
+      // Late settlements of the second before count with this one; a clock that was set back begins anew.
+      if (at > second || at < second - LATE_MAX_SEC) {
         second = at
         counts.clear()
       }

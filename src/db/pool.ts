@@ -13,7 +13,7 @@ export interface DatabaseOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 2 of `background` */
+  /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 3 of `background` */
   readonly max?: number
 }
 
@@ -24,7 +24,7 @@ const DEADLINE_DEFAULT_MS = 1_500
 const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
   gate: { connections: 8, deadlineMaxMs: 1_500 },
   read: { connections: 4, deadlineMaxMs: 10_000 },
-  background: { connections: 2, deadlineMaxMs: 600_000 },
+  background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
 /** What the server grants beyond our deadline before it stops a statement itself. */
