@@ -111,8 +111,8 @@ begin
     organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
     admitted)
   select p_organizations[r.group_no], timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-    nullif(r.request_id, ''), p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms,
-    r.credits, r.admitted <> 0
+    case when r.request_id = '' then 'req_' || r.settlement_id else r.request_id end,
+    p_keys[r.group_no], r.method, p_paths[r.group_no], p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
   from (
     -- In the list and not after `from`, where the columns would be gathered first.
     select unnest(p_groups) as group_no, unnest(p_requested_at_ms) as at_ms, unnest(p_settlements) as settlement_id,

@@ -56,7 +56,7 @@ begin
       organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, status, latency_ms, credits,
       admitted)
     select r.organization_id, timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-      nullif(r.request_id, 'req_' || r.settlement_id), r.api_key_id, r.method, r.path, 503, r.latency_ms, 0, r.admitted <> 0
+      r.request_id, r.api_key_id, r.method, r.path, 503, r.latency_ms, 0, r.admitted <> 0
     from unnest(
       p_organizations, p_requested_at_ms, p_settlements, p_requests, p_keys, p_methods, p_paths, p_latencies_ms,
       p_admitted)

@@ -5,8 +5,7 @@ create table request_log (
   requested_at timestamptz not null,
   -- Ours, time-ordered and unique, unlike the request_id, which callers may choose and repeat.
   settlement_id text not null,
-  -- Null for `req_` and the settlement_id.
-  request_id text,
+  request_id text not null,
   api_key_id text not null,
   method text not null,
   path text not null,
