@@ -63,8 +63,16 @@ declare module '*/queries/credit_grant_list.sql' {
 
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
-    [hashes: readonly string[], endpoints: readonly string[], requests: readonly number[]],
-    { requested_at_ms: string; group_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[] }
+    [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[]],
+    { epoch: string; changed: readonly string[]; is_stale: boolean; requested_at_ms: string; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[] }
+  >
+  export default text
+}
+
+declare module '*/queries/gate_facts.sql' {
+  const text: SqlText<
+    [epoch: string | number, hashes: readonly string[]],
+    { epoch: string; changed: readonly string[]; disabled: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[] }
   >
   export default text
 }
@@ -151,8 +159,24 @@ declare module '*/queries/organization_update_state.sql' {
 
 declare module '*/queries/rate_window_prime.sql' {
   const text: SqlText<
-    [hashes: readonly string[]],
+    [organizations: readonly string[]],
     { rate_window_prime: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_log_drop.sql' {
+  const text: SqlText<
+    [days: number],
+    { dropped: string; requests: string; credits: string }
+  >
+  export default text
+}
+
+declare module '*/queries/request_log_extend.sql' {
+  const text: SqlText<
+    [weeks: number],
+    { made: number }
   >
   export default text
 }
@@ -161,6 +185,14 @@ declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
     { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: string | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_rollup_fold.sql' {
+  const text: SqlText<
+    [],
+    { request_rollup_fold: string | null }
   >
   export default text
 }

@@ -1,3 +1,4 @@
+import { RETENTION_DAYS_MIN } from './account/retention.ts'
 import type { Chain } from './chain/chain.ts'
 import { CHAINS, DEFAULT_CHAIN_IDS } from './chain/chains.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
@@ -22,6 +23,8 @@ export interface Config {
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
   readonly publicUrl: string | undefined
+  /** Days that the request log is kept at least; 0 for ever. */
+  readonly logRetentionDays: number
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
   /** Those that are served. */
@@ -105,6 +108,12 @@ export function readConfig(
       parseBaseUrl,
       'an absolute http or https URL without name, password, query or fragment',
     ),
+    logRetentionDays:
+      checked(
+        'LOG_RETENTION_DAYS',
+        parseRetentionDays,
+        `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`,
+      ) ?? RETENTION_DAYS_MIN,
     corsOrigins:
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
@@ -219,6 +228,11 @@ function parseUrls(text: string): readonly string[] | undefined {
 
 function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+}
+
+function parseRetentionDays(text: string): number | undefined {
+  const days = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  return days === 0 || days >= RETENTION_DAYS_MIN ? days : undefined
 }
 
 /** Not by `URL`, which refuses an empty host: `postgres://user@/database?host=/directory` names a socket. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createGate } from './account/gate.ts'
 import { ensureDefaultOrganization } from './account/organization.ts'
+import { startRetention } from './account/retention.ts'
 import { usageRoutes } from './account/routes.ts'
 import { createChainClient, type EvmClient } from './chain/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from './chain/rpc_metrics.ts'
@@ -80,6 +81,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   }
 
   const gate = await createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics })
+  const retention = startRetention({ db, log, days: config.logRetentionDays })
   const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, clock, log }))
   const app = createApp({
     routes,
@@ -116,6 +118,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         app.cancel()
         await app.idle({ deadlineMs: CANCEL_MS })
       }
+      retention.stop()
       await gate.close(GATE_CLOSE_MS)
       for (const client of clients.evm.values()) client.close()
       await db.close()

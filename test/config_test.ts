@@ -39,6 +39,16 @@ describe('readConfig()', () => {
     expect(JSON.stringify(empty)).toBe(JSON.stringify(readConfig({}, noFile)))
   })
 
+  test('LOG_RETENTION_DAYS is 90 or more, 0 for ever, and 90 if absent', () => {
+    const days = (text: string) => readConfig({ LOG_RETENTION_DAYS: text }, noFile).logRetentionDays
+    expect(['', '0', '90', '3650'].map(days)).toEqual([90, 0, 90, 3_650])
+    for (const wrong of ['89', '1', '-1', '90.5', '1e3', 'ever', '100000000']) {
+      expect(mistakesOf({ LOG_RETENTION_DAYS: wrong })).toEqual([
+        'LOG_RETENTION_DAYS: expected a whole number of days, 90 or more, or 0 for ever',
+      ])
+    }
+  })
+
   test('RPC_URL_<id> replaces the endpoints and CHAINS chooses among chains', () => {
     const config = readConfig({ RPC_URL_1: 'http://a.test/x, https://b.test/', CHAINS: '1' }, noFile)
     expect(config.chains.map(({ id, rpcUrls }) => [id, rpcUrls])).toEqual([[1, ['http://a.test/x', 'https://b.test/']]])

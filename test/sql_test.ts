@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateTypes, queryFiles, queryText, TYPES_FILE } from '../.ci/sql_types.ts'
+import { FUNCTIONS } from '../src/db/functions.ts'
 import { MIGRATIONS } from '../src/db/migrations.ts'
 import { type TestDatabase, testDatabase } from './support/database.ts'
 
@@ -24,6 +25,36 @@ test('the embedded migrations are the files of sql/migrations, numbered from 1 w
   )
   expect(files.map((name) => Number.parseInt(name, 10))).toEqual(files.map((_, index) => index + 1))
   for (const name of files) expect(name).toMatch(/^\d{4}_[a-z0-9_]+\.sql$/)
+})
+
+test('the embedded functions are the files of sql/functions, one function each, named like its file', () => {
+  const files = readdirSync(join(ROOT, 'sql', 'functions')).toSorted()
+  expect(FUNCTIONS.map(({ name, text }) => ({ name: `${name}.sql`, text })).toSorted(byName)).toEqual(
+    files.map((name) => ({ name, text: readFileSync(join(ROOT, 'sql', 'functions', name), 'utf8') })),
+  )
+  for (const { name, text } of FUNCTIONS) {
+    expect([...text.matchAll(/^create (?:or replace )?function (\w+)\(/gm)].map(([line]) => line)).toEqual([
+      `create or replace function ${name}(`,
+    ])
+    expect(text).toStartWith('-- ')
+  }
+})
+
+test('migrations hold tables only: functions and triggers live in sql/functions', () => {
+  for (const { text } of MIGRATIONS) {
+    expect(text.replace(/^\s*--.*$/gm, '')).not.toMatch(/\b(function|procedure|trigger)\b/i)
+  }
+})
+
+test('every function is called by a query, another function or a trigger', () => {
+  const callers = [...queryFiles().map(queryText), ...FUNCTIONS.map(({ text }) => text)].map((text) =>
+    text.replace(/^\s*--.*$/gm, '').replace(/^create or replace function/gm, ''),
+  )
+  for (const { name } of FUNCTIONS) {
+    const calls = callers.flatMap((text) => [...text.matchAll(new RegExp(`\\b${name}\\(`, 'g'))])
+    // Its own definition is one.
+    expect([name, calls.length > 1]).toEqual([name, true])
+  }
 })
 
 test('no migration opens or ends a transaction of its own', () => {
@@ -66,3 +97,7 @@ test('src reaches the driver in one place only', () => {
   const importers = sources.filter(({ text }) => /from 'postgres'/.test(text)).map(({ name }) => name)
   expect(importers).toEqual(['db/generation.ts'])
 })
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : 1
+}

@@ -1,5 +1,5 @@
 -- Every request with a recognised key. The primary key lists an organization's requests newest first and makes a
--- second settlement of the same request impossible.
+-- second settlement of the same request impossible. A partition holds a week; the service makes and drops them.
 create table request_log (
   organization_id text not null,
   requested_at timestamptz not null,
@@ -18,10 +18,23 @@ create table request_log (
   admitted boolean not null,
   primary key (organization_id, requested_at, settlement_id),
   check (credits = 0 or status between 200 and 299)
+) partition by range (requested_at);
+
+-- Requests of weeks that have no partition, as long as they have none.
+create table request_log_rest partition of request_log default;
+
+-- What the log held before it was dropped for its age: for each organization the credits that its log charges, those
+-- dropped and its balance are what it was granted.
+create table request_log_dropped (
+  organization_id text primary key,
+  requests bigint not null,
+  credits bigint not null,
+  -- Everything before this moment.
+  before timestamptz not null
 );
 
--- The log counted by day and hour, in the statement that writes it: totals and deep pages of the usage log come from
--- here. One row per day keeps a month of a busy organization short; by_hour says where in the day its requests fell.
+-- The log counted by day and hour: totals and deep pages of the usage log come from here. One row per day keeps a month
+-- of a busy organization short; by_hour says where in the day its requests fell.
 create table request_rollup (
   organization_id text not null,
   -- Whole days since the Unix epoch.
@@ -36,181 +49,26 @@ create table request_rollup (
   primary key (organization_id, day, api_key_id, path, status)
 ) with (fillfactor = 50);
 
--- Counts requests in, or out again with p_sign -1. Whoever calls it holds the balances of the organizations.
-create function request_rollup_add(
-  p_organizations text[], p_requested_at_ms bigint[], p_keys text[], p_paths text[], p_statuses integer[],
-  p_credits integer[], p_sign integer
-) returns void language plpgsql as $$
-declare
-  v_hour bigint;
-  v_slot integer;
-begin
-  -- One hour at a time, nearly always the only one: an upsert may touch a row once.
-  for v_hour in select distinct u.at_ms / 3600000 from unnest(p_requested_at_ms) u (at_ms) loop
-    v_slot := v_hour % 24 + 1;
-    insert into request_rollup as c (
-      organization_id, day, api_key_id, path, status, requests, credits, by_hour)
-    select r.organization_id, v_hour / 24, r.api_key_id, r.path, r.status, p_sign * count(*), p_sign * sum(r.credits),
-      array_fill(0, array[v_slot - 1]) || (p_sign * count(*))::integer || array_fill(0, array[24 - v_slot])
-    from unnest(p_organizations, p_requested_at_ms, p_keys, p_paths, p_statuses, p_credits)
-      r (organization_id, at_ms, api_key_id, path, status, credits)
-    where r.at_ms / 3600000 = v_hour
-    group by r.organization_id, r.api_key_id, r.path, r.status
-    on conflict (organization_id, day, api_key_id, path, status) do update
-    set requests = c.requests + excluded.requests,
-      credits = c.credits + excluded.credits,
-      by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
-  end loop;
-end
-$$;
+-- What was logged since it was counted into the rollups last, written with the log itself: one row per batch, all of
+-- one hour. Never changed, so that an old snapshot slows nothing down.
+create table request_rollup_pending (
+  -- Of the transaction that wrote it, by which it is found.
+  xid xid8 not null default pg_current_xact_id(),
+  -- Whole hours since the Unix epoch.
+  hour bigint not null,
+  organizations text[] not null,
+  keys text[] not null,
+  paths text[] not null,
+  statuses integer[] not null,
+  -- Below zero where requests are counted out again.
+  requests integer[] not null,
+  credits bigint[] not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- One page of an organization's log, newest first, and how many entries match in all. Whole days and hours are counted
--- from the rollups, the two hours at the edges from the log, and only hours that hold entries of the page are read: page
--- 40,000 costs what page 1 costs. p_path is a path as the rollups have it. Bounds are milliseconds since the epoch, the upper one exclusive. At least one row comes
--- back: the total alone where the page is empty.
-create function request_log_page(
-  p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,
-  p_status_max integer, p_offset bigint, p_limit integer
-) returns table (
-  total bigint, method text, path text, status integer, latency_ms integer, credits bigint, requested_at timestamptz,
-  api_key_id text, api_key_name text
-) language plpgsql stable
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
-#variable_conflict use_column
-declare
-  c_hour constant bigint := 3600000;
-  -- Whole hours: from the first one that begins in the range to the first that does not end in it.
-  v_first bigint := (p_from_ms + c_hour - 1) / c_hour;
-  v_end bigint := p_to_ms / c_hour;
-  -- The parts at the edges, oldest first: bounds and number of matching entries.
-  v_low bigint[] := '{}';
-  v_high bigint[] := '{}';
-  v_count bigint[] := '{}';
-  v_rest bigint;
-  v_is_short boolean;
-  v_edge record;
-begin
-  for v_edge in
-    select e.low, e.high, e.low / c_hour as hour
-    from (
-      select p_from_ms as low, least(v_first * c_hour, p_to_ms) as high
-      union all
-      select greatest(v_end * c_hour, v_first * c_hour, p_from_ms), p_to_ms
-    ) e
-    where e.low < e.high
-    order by e.low
-  loop
-    -- The shorter side of the hour is read: the part itself, or what the hour has besides it.
-    v_is_short := (v_edge.high - v_edge.low) * 2 <= c_hour;
-    select coalesce(sum(c.requests), 0)
-    into v_rest
-    from unnest(
-      case when v_is_short then array[v_edge.low] else array[v_edge.hour * c_hour, v_edge.high] end,
-      case when v_is_short then array[v_edge.high] else array[v_edge.low, (v_edge.hour + 1) * c_hour] end) s (low, high)
-    cross join lateral (
-      select count(*) as requests
-      from request_log l
-      where l.organization_id = p_organization_id
-        and l.requested_at >= timestamptz 'epoch' + s.low * interval '1 millisecond'
-        and l.requested_at < timestamptz 'epoch' + s.high * interval '1 millisecond'
-        and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or p_path = case when l.routed then l.path else '' end)
-        and l.status between p_status_min and p_status_max
-      offset 0
-    ) c;
-    if not v_is_short then
-      select coalesce(sum(r.by_hour[v_edge.hour % 24 + 1]), 0) - v_rest
-      into v_rest
-      from request_rollup r
-      where r.organization_id = p_organization_id and r.day = v_edge.hour / 24
-        and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-        and (p_path is null or r.path = p_path)
-        and r.status between p_status_min and p_status_max;
-    end if;
-    v_low := v_low || v_edge.low;
-    v_high := v_high || v_edge.high;
-    v_count := v_count || v_rest;
-  end loop;
+create index request_rollup_pending_xid on request_rollup_pending (xid);
 
-  return query
-  with day as materialized (
-    select d.day, d.low, d.high,
-      sum(case
-        when d.high - d.low = 24 then r.requests
-        else (select sum(h) from unnest(r.by_hour[d.low - d.day * 24 + 1:d.high - d.day * 24]) h)
-      end)::bigint as requests
-    from request_rollup r
-    cross join lateral (
-      select r.day, greatest(r.day * 24, v_first) as low, least((r.day + 1) * 24, v_end) as high
-    ) d
-    where r.organization_id = p_organization_id and r.day >= v_first / 24 and r.day <= (v_end - 1) / 24
-      and v_first < v_end
-      and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-      and (p_path is null or r.path = p_path)
-      and r.status between p_status_min and p_status_max
-    group by d.day, d.low, d.high
-  ),
-  part as materialized (
-    select null::integer as day, e.low, e.high, e.requests from unnest(v_low, v_high, v_count) e (low, high, requests)
-    union all
-    select d.day, d.low * c_hour, d.high * c_hour, d.requests from day d
-  ),
-  -- How many entries are newer than each part.
-  ranked as materialized (
-    select p.day, p.low, p.high, p.requests,
-      (sum(p.requests) over (order by p.low desc))::bigint - p.requests as newer
-    from part p
-    where p.requests > 0
-  ),
-  -- Parts that hold entries of the page; days among them hour by hour.
-  near as materialized (
-    select r.* from ranked r where r.newer < p_offset + p_limit and r.newer + r.requests > p_offset
-  ),
-  hourly as materialized (
-    select n.low, n.high, n.requests, n.newer from near n where n.day is null
-    union all
-    select h.low, h.low + c_hour, h.requests,
-      n.newer + (sum(h.requests) over (partition by n.day order by h.low desc))::bigint - h.requests
-    from near n
-    cross join lateral (
-      select (n.day * 24::bigint + x.slot - 1) * c_hour as low, sum(x.requests)::bigint as requests
-      from request_rollup r
-      cross join lateral unnest(r.by_hour) with ordinality x (requests, slot)
-      where r.organization_id = p_organization_id and r.day = n.day
-        and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-        and (p_path is null or r.path = p_path)
-        and r.status between p_status_min and p_status_max
-      group by x.slot
-    ) h
-    where n.day is not null and h.low >= n.low and h.low < n.high
-  ),
-  chosen as materialized (
-    select h.low, h.high, h.newer, greatest(p_offset - h.newer, 0) as skip
-    from hourly h
-    where h.requests > 0 and h.newer < p_offset + p_limit and h.newer + h.requests > p_offset
-  ),
-  page as (
-    select x.*
-    from (select c.* from chosen c order by c.low desc) c
-    cross join lateral (
-      select l.* from request_log l
-      where l.organization_id = p_organization_id
-        and l.requested_at >= timestamptz 'epoch' + c.low * interval '1 millisecond'
-        and l.requested_at < timestamptz 'epoch' + c.high * interval '1 millisecond'
-        and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or p_path = case when l.routed then l.path else '' end)
-        and l.status between p_status_min and p_status_max
-      order by l.requested_at desc, l.settlement_id desc
-      offset c.skip limit p_limit
-    ) x
-    order by x.requested_at desc, x.settlement_id desc
-    limit p_limit
-  )
-  select t.total, p.method, p.path, p.status, p.latency_ms, p.credits, p.requested_at, p.api_key_id,
-    coalesce(k.name, p.api_key_id)
-  from (select coalesce(sum(r.requests), 0)::bigint as total from ranked r) t
-  left join page p on true
-  left join api_key k on k.organization_id = p_organization_id and k.id = p.api_key_id
-  order by p.requested_at desc, p.settlement_id desc;
-end
-$$;
+-- No row of request_rollup_pending is of an older transaction. One row at most.
+create table request_rollup_floor (
+  id boolean primary key default true check (id),
+  xid xid8 not null
+);

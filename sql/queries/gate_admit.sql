@@ -1,18 +1,16 @@
--- Verdicts for one batch of requests, one element per group of equal key and endpoint; see the migration. In one row, for
--- reading many costs more than deciding about them.
--- $1 hashes text[]
--- $2 endpoints text[]
--- $3 requests integer[]
+-- Verdicts for one batch of requests, one element per organization. In one row, because reading many costs more than
+-- deciding about them.
+-- $1 epoch bigint
+-- $2 organizations text[], ascending
+-- $3 rate_limits integer[]
+-- $4 candidates integer[]
+-- epoch not null
+-- changed not null
+-- is_stale not null
 -- requested_at_ms not null
--- group_nos not null
--- organization_ids not null
--- api_key_ids not null
--- refusals not null
--- rate_limits not null
 -- balances not null
 -- used not null
 -- admitted not null
 -- resets_us not null
-select requested_at_ms, group_nos, organization_ids, api_key_ids, refusals, rate_limits, balances, used, admitted,
-  resets_us
-from gate_admit($1, $2, $3)
+select epoch, changed, is_stale, requested_at_ms, balances, used, admitted, resets_us
+from gate_admit($1, $2, $3, $4)

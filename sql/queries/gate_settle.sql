@@ -1,5 +1,5 @@
--- Charges and logs one batch of finished requests, durably, all or none; see the migration. Answers balances afterwards
--- and the numbers, from 1, of requests that could not be paid, all in one row, for reading many costs more.
+-- Charges and logs one batch of finished requests, durably, all or none. Answers balances afterwards
+-- and the numbers, from 1, of requests that could not be paid, all in one row, because reading many costs more.
 -- $1 hour bigint, whole hours since the epoch, the same for all
 -- $2 lock integer, 1 where a balance may not change or not suffice
 -- $3 payers text[], ascending

@@ -1,4 +1,4 @@
--- Undoes settlements whose outcome nobody knows, or takes their place; see the migration.
+-- Undoes settlements whose outcome nobody knows, or takes their place.
 -- $1 organizations text[]
 -- $2 requested_at_ms bigint[]
 -- $3 settlements text[]

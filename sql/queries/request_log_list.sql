@@ -1,5 +1,4 @@
--- One page of an organization's log and the exact total; see the migration. One row at least, with nulls where the page
--- is empty.
+-- One page of an organization's log and the exact total. One row at least, with nulls if the page is empty.
 -- $1 organization_id text
 -- $2 from_ms bigint
 -- $3 to_ms bigint, exclusive

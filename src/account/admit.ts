@@ -1,12 +1,15 @@
 import gateAdmitSql from '../../sql/queries/gate_admit.sql' with { type: 'text' }
+import gateFactsSql from '../../sql/queries/gate_facts.sql' with { type: 'text' }
 import ratePrimeSql from '../../sql/queries/rate_window_prime.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import type { Admission, Caller, RefusalCode } from '../http/plane/gate.ts'
+import type { Admission, RefusalCode } from '../http/plane/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
+import type { Facts, KeyFact } from './facts.ts'
 
-const gateAdmit = query(gateAdmitSql)
-const ratePrime = query(ratePrimeSql)
+const gateAdmit = query(gateAdmitSql, 'gate')
+const gateFacts = query(gateFactsSql, 'gate')
+const ratePrime = query(ratePrimeSql, 'gate')
 
 /** One request before its work: `hash` is the SHA-256 of its key in hexadecimal digits. */
 export interface AdmitRequest {
@@ -15,98 +18,178 @@ export interface AdmitRequest {
   readonly endpoint: string | null
 }
 
-/** Requests of one batch with the same key and endpoint: the database decides about them together. */
-interface Group {
-  readonly hash: string
-  readonly endpoint: string
-  requests: number
+/** A request whose key is known, and why it is refused before the window is looked at; empty if it is not. */
+interface Call {
+  readonly request: AdmitRequest
+  readonly fact: KeyFact
+  readonly refusal: string
 }
 
-/** What the database says about all groups, one array per column. */
-type Verdicts = Awaited<ReturnType<typeof gateAdmit>>[number]
+/** What all requests of an organization in one batch have in common. */
+interface Organization {
+  readonly id: string
+  readonly rateLimit: number
+  candidates: number
+  verdict: Verdict | undefined
+}
 
-/** What it says about one of them, for its organization. */
+/** What the database says about an organization. */
 interface Verdict {
-  readonly refusal: string
-  readonly caller: Caller
-  readonly requestedAtMs: number
-  readonly limit: number
+  readonly credits: bigint
   readonly used: number
   readonly admitted: number
   /** When the oldest slot frees, microseconds since the epoch, which a number holds exactly. */
   readonly resetUs: number
+  /** Requests that have passed. */
+  taken: number
 }
 
-/** How often a missing window may be primed before the database is taken to be unwell. */
-const ATTEMPTS_MAX = 3
+/** How often a batch is asked about again, because what was known of a key is out of date or a window is missing. */
+const ATTEMPTS_MAX = 8
 const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 
 /**
  * Decides about all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the
- * strict one-second window over all processes. Throws `UnavailableError` where the database is away.
+ * strict one-second window over all processes. What keys are is remembered in `facts`; the statement that decides says
+ * whether any of it has changed, and then it is read again first. Throws `UnavailableError` if the database is away.
  */
-export async function admitBatch(db: Database, requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
-  const groups = new Map<string, number>()
-  const grouped: Group[] = []
-  const groupOf = requests.map(({ hash, endpoint }) => {
-    const name = `${hash} ${endpoint ?? ''}`
-    let index = groups.get(name)
-    if (index === undefined) {
-      index = grouped.push({ hash, endpoint: endpoint ?? '', requests: 0 }) - 1
-      groups.set(name, index)
-    }
-    const group = grouped[index]
-    if (group !== undefined) group.requests++
-    return index
-  })
-
-  const verdicts = await decide(db, grouped)
-  const byGroup = new Array<Verdict | undefined>(grouped.length)
-  for (const [place, groupNo] of verdicts.group_nos.entries()) byGroup[groupNo - 1] = verdictAt(verdicts, place)
-
-  const takenBy = new Map<string, number>()
-  return groupOf.map((index) => {
-    const verdict = byGroup[index]
-    return verdict === undefined ? UNKNOWN_KEY : admission(verdict, takenBy)
-  })
-}
-
-async function decide(db: Database, groups: readonly Group[]): Promise<Verdicts> {
-  const hashes = groups.map((group) => group.hash)
-  const endpoints = groups.map((group) => group.endpoint)
-  const requests = groups.map((group) => group.requests)
+export async function admitBatch(
+  db: Database,
+  requests: readonly AdmitRequest[],
+  facts: Facts,
+): Promise<readonly Admission[]> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const [verdicts] = await gateAdmit(db, [hashes, endpoints, requests])
-    if (verdicts !== undefined) return verdicts
-    await ratePrime(db, [hashes])
+    const unknown = await readMissing(db, requests, facts)
+    const calls = unknown === undefined ? undefined : callsOf(requests, { facts, unknown })
+    if (calls === undefined) continue
+    const organizations = organizationsOf(calls)
+    if (organizations.size === 0) return requests.map(() => UNKNOWN_KEY)
+    const requestedAtMs = await decide(db, organizations, facts)
+    if (requestedAtMs !== undefined) {
+      return calls.map((call) => admission(call, { organizations, facts, requestedAtMs }))
+    }
   }
-  throw new UnavailableError('The database could not open a rate window')
+  throw new UnavailableError('The database could not admit a batch of requests')
 }
 
-function verdictAt(verdicts: Verdicts, place: number): Verdict {
-  return {
-    refusal: verdicts.refusals[place] ?? '',
-    caller: {
-      organizationId: verdicts.organization_ids[place] ?? '',
-      apiKeyId: verdicts.api_key_ids[place] ?? '',
-      credits: BigInt(verdicts.balances[place] ?? 0),
+/** Reads facts about keys that lack one; answers which of them do not exist, or undefined if the facts came too late. */
+async function readMissing(
+  db: Database,
+  requests: readonly AdmitRequest[],
+  facts: Facts,
+): Promise<ReadonlySet<string> | undefined> {
+  const missing = new Set<string>()
+  for (const { hash } of requests) if (facts.find(hash) === undefined) missing.add(hash)
+  if (missing.size === 0) return missing
+  const hashes = [...missing]
+  const since = facts.epoch
+  const [read] = await gateFacts(db, [since, hashes])
+  if (read === undefined) throw new Error('Cannot read facts about keys: the database answered no row')
+  const keys = read.key_nos.map((no, place) => ({
+    hash: hashes[no - 1] ?? '',
+    fact: {
+      organizationId: read.organization_ids[place] ?? '',
+      apiKeyId: read.api_key_ids[place] ?? '',
+      refusal: read.refusals[place] ?? '',
+      rateLimit: read.rate_limits[place] ?? 0,
+      expiresAtMs: Number(read.expire_at_ms[place]),
     },
-    requestedAtMs: Number(verdicts.requested_at_ms),
-    limit: verdicts.rate_limits[place] ?? 0,
-    used: Number(verdicts.used[place]),
-    admitted: Number(verdicts.admitted[place]),
-    resetUs: Number(verdicts.resets_us[place]),
+  }))
+  const { changed, disabled } = read
+  if (!facts.learn({ epoch: Number(read.epoch), changed, disabled, keys }, since)) return undefined
+  for (const { hash } of keys) missing.delete(hash)
+  for (const hash of missing) facts.forget(hash)
+  return missing
+}
+
+/** Each request with its fact, undefined for an unknown key; undefined in all if a fact has gone out of date. */
+function callsOf(
+  requests: readonly AdmitRequest[],
+  { facts, unknown }: { readonly facts: Facts; readonly unknown: ReadonlySet<string> },
+): readonly (Call | undefined)[] | undefined {
+  const calls: (Call | undefined)[] = []
+  for (const request of requests) {
+    const fact = facts.find(request.hash)
+    if (fact === undefined && !unknown.has(request.hash)) return undefined
+    const { endpoint } = request
+    const isOff = endpoint !== null && facts.isDisabled(endpoint)
+    calls.push(fact && { request, fact, refusal: fact.refusal || (isOff ? 'ENDPOINT_DISABLED' : '') })
   }
+  return calls
+}
+
+/** In the order of their names by code units, which for these names is that of their bytes. */
+function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<string, Organization> {
+  const byId = new Map<string, Organization>()
+  for (const call of calls) {
+    if (call === undefined) continue
+    const { organizationId: id, rateLimit } = call.fact
+    let organization = byId.get(id)
+    if (organization === undefined) {
+      organization = { id, rateLimit, candidates: 0, verdict: undefined }
+      byId.set(id, organization)
+    }
+    if (call.refusal === '') organization.candidates++
+  }
+  return byId.size < 2 ? byId : new Map([...byId].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Milliseconds since the epoch at which all was decided; undefined if it has to be asked again. */
+async function decide(
+  db: Database,
+  organizations: ReadonlyMap<string, Organization>,
+  facts: Facts,
+): Promise<number | undefined> {
+  const all = [...organizations.values()]
+  const ids = all.map(({ id }) => id)
+  const since = facts.epoch
+  const limits = all.map(({ rateLimit }) => rateLimit)
+  const [row] = await gateAdmit(db, [since, ids, limits, all.map(({ candidates }) => candidates)])
+  if (row === undefined) {
+    await ratePrime(db, [ids])
+    return undefined
+  }
+  const epoch = Number(row.epoch)
+  if (epoch !== since) facts.note({ epoch, changed: row.changed }, since)
+  if (row.is_stale) return undefined
+  for (const [place, organization] of all.entries()) {
+    organization.verdict = {
+      credits: BigInt(row.balances[place] ?? 0),
+      used: Number(row.used[place]),
+      admitted: Number(row.admitted[place]),
+      resetUs: Number(row.resets_us[place]),
+      taken: 0,
+    }
+  }
+  return Number(row.requested_at_ms)
 }
 
 /** The organization's first `admitted` candidates in order of arrival pass, whatever key they came with. */
-function admission(verdict: Verdict, takenBy: Map<string, number>): Admission {
-  const { refusal, caller, limit, used, admitted, resetUs, requestedAtMs } = verdict
-  const { organizationId } = caller
-  const taken = takenBy.get(organizationId) ?? 0
-  const passes = refusal === '' && taken < admitted
-  if (passes) takenBy.set(organizationId, taken + 1)
-  const remaining = Math.max(0, limit - used - (passes ? taken + 1 : Math.min(taken, admitted)))
+function admission(
+  call: Call | undefined,
+  {
+    organizations,
+    facts,
+    requestedAtMs,
+  }: {
+    readonly organizations: ReadonlyMap<string, Organization>
+    readonly facts: Facts
+    readonly requestedAtMs: number
+  },
+): Admission {
+  const verdict = call && organizations.get(call.fact.organizationId)?.verdict
+  if (call === undefined || verdict === undefined) return UNKNOWN_KEY
+  const { fact, refusal } = call
+  if (fact.expiresAtMs > 0 && fact.expiresAtMs <= requestedAtMs) {
+    facts.forget(call.request.hash)
+    return UNKNOWN_KEY
+  }
+  const { rateLimit: limit, organizationId, apiKeyId } = fact
+  const { used, admitted, resetUs, credits } = verdict
+  const caller = { organizationId, apiKeyId, credits }
+  const passes = refusal === '' && verdict.taken < admitted
+  if (passes) verdict.taken++
+  const remaining = Math.max(0, limit - used - (passes ? verdict.taken : Math.min(verdict.taken, admitted)))
   // Both moments lose the same part of a millisecond, or a wait of one second would be told as two.
   const waitMs = Math.floor(resetUs / 1_000) - requestedAtMs
   const rateLimit = { limit, remaining, resetSec: Math.ceil(resetUs / 1_000_000), waitMs }

@@ -10,10 +10,10 @@ import { mintKey } from './key.ts'
 import { LIST_MAX, readOrganization } from './organization.ts'
 import { checkedLabel, checkedWhole } from './value.ts'
 
-const insert = query(insertSql)
-const insertReroll = query(insertRerollSql)
-const list = query(listSql)
-const updateRevoked = query(updateRevokedSql)
+const insert = query(insertSql, 'read')
+const insertReroll = query(insertRerollSql, 'read')
+const list = query(listSql, 'read')
+const updateRevoked = query(updateRevokedSql, 'read')
 
 /** What may be shown of a key: never the key itself. */
 export interface ApiKey {

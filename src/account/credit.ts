@@ -8,9 +8,9 @@ import { newId } from './id.ts'
 import { organizationNotFound } from './organization.ts'
 import { checkedLabel, checkedWhole } from './value.ts'
 
-const find = query(findSql)
-const insert = query(insertSql)
-const list = query(listSql)
+const find = query(findSql, 'read')
+const insert = query(insertSql, 'read')
+const list = query(listSql, 'read')
 
 /** What an organization has left and was ever granted; the difference is what its log charged. */
 export interface Credits {

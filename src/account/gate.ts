@@ -1,5 +1,5 @@
 import ledgerFindSql from '../../sql/queries/ledger_find.sql' with { type: 'text' }
-import type { Database } from '../db/database.ts'
+import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Admission, Gate, Settled, Settlement } from '../http/plane/gate.ts'
 import { createBatcher } from '../lib/batch.ts'
@@ -8,13 +8,17 @@ import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics, type Metrics } from '../lib/metrics.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
+import { createFacts } from './facts.ts'
 import { createGateMetrics } from './gate_metrics.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
+import { createRefusalLimit } from './refusals.ts'
+import { createRollupFolder } from './rollup.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
+import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
 
-const findLedger = query(ledgerFindSql)
+const findLedger = query(ledgerFindSql, 'gate')
 
 /** The gate with a life: `close` waits for what is in flight. */
 export interface AccountGate extends Gate {
@@ -36,6 +40,8 @@ export interface GateOptions {
   /** How long the journal of another process must have stood still to be adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly metrics?: Metrics
+  /** Rows that refused requests of one organization get in one second. @default 100, and one that stands for the rest */
+  readonly refusalRowsMax?: number
 }
 
 /** Most requests of one statement, and most that may wait for the next. */
@@ -47,8 +53,10 @@ const DEADLINE_MS = 1_500
 const BEATS_PER_LEASE = 5
 
 /**
- * Makes the gate over one database: two batched statements, nothing remembered between requests. It takes over what
- * dead processes had to void.
+/**
+ * Makes the gate over one database: two batched statements. What keys are is remembered between requests, and every
+ * decision is made by the database, which says what of it is out of date. The gate takes over what dead processes had
+ * to void.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
   const {
@@ -60,29 +68,61 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     leaseMs = LEASE_MS,
     metrics = createMetrics(),
   } = options
+  const facts = createFacts({ clock })
+  const strangers = createStrangerLimit({ clock })
+  const refusals = createRefusalLimit(options.refusalRowsMax)
   const voider = createVoider({
     db,
     log,
     open: async () => openJournal({ directory: journalDir, ledger: await readLedger(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
   })
-  const observed = createGateMetrics(metrics, { clock, voider })
+  const folder = createRollupFolder({ db, log })
+  const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
     ...limits,
-    flush: observed('admit', (requests) => admitBatch(within(db, { deadlineMs, clock }), requests)),
+    flush: observed('admit', decide),
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
   // The service starts without its database too: the journal is opened as soon as that one says which ledger it holds.
   await voider.ready().catch(() => {})
 
+  async function decide(requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
+    try {
+      return await admitBatch(within(db, { deadlineMs, clock }), requests, facts)
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw error
+      // As while a newer program migrates the database: another process may still do it.
+      log.error({ msg: 'The database refused to admit a batch', requests: requests.length, error })
+      throw new UnavailableError('The request could not be admitted', { cause: error })
+    }
+  }
+
+  async function admitStranger(request: AdmitRequest): Promise<Admission> {
+    if (!strangers.enter()) {
+      turnedAway.add(1)
+      throw new UnavailableError('Too many unknown keys are being tried')
+    }
+    let isStranger = false
+    try {
+      const admission = await admissions.submit(request)
+      isStranger = admission.kind === 'unknown_key'
+      return admission
+    } finally {
+      strangers.leave({ isStranger })
+    }
+  }
+
   async function settleOrVoid(batch: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
     await voider.ready().catch((error: unknown) => {
       throw unsettled(error)
     })
     try {
-      return await settleBatch(within(db, { deadlineMs, clock }), batch)
+      const outcomes = await settleBatch(within(db, { deadlineMs, clock }), batch)
+      folder.wake()
+      return outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
         log.error({ msg: 'The database refused to settle a batch', settlements: batch.length, error })
@@ -98,9 +138,15 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     async admit({ key, endpoint }) {
       if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
-      return admissions.submit({ hash: hashKey(key), endpoint })
+      const request = { hash: hashKey(key), endpoint }
+      return facts.knows(request.hash) ? admissions.submit(request) : admitStranger(request)
     },
     async settle(settlement): Promise<Settled> {
+      const { admitted, caller, requestedAtMs } = settlement
+      if (!admitted && !refusals.logs(caller.organizationId, requestedAtMs)) {
+        unlogged.add(1)
+        return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
+      }
       // Without room to remember an unknown outcome, nothing may be sent that could have one.
       if (voider.full) throw unsettled(new Error('journal full'))
       const safe = storable(settlement)
@@ -119,6 +165,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       await Promise.race([drained, timeout])
       clearTimeout(timer)
       voider.stop()
+      folder.stop()
       // What is still under way may yet need a place for its void, until its own deadline at the latest.
       const closing = settlements.idle().then(() => voider.close())
       if (settlements.size === 0) await closing
@@ -131,10 +178,10 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
   const endMs = clock.monotonicMs() + deadlineMs
   return {
     ...db,
-    async run(text, params) {
+    async run(text, params, options) {
       const leftMs = endMs - clock.monotonicMs()
       if (leftMs <= 0) throw new UnavailableError('The database took too long')
-      return db.run(text, params, { deadlineMs: leftMs })
+      return db.run(text, params, { ...options, deadlineMs: leftMs })
     },
   }
 }

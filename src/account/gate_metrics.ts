@@ -1,14 +1,21 @@
 import type { Clock } from '../lib/clock.ts'
-import { LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
+import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
 /** The gate's two steps. */
 export type GateStep = 'admit' | 'settle'
 
-/** Makes a step's flush count its batches. */
-export type ObserveFlush = <Item, Result>(
-  step: GateStep,
-  flush: (items: readonly Item[]) => Promise<Result>,
-) => (items: readonly Item[]) => Promise<Result>
+/** What the gate counts. */
+export interface GateMetrics {
+  /** Makes a step's flush count its batches. */
+  observed<Item, Result>(
+    step: GateStep,
+    flush: (items: readonly Item[]) => Promise<Result>,
+  ): (items: readonly Item[]) => Promise<Result>
+  /** Refused requests that have no row in the log. */
+  readonly unlogged: Cell
+  /** Requests with an unknown key that were not looked up. */
+  readonly turnedAway: Cell
+}
 
 const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
 
@@ -19,7 +26,7 @@ export function createGateMetrics(
     clock,
     voider,
   }: { readonly clock: Clock; readonly voider: { readonly waiting: number; readonly durable: boolean } },
-): ObserveFlush {
+): GateMetrics {
   const sizes = metrics.histogram({
     name: 'walletscope_gate_batch_requests',
     help: 'Requests of one batch, by step: admit before the work, settle after it.',
@@ -47,11 +54,20 @@ export function createGateMetrics(
     help: '1 while unknown outcomes are kept on the disk, 0 while they would be lost with this process.',
     read: () => (voider.durable ? 1 : 0),
   })
-  return (step, flush) => {
+  const unlogged = metrics.counter({
+    name: 'walletscope_gate_refusals_unlogged_total',
+    help: 'Refused requests without a row in the log: those beyond a hundred of one organization in one second.',
+  })()
+  const turnedAway = metrics.counter({
+    name: 'walletscope_gate_lookups_refused_total',
+    help: 'Requests answered 503 because too many unknown keys were tried in that second.',
+  })()
+
+  function observed<Item, Result>(step: GateStep, flush: (items: readonly Item[]) => Promise<Result>) {
     const size = sizes(step)
     const duration = durations(step)
     const failed = failures(step)
-    return async (items) => {
+    return async (items: readonly Item[]) => {
       const startedMs = clock.monotonicMs()
       size.observe(items.length)
       try {
@@ -64,4 +80,5 @@ export function createGateMetrics(
       }
     }
   }
+  return { observed, unlogged, turnedAway }
 }

@@ -11,12 +11,12 @@ import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { checkedLabel, checkedWhole } from './value.ts'
 
-const find = query(findSql)
-const insert = query(insertSql)
-const insertFirst = query(insertFirstSql)
-const list = query(listSql)
-const updateRateLimit = query(updateRateLimitSql)
-const updateState = query(updateStateSql)
+const find = query(findSql, 'read')
+const insert = query(insertSql, 'read')
+const insertFirst = query(insertFirstSql, 'background')
+const list = query(listSql, 'read')
+const updateRateLimit = query(updateRateLimitSql, 'read')
+const updateState = query(updateStateSql, 'read')
 
 /** Who pays: keys, credits, the rate limit and suspension belong to it. */
 export interface Organization {

@@ -2,7 +2,7 @@ import listSql from '../../sql/queries/request_log_list.sql' with { type: 'text'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 
-const list = query(listSql)
+const list = query(listSql, 'read')
 
 /** Stands for all paths that lead nowhere: they are counted together, because callers invent them. */
 export const NOWHERE = ''

@@ -5,8 +5,8 @@ import { query } from '../db/query.ts'
 import type { Settled, Settlement } from '../http/plane/gate.ts'
 import { NOWHERE } from './request_log.ts'
 
-const gateSettle = query(gateSettleSql)
-const gateVoid = query(gateVoidSql)
+const gateSettle = query(gateSettleSql, 'gate')
+const gateVoid = query(gateVoidSql, 'background')
 
 /** Longest texts of a log row; longer ones are cut. */
 const PATH_LENGTH_MAX = 200

@@ -4,16 +4,24 @@
  */
 export type Param = string | number | boolean | Date | Uint8Array | null | readonly string[] | readonly number[]
 
+/**
+ * Who a statement is for. Each lane has connections of its own, so that no lane waits for another: `gate` for what every
+ * request needs before it is answered, `read` for what one caller asked for, `background` for what nobody waits for.
+ */
+export type LaneName = 'gate' | 'read' | 'background'
+
 /** One PostgreSQL, asked one statement at a time: every change of state is a single statement, never a transaction. */
 export interface Database {
   /**
    * Runs one prepared statement. Throws `UnavailableError` when the server is away, read-only, or silent past the
-   * deadline (default 1,500 ms), and `SqlError` when it refuses the statement.
+   * deadline, or when no connection of the lane gets free until then; `SqlError` when it refuses the statement.
+   * The lane is `read` and the deadline 1,500 ms unless told otherwise; only `background` allows more than 10 s, and
+   * `gate` no more than 1,500 ms.
    */
   run<Row extends object>(
     text: string,
     params: readonly Param[],
-    options?: { readonly deadlineMs?: number },
+    options?: { readonly lane?: LaneName; readonly deadlineMs?: number },
   ): Promise<readonly Row[]>
   /** Closes every connection; returns within two seconds whatever hangs. */
   close(): Promise<void>

@@ -4,8 +4,8 @@ import type { DatabaseAddress, Listener } from './address.ts'
 import { driverTypes } from './codec.ts'
 
 /**
- * One set of connections. The driver cannot be trusted with a connection after it was lost (stale buffers are sent to
- * the next one, promises never settle), so a generation that loses one takes no more statements and a new one follows.
+ * One connection. The driver cannot be trusted with it after it was lost (stale buffers are sent to the next one,
+ * promises never settle), so a generation that loses it takes no more statements and a new one follows.
  */
 export interface Generation {
   /** False after a connection was lost, `retire()` or `destroy()`: send nothing more. */
@@ -16,7 +16,7 @@ export interface Generation {
   send(text: string, params: readonly (string | null)[]): { readonly rows: Promise<readonly object[]>; done(): void }
   /** Lets statements in flight finish, then closes; never waits. */
   retire(): void
-  /** Closes every connection now. */
+  /** Closes the connection now. */
   destroy(): void
 }
 
@@ -26,7 +26,6 @@ export interface GenerationOptions {
   readonly listener: Listener
   /** Certificates of the authorities to trust, in place of the system's. */
   readonly ca: string | undefined
-  readonly connectionsMax: number
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
   readonly applicationName: string
@@ -117,8 +116,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
     ssl: address.tls && host !== undefined ? tlsOptions(host, options.ca) : false,
     // With several listeners the primary is wanted: a standby answers from the past.
     target_session_attrs: address.listeners.length > 1 ? 'primary' : undefined,
-    max: options.connectionsMax,
-    // One statement at a time per connection: a slow one delays nobody.
+    max: 1,
     max_pipeline: 0,
     connect_timeout: options.connectTimeoutMs / 1000,
     idle_timeout: null,

@@ -4,7 +4,7 @@ import type { DatabaseAddress } from './address.ts'
 import { createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
 
-/** Statements whose deadlines are alike, with connections that no others use. */
+/** Statements of one kind, with connections that no others use. */
 export interface Lane {
   run(text: string, params: readonly (string | null)[], deadlineMs: number): Promise<readonly object[]>
   /** Resolves when nothing is in flight; never rejects. */
@@ -25,40 +25,86 @@ export interface LaneOptions {
 
 const STATEMENTS_MAX = 1_000
 const CONNECT_TIMEOUT_MS = 1_500
+/** One connection, which a new one follows when it is lost; a statement has it for itself. */
+interface Slot {
+  busy: boolean
+  generation: Generation | undefined
+  /** Which listener it was opened to. */
+  listenerIndex: number
+}
+
 /** A deadlock's victim was rolled back whole, because a statement is a transaction: it may be sent again. */
 const ATTEMPTS_MAX = 3
 
-/** Makes a lane; it connects with the first statement. */
+/**
+ * Makes a lane; it connects with the first statement. A statement takes the first free connection, so that few are open
+ * while few are enough, or waits for one until its deadline.
+ */
 export function createLane(options: LaneOptions): Lane {
   const { address, clock, log } = options
   const breaker = createBreaker(() => clock.monotonicMs())
+  const slots: Slot[] = []
+  const waiting: ((slot: Slot | undefined) => void)[] = []
   const open = new Set<Generation>()
   const idlers: (() => void)[] = []
-  let current: Generation | undefined
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
 
-  function generation(): Generation {
-    if (current?.usable) return current
-    if (current !== undefined && !current.worked) listenerIndex++
+  function generationOf(slot: Slot): Generation {
+    const { generation } = slot
+    if (generation?.usable) return generation
+    // Of several connections that fail at the same listener one is enough to turn to the next.
+    if (generation !== undefined && !generation.worked && slot.listenerIndex === listenerIndex) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
     for (const old of open) if (!old.usable) open.delete(old)
-    current = createGeneration({
+    const made = createGeneration({
       address,
       listener,
       ca: options.ca,
-      connectionsMax: options.connectionsMax,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       statementTimeoutMs: options.statementTimeoutMs,
       applicationName: 'walletscope',
     })
-    open.add(current)
-    return current
+    open.add(made)
+    slot.generation = made
+    slot.listenerIndex = listenerIndex
+    return made
   }
 
-  async function attempt(text: string, params: readonly (string | null)[], deadlineMs: number) {
-    const mine = generation()
+  function take(): Slot | undefined {
+    let slot = slots.find((each) => !each.busy)
+    if (slot === undefined && slots.length < options.connectionsMax) {
+      slot = { busy: false, generation: undefined, listenerIndex }
+      slots.push(slot)
+    }
+    if (slot !== undefined) slot.busy = true
+    return slot
+  }
+
+  /** Undefined if none gets free until then. */
+  function waitForSlot(deadlineMs: number): Promise<Slot | undefined> {
+    return new Promise((resolve) => {
+      const waiter = (slot: Slot | undefined) => {
+        clearTimeout(timer)
+        resolve(slot)
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(waiter), 1)
+        resolve(undefined)
+      }, deadlineMs)
+      waiting.push(waiter)
+    })
+  }
+
+  function release(slot: Slot): void {
+    const next = waiting.shift()
+    if (next === undefined) slot.busy = false
+    else next(slot)
+  }
+
+  async function attempt(slot: Slot, text: string, params: readonly (string | null)[], deadlineMs: number) {
+    const mine = generationOf(slot)
     const { rows, done } = mine.send(text, params)
     try {
       return await before(deadlineMs, rows)
@@ -73,17 +119,23 @@ export function createLane(options: LaneOptions): Lane {
 
   async function runAdmitted(text: string, params: readonly (string | null)[], deadlineMs: number) {
     const giveUpMs = clock.monotonicMs() + deadlineMs
+    const slot = take() ?? (await waitForSlot(deadlineMs))
+    if (slot === undefined) throw unavailable('Too many requests wait for the database', 'no free connection')
     let reason = ''
-    for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
-      const outcome = await attempt(text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
-      if ('kind' in outcome && outcome.kind === 'away') {
-        lost(outcome.reason)
-        throw unavailable('The database does not answer', outcome.reason)
+    try {
+      for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
+        const outcome = await attempt(slot, text, params, Math.max(1, giveUpMs - clock.monotonicMs()))
+        if ('kind' in outcome && outcome.kind === 'away') {
+          lost(outcome.reason)
+          throw unavailable('The database does not answer', outcome.reason)
+        }
+        reached()
+        if (!('kind' in outcome)) return outcome
+        if (outcome.kind === 'refused') throw outcome.error
+        reason = outcome.reason
       }
-      reached()
-      if (!('kind' in outcome)) return outcome
-      if (outcome.kind === 'refused') throw outcome.error
-      reason = outcome.reason
+    } finally {
+      release(slot)
     }
     throw unavailable('The database is too busy to answer', reason)
   }

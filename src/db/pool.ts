@@ -3,9 +3,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
-import type { Database } from './database.ts'
+import type { Database, LaneName } from './database.ts'
 import { unavailable } from './failure.ts'
-import { createLane } from './lane.ts'
+import { createLane, type Lane } from './lane.ts'
 
 /** What `openDatabase` needs. */
 export interface DatabaseOptions {
@@ -13,61 +13,58 @@ export interface DatabaseOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** Connections for statements within the default deadline. @default 8 */
+  /** Most connections of each lane. @default 8 of `gate`, 4 of `read`, 3 of `background` */
   readonly max?: number
 }
 
 /** How long a statement may take unless told otherwise, milliseconds. */
 const DEADLINE_DEFAULT_MS = 1_500
-/** The longest deadline that a statement may ask for, milliseconds. */
-const DEADLINE_MAX_MS = 600_000
+
+/** Connections are opened as they are needed; `deadlineMaxMs` is the longest deadline that a statement may ask for. */
+const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
+  gate: { connections: 8, deadlineMaxMs: 1_500 },
+  read: { connections: 4, deadlineMaxMs: 10_000 },
+  background: { connections: 3, deadlineMaxMs: 600_000 },
+}
 
 /** What the server grants beyond our deadline before it stops a statement itself. */
 const GRACE_MS = 500
-const CONNECTIONS_DEFAULT = 8
-/** Statements that ask for more than the default deadline have connections of their own, so that none waits for them. */
-const PATIENT_CONNECTIONS = 2
 const CLOSE_MS = 1_500
 
 /**
  * Opens a database; nothing connects before the first statement. Every statement is prepared, alone in its
  * transaction, and ends by its deadline whatever the server does; after that, or after a lost connection, new
- * connections take the place of all old ones. Throws on a URL that cannot or must not be used.
+ * connections take the place of the old ones. Throws on a URL that cannot or must not be used.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const address = parseDatabaseUrl(options.url)
   const { clock, log } = options
   const ca = address.caFile === undefined ? undefined : readAuthorities(address.caFile)
-  const ordinary = createLane({
-    address,
-    ca,
-    clock,
-    log,
-    connectionsMax: options.max ?? CONNECTIONS_DEFAULT,
-    statementTimeoutMs: DEADLINE_DEFAULT_MS + GRACE_MS,
-  })
-  const patient = createLane({
-    address,
-    ca,
-    clock,
-    log,
-    connectionsMax: PATIENT_CONNECTIONS,
-    statementTimeoutMs: DEADLINE_MAX_MS + GRACE_MS,
-  })
+  const lane = (name: LaneName): Lane =>
+    createLane({
+      address,
+      ca,
+      clock,
+      log,
+      connectionsMax: Math.min(LANES[name].connections, options.max ?? Number.POSITIVE_INFINITY),
+      statementTimeoutMs: LANES[name].deadlineMaxMs + GRACE_MS,
+    })
+  const lanes = { gate: lane('gate'), read: lane('read'), background: lane('background') }
+  const all = Object.values(lanes)
   let closed = false
 
   return {
     async run<Row extends object>(
       text: string,
       params: Parameters<Database['run']>[1],
-      { deadlineMs = DEADLINE_DEFAULT_MS }: { readonly deadlineMs?: number } = {},
+      { lane = 'read', deadlineMs = DEADLINE_DEFAULT_MS }: Parameters<Database['run']>[2] = {},
     ): Promise<readonly Row[]> {
-      if (!(deadlineMs > 0 && deadlineMs <= DEADLINE_MAX_MS)) {
-        throw new RangeError(`Cannot run a statement: expected a deadline up to ${DEADLINE_MAX_MS} ms`)
+      const { deadlineMaxMs } = LANES[lane]
+      if (!(deadlineMs > 0 && deadlineMs <= deadlineMaxMs)) {
+        throw new RangeError(`Cannot run a statement in lane ${lane}: expected a deadline up to ${deadlineMaxMs} ms`)
       }
       if (closed) throw unavailable('The database is closed', 'closed')
-      const lane = deadlineMs <= DEADLINE_DEFAULT_MS ? ordinary : patient
-      return (await lane.run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
+      return (await lanes[lane].run(text, params.map(encodeParam), deadlineMs)) as readonly Row[]
     },
     async close() {
       closed = true
@@ -75,10 +72,9 @@ export function openDatabase(options: DatabaseOptions): Database {
       const patienceEnds = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, CLOSE_MS)
       })
-      await Promise.race([Promise.all([ordinary.idle(), patient.idle()]), patienceEnds])
+      await Promise.race([Promise.all(all.map((each) => each.idle())), patienceEnds])
       clearTimeout(timer)
-      ordinary.destroy()
-      patient.destroy()
+      for (const each of all) each.destroy()
     },
   }
 }

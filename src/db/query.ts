@@ -1,4 +1,4 @@
-import type { Database, Param } from './database.ts'
+import type { Database, LaneName, Param } from './database.ts'
 
 /** Text of a `.sql` file, with the types of its parameters and rows that `sql/queries.d.ts` learned from PostgreSQL. */
 export type SqlText<Params extends readonly Param[], Row extends object> = string & {
@@ -13,9 +13,10 @@ export type Query<Params extends readonly Param[], Row extends object> = (
   options?: { readonly deadlineMs?: number },
 ) => Promise<readonly Row[]>
 
-/** Binds the text of a `.sql` file. */
+/** Binds the text of a `.sql` file to its types, and to the lane that it runs in. */
 export function query<Params extends readonly Param[], Row extends object>(
   text: SqlText<Params, Row>,
+  lane: LaneName,
 ): Query<Params, Row> {
-  return (db, params, options) => db.run<Row>(text, params, options)
+  return (db, params, options) => db.run<Row>(text, params, { ...options, lane })
 }

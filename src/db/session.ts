@@ -50,7 +50,6 @@ function sessionOn(
     address,
     listener,
     ca: address.caFile === undefined ? undefined : readAuthorities(address.caFile),
-    connectionsMax: 1,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: DEADLINE_MAX_MS + GRACE_MS,
     applicationName,

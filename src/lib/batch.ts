@@ -84,31 +84,35 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     queue = queue.length <= itemsMax ? [] : queue.slice(itemsMax)
     const atMs = clock.monotonicMs()
     startedMs.push(atMs)
-    void fly(batch).finally(() => {
+    void fly(batch, () => {
       startedMs.splice(startedMs.indexOf(atMs), 1)
       items -= batch.length
       if (timer !== undefined && startedMs.length === 0) {
         clearTimeout(timer)
         timer = undefined
       }
-      schedule()
+      // What waits already leaves before the answers of this flush do, or the other side would idle meanwhile.
+      if (!scheduled && startedMs.length === 0 && queue.length > 0) start()
+      else schedule()
       if (items === 0) for (const wake of idlers.splice(0)) wake()
     })
     schedule()
   }
 
-  async function fly(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function fly(batch: readonly Waiting<Item, Result>[], landed: () => void): Promise<void> {
+    let results: readonly Result[]
     try {
-      const results = await flush(batch.map((each) => each.item))
-      if (results.length !== batch.length) {
-        throw new Error(`Cannot settle a batch of ${batch.length}: ${results.length} results came back`)
+      results = await flush(batch.map((each) => each.item))
+      if (results.length !== batch.length || batch.some((_, index) => !(index in results))) {
+        throw new Error(`Cannot settle a batch of ${batch.length}: other results came back`)
       }
-      results.forEach((result, index) => {
-        batch[index]?.resolve(result)
-      })
     } catch (error) {
+      landed()
       for (const each of batch) each.reject(error)
+      return
     }
+    landed()
+    for (const [index, each] of batch.entries()) each.resolve(results[index] as Result)
   }
 
   return {

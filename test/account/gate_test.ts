@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { createKey, revokeKey } from '../../src/account/api_key.ts'
 import { type AccountGate, createGate } from '../../src/account/gate.ts'
 import { mintKey } from '../../src/account/key.ts'
@@ -10,9 +11,11 @@ import {
 } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/pool.ts'
+import type { Caller } from '../../src/http/plane/gate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 import { admitted, createAccount, readBooks, settlement } from './scene.ts'
 
@@ -193,7 +196,8 @@ describe('rate limit', () => {
     const endMs = performance.now() + 1_200
     while (performance.now() < endMs) await gate.admit({ key, endpoint: ENDPOINT })
     const [row] = await db.run<{ entries: number; bytes: number }>(
-      'select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window w where organization_id = $1',
+      `select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window_state w where organization_id = $1
+       order by era desc limit 1`,
       [organizationId],
     )
     expect(row?.entries).toBeGreaterThan(30)
@@ -220,7 +224,7 @@ describe('rate limit', () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
     expect(await verdict(key)).toBe('admitted')
     await db.run(
-      `update rate_window set at = array[clock_timestamp() + interval '1 hour'] where organization_id = $1`,
+      `update rate_window_state set at = array[clock_timestamp() + interval '1 hour'] where organization_id = $1`,
       [organizationId],
     )
     expect(await verdict(key)).toBe('RATE_LIMIT_EXCEEDED')
@@ -350,6 +354,150 @@ describe('settle', () => {
     const books = await Promise.all(accounts.map(({ organizationId }) => readBooks(db, organizationId)))
     expect(books.reduce((sum, each) => sum + each.logged, 0)).toBe(720)
   })
+})
+
+test('of a flood of refusals about a hundred a second are logged, and each is answered', async () => {
+  const account = await createAccount(db, { rateLimit: 1 })
+  const other = await createAccount(db)
+  const requestedAtMs = Math.floor(Date.now() / 1_000) * 1_000
+  const metrics = createMetrics()
+  const flooded = await createGate({
+    db,
+    clock: systemClock,
+    log: silentLog,
+    journalDir: temporaryDirectory(),
+    metrics,
+  })
+  const refused = (caller: Caller, atMs: number) =>
+    flooded.settle(settlement(caller, { admitted: false, status: 429, credits: 0, requestedAtMs: atMs }))
+  const answers = await Promise.all(Array.from({ length: 500 }, () => refused(account.caller, requestedAtMs + 7)))
+  expect(answers).toEqual(answers.map(() => ({ paid: true, creditsCharged: 0, creditsRemaining: 1_000n })))
+  expect((await readBooks(db, account.organizationId)).logged).toBe(101)
+  expect(metrics.render()).toContain('walletscope_gate_refusals_unlogged_total 399')
+  // Neither others, nor what was admitted, nor the next second have to do with it.
+  await refused(other.caller, requestedAtMs)
+  await flooded.settle(settlement(account.caller, { requestedAtMs }))
+  await refused(account.caller, requestedAtMs + 1_000)
+  // The database's clock was set back.
+  await refused(account.caller, requestedAtMs - 3_600_000)
+  expect((await readBooks(db, other.organizationId)).logged).toBe(1)
+  expect((await readBooks(db, account.organizationId)).logged).toBe(104)
+  await flooded.close(1_000)
+})
+
+test('invented keys cost no more than a thousand look-ups a second, and known callers are served among them', async () => {
+  const { key } = await createAccount(db)
+  let lookedUp = 0
+  const counting: Database = {
+    ...db,
+    run: (text, params, options) => {
+      const hashes = params.find((each) => Array.isArray(each) && typeof each[0] === 'string' && each[0].length === 64)
+      lookedUp += Array.isArray(hashes) ? hashes.length : 0
+      return db.run(text, params, options)
+    },
+  }
+  const metrics = createMetrics()
+  const options = { db: counting, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), metrics }
+  const asked = await createGate(options)
+  admitted(await asked.admit({ key, endpoint: ENDPOINT }))
+  const before = lookedUp
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 5_000 }, (_, index) =>
+      asked.admit({ key: index % 100 === 0 ? key : mintKey().key, endpoint: ENDPOINT }),
+    ),
+  )
+  expect(lookedUp - before).toBeLessThanOrEqual(1_000)
+  const kinds = outcomes.map((each) => (each.status === 'fulfilled' ? each.value.kind : String(each.reason.message)))
+  expect(new Set(kinds)).toEqual(new Set(['admitted', 'unknown_key', 'Too many unknown keys are being tried']))
+  expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(50)
+  expect(metrics.render()).toContain('walletscope_gate_lookups_refused_total 3950')
+  await asked.close(1_000)
+})
+
+test('every change acts with the next request at every gate, whatever each of them remembers', async () => {
+  const accounts = await Promise.all([1, 2].map(() => createAccount(db)))
+  const states = accounts.map(() => ({ suspended: false, revoked: false, off: false }))
+  const verb = fc.constantFrom('suspend', 'restore', 'revoke', 'unrevoke', 'off', 'on', 'expire', 'new key')
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(verb, fc.nat(1)), { maxLength: 12 }), async (changes) => {
+      for (const [what, index] of changes) {
+        const [account, state] = [accounts[index], states[index]]
+        if (account === undefined || state === undefined) throw new Error('No account')
+        const { organizationId: id, apiKeyId } = account
+        const off = `GET /v1/off/${id}`
+        if (what === 'suspend') await suspendOrganization(otherDb, id)
+        if (what === 'restore') await restoreOrganization(otherDb, id)
+        if (what === 'revoke') await revokeKey(otherDb, { organizationId: id, keyId: apiKeyId })
+        if (what === 'unrevoke') {
+          await otherDb.run('update api_key set revoked_at = null, expires_at = null where id = $1', [apiKeyId])
+        }
+        if (what === 'expire') await otherDb.run('update api_key set expires_at = now() where id = $1', [apiKeyId])
+        if (what === 'off') await otherDb.run('insert into endpoint_disabled values ($1) on conflict do nothing', [off])
+        if (what === 'on') await otherDb.run('delete from endpoint_disabled where endpoint = $1', [off])
+        state.suspended = what === 'suspend' || (state.suspended && what !== 'restore')
+        state.revoked = ['revoke', 'expire'].includes(what) || (state.revoked && what !== 'unrevoke')
+        state.off = what === 'off' || (state.off && what !== 'on')
+        const fresh =
+          what === 'new key' && !state.suspended
+            ? [await createKey(otherDb, { organizationId: id, name: 'fresh' })]
+            : []
+        const verdicts = await Promise.all(
+          accounts.flatMap(({ key, organizationId }) =>
+            [gate, otherGate].map((each) => each.admit({ key, endpoint: `GET /v1/off/${organizationId}` })),
+          ),
+        )
+        const expected = states.map(({ suspended, revoked, off: isOff }) => {
+          if (revoked) return 'unknown_key'
+          return suspended ? 'ACCOUNT_SUSPENDED' : isOff ? 'ENDPOINT_DISABLED' : 'admitted'
+        })
+        expect(verdicts.map((each) => (each.kind === 'refused' ? each.code : each.kind))).toEqual(
+          expected.flatMap((each) => [each, each]),
+        )
+        for (const { key } of fresh) {
+          expect(await verdict(key, null)).toBe('admitted')
+        }
+      }
+    }),
+    { numRuns: 25 },
+  )
+}, 30_000)
+
+test('a key that expires is unknown from that moment on, though it is remembered', async () => {
+  const { organizationId } = await createAccount(db)
+  const expiresAt = new Date(Date.now() + 400)
+  const { key } = await createKey(db, { organizationId, name: 'short', expiresAt })
+  const seen: { readonly kind: string; readonly early: boolean }[] = []
+  while (Date.now() < expiresAt.getTime() + 200) {
+    const { kind, ...rest } = await gate.admit({ key, endpoint: null })
+    seen.push({ kind, early: 'requestedAtMs' in rest && rest.requestedAtMs < expiresAt.getTime() })
+  }
+  expect(seen.filter(({ kind }) => kind === 'admitted').length).toBeGreaterThan(0)
+  expect(seen.at(-1)?.kind).toBe('unknown_key')
+  expect(seen.filter(({ kind, early }) => kind === 'admitted' && !early)).toEqual([])
+}, 10_000)
+
+test('a function that a newer program replaced answers 503, charges nothing, and says so in the log', async () => {
+  const { db: alone, close } = await testDatabase()
+  const { key } = await createAccount(alone)
+  const errors: string[] = []
+  const log = { ...silentLog, error: ({ msg }: { msg: string }) => errors.push(msg) }
+  const old = await createGate({ db: alone, clock: systemClock, log, journalDir: temporaryDirectory() })
+  await alone.run('drop function gate_admit', [])
+  expect(await old.admit({ key, endpoint: null }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
+  expect(errors).toEqual(['The database refused to admit a batch'])
+  await old.close(1_000)
+  await close()
+})
+
+test('slow reads of the same process keep no request waiting', async () => {
+  const { key } = await createAccount(db)
+  const slow = Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', []))
+  const startMs = performance.now()
+  const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+  await gate.settle(settlement(caller, { requestedAtMs }))
+  // Far less than the slowest of them, though more than a busy machine needs.
+  expect(performance.now() - startMs).toBeLessThan(700)
+  await Promise.allSettled(slow)
 })
 
 test('a closed gate has settled what it was given', async () => {

@@ -182,7 +182,8 @@ async function createActor(db: Database, [credits, rateLimit]: readonly [number,
 async function openGate(url: string): Promise<{ readonly db: Database; readonly gate: AccountGate }> {
   const db = openDatabase({ url, clock: systemClock, log: silentLog })
   const options = { db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), deadlineMs: DEADLINE_MS }
-  return { db, gate: await createGate(options) }
+  // Every refusal has its row here, so that each answer can be looked for in the log.
+  return { db, gate: await createGate({ ...options, refusalRowsMax: Number.POSITIVE_INFINITY }) }
 }
 
 /** Waits until every void is done and no statement of the gates is left running. */

@@ -8,8 +8,8 @@ import { testDatabase } from '../support/database.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
 
 const HOUR_MS = 3_600_000
-/** An hour's begin, long ago, so that nothing else falls into the range. */
-const BASE_MS = 490_000 * HOUR_MS
+/** An hour's begin, long ago, so that nothing else falls into the range; a week begins two hours later. */
+const BASE_MS = 490_150 * HOUR_MS
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/c']
 const INVENTED = ['/v1/nothing', '/v1/a', '/wp-login.php', '/']
 const STATUSES = [200, 200, 200, 204, 400, 404, 429, 503]
@@ -22,6 +22,11 @@ let expected: readonly Settlement[]
 
 beforeAll(async () => {
   db = (await testDatabase()).db
+  // The second week has a partition, the first has none.
+  await db.run(
+    "create table request_log_20251201 partition of request_log for values from ('2025-12-01') to ('2025-12-08')",
+    [],
+  )
   account = await createAccount(db, { credits: 1_000_000 })
   const other = await createAccount(db)
   const random = mulberry(7)
@@ -113,6 +118,17 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
     { numRuns: 400 },
   )
 }, 30_000)
+
+test('the same pages are read while what was logged is counted into the rollups', async () => {
+  const filter = { organizationId: account.organizationId, fromMs: BASE_MS + 1, toMs: BASE_MS + 8 * HOUR_MS - 1 }
+  const pages = () =>
+    Promise.all([1, 40, 90].map((page) => readRequestLog(db, { ...filter, errors: 'all', page, limit: 25 })))
+  const before = await pages()
+  await db.run('select request_rollup_fold()', [])
+  const [row] = await db.run<{ n: number }>('select count(*)::int4 as n from request_rollup_pending', [])
+  expect(row?.n).toBe(0)
+  expect(await pages()).toEqual(before)
+})
 
 test('walking all pages shows every entry once', async () => {
   const filter = {

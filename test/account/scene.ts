@@ -55,15 +55,25 @@ export interface Books {
   readonly balance: number
   readonly granted: number
   readonly charged: number
+  /** Credits that the log charged before it was dropped for its age. */
+  readonly dropped: number
   readonly logged: number
   readonly statuses: Readonly<Record<string, number>>
 }
 
 /** Reads the books; throws where an invariant does not hold. */
 export async function readBooks(db: Database, organizationId: string): Promise<Books> {
-  const [row] = await db.run<{ balance: string; granted: string; charged: string; logged: string; odd: string }>(
+  const [row] = await db.run<{
+    balance: string
+    granted: string
+    charged: string
+    dropped: string
+    logged: string
+    odd: string
+  }>(
     `select b.balance, b.granted,
        (select coalesce(sum(credits), 0) from request_log where organization_id = $1) as charged,
+       (select coalesce(sum(credits), 0) from request_log_dropped where organization_id = $1) as dropped,
        (select count(*) from request_log where organization_id = $1) as logged,
        (select count(*) from (
           select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
@@ -80,14 +90,33 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
           group by 1, 2, 3, 4
         ) l
         full join (
-          select r.*, (select array_agg(n::bigint order by at) from unnest(by_hour) with ordinality u (n, at)
-            where n <> 0) as filled
-          from request_rollup r where organization_id = $1 and requests <> 0
+          select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
+            array_agg(requests order by hour) filter (where requests > 0) as by_hour
+          from (
+            select c.day, c.hour, c.api_key_id, c.path, c.status, sum(c.requests)::bigint as requests,
+              sum(c.credits) as credits
+            from (
+              select r.day, u.hour - 1 as hour, r.api_key_id, r.path, r.status, u.requests,
+                case when u.hour = 1 then r.credits else 0 end as credits
+              from request_rollup r cross join lateral unnest(r.by_hour) with ordinality u (requests, hour)
+              where r.organization_id = $1
+              union all
+              select p.hour / 24, p.hour % 24, u.api_key_id, u.path, u.status, u.requests, u.credits
+              from request_rollup_pending p
+              cross join lateral unnest(p.organizations, p.keys, p.paths, p.statuses, p.requests, p.credits)
+                u (organization_id, api_key_id, path, status, requests, credits)
+              where u.organization_id = $1
+            ) c
+            group by 1, 2, 3, 4, 5
+          ) c
+          group by 1, 2, 3, 4
+          having sum(requests) <> 0 or sum(credits) <> 0
         ) r using (day, api_key_id, path, status)
         where l.requests is distinct from r.requests or l.credits is distinct from r.credits
-          or l.by_hour is distinct from r.filled) as odd
+          or l.by_hour is distinct from r.by_hour) as odd
      from credit_balance b where b.organization_id = $1`,
     [organizationId],
+    { deadlineMs: 10_000 },
   )
   if (row === undefined) throw new Error(`Cannot read the books of ${organizationId}`)
   const statuses = await db.run<{ status: number; requests: string }>(
@@ -98,11 +127,13 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
     balance: Number(row.balance),
     granted: Number(row.granted),
     charged: Number(row.charged),
+    dropped: Number(row.dropped),
     logged: Number(row.logged),
     statuses: Object.fromEntries(statuses.map((each) => [String(each.status), Number(each.requests)])),
   }
   if (books.balance < 0) throw new Error(`The balance is ${books.balance}`)
-  if (books.charged + books.balance !== books.granted) throw new Error(`Credits are lost: ${JSON.stringify(books)}`)
+  if (books.charged + books.dropped + books.balance !== books.granted)
+    throw new Error(`Credits are lost: ${JSON.stringify(books)}`)
   if (row.odd !== '0') throw new Error(`${row.odd} rollups differ from the log`)
   return books
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { admitBatch } from '../../src/account/admit.ts'
+import { createFacts } from '../../src/account/facts.ts'
 import { hashKey } from '../../src/account/key.ts'
 import { settleBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -88,8 +89,8 @@ test('settleBatch() pays in order of arrival though the balance is less than was
 test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
   const { key, caller, organizationId } = await createAccount(db)
   const requests = [{ hash: hashKey(key), endpoint: null }]
-  await db.run('analyze', [], { deadlineMs: 30_000 })
-  await admitBatch(db, requests)
+  await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
+  await admitBatch(db, requests, createFacts({ clock: systemClock }))
   await settleBatch(db, [settlement(caller)])
 
   await createMany(3_000)
@@ -97,7 +98,10 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   for (const statement of [
     `insert into api_key (organization_id, id, name, hash, last4)
      select 'org_many' || n, 'key', 'many', sha256(n::text::bytea), 'many' ${others}`,
-    `insert into rate_window (organization_id, at, upto, since) select 'org_many' || n, '{}', '{}', 0 ${others}`,
+    `insert into rate_window (organization_id) select 'org_many' || n ${others}`,
+    `insert into rate_window_state (organization_id, era, at, upto, since)
+     select 'org_many' || n, s.era, '{}', '{}', 0 from generate_series(1, 3000) n cross join rate_window_state s
+     where s.organization_id = $1`,
     `insert into request_rollup select 'org_many' || n, r.day, r.api_key_id, r.path, r.status, 1, 1, r.by_hour
      from generate_series(1, 3000) n cross join request_rollup r where r.organization_id = $1
      on conflict do nothing`,
@@ -108,7 +112,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   // Without its window, which is primed then.
   await db.run('delete from rate_window where organization_id = $1', [organizationId])
   const before = await rowsRead()
-  await admitBatch(db, requests)
+  await admitBatch(db, requests, createFacts({ clock: systemClock }))
   // An organization that pays, one that does not, and a status that is not counted yet.
   await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
   expect((await rowsRead()) - before).toBeLessThan(100)
@@ -128,10 +132,11 @@ async function createMany(count: number): Promise<void> {
 
 /** Rows that were read from the gate's tables so far, by this session and whatever else works in this database. */
 async function rowsRead(): Promise<number> {
-  await db.run('select pg_stat_force_next_flush()', [])
+  // The session whose work is counted, which is that of its lane.
+  await db.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await db.run<{ read: string }>(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables
-     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'request_rollup', 'request_log')`,
+     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'request_rollup', 'request_log')`,
     [],
   )
   return Number(row?.read)

@@ -86,7 +86,7 @@ async function readBooks(db: Database): Promise<Books> {
        select organization_id, sum(credits) as charged, count(*) as logged from request_log group by organization_id
      ) l using (organization_id)`,
     [],
-    { deadlineMs: 120_000 },
+    { lane: 'background', deadlineMs: 120_000 },
   )
   return {
     organizations: Number(books?.organizations),

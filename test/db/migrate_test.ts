@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Database } from '../../src/db/database.ts'
-import { migrate, SchemaError } from '../../src/db/migrate.ts'
+import { FUNCTIONS, type SqlFunction } from '../../src/db/functions.ts'
+import { checkSchema, migrate, SchemaError } from '../../src/db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -43,7 +44,7 @@ async function withEmpty(work: (open: () => ReturnType<typeof openDatabase>) => 
 test('migrate() brings an empty database to the newest version, and then has nothing to do', () =>
   withEmpty(async (open) => {
     const db = open()
-    expect((await migrate(db)).applied).toEqual(MIGRATIONS.map((migration) => migration.name))
+    expect((await migrate(db)).applied).toEqual([...MIGRATIONS, ...FUNCTIONS].map(({ name }) => name))
     expect(await versions(db)).toEqual(MIGRATIONS.map((migration) => migration.version))
     expect((await migrate(db)).applied).toEqual([])
   }))
@@ -85,6 +86,87 @@ test('migrate() refuses a database that an edited migration has made', () =>
     await migrate(db, { migrations: STEPS })
     const edited = STEPS.map((step) => (step.version === 1 ? { ...step, text: `${step.text} select 2;` } : step))
     await expect(migrate(db, { migrations: edited })).rejects.toThrow('"0001_shelf" had another text')
+  }))
+
+/** A release with one function, and with as many of the steps as it knows. */
+function release(text: string, steps = 1) {
+  const functions: readonly SqlFunction[] = [{ name: 'answer', text }]
+  return { migrations: STEPS.slice(0, steps), functions }
+}
+
+test('migrate() runs a function again when its text changed, whatever its signature was', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const texts = [
+      'create or replace function answer() returns integer language sql as $$ select 1 $$',
+      'create or replace function answer() returns integer language sql as $$ select 2 $$',
+      'create or replace function answer() returns bigint language sql as $$ select 3::bigint $$',
+      'create or replace function answer(p_more integer default 0) returns text language sql as $$ select $1::text $$',
+      'create or replace function answer(p_less integer default 5) returns text language sql as $$ select $1::text $$',
+    ]
+    const answers: unknown[] = []
+    for (const text of texts) {
+      expect((await migrate(db, release(text))).applied).toContain('answer')
+      expect((await migrate(db, release(text))).applied).toEqual([])
+      answers.push(...(await db.run("select answer() as answer, 'again' as again", [])))
+    }
+    expect(answers).toEqual([1, 2, '3', '0', '5'].map((answer) => ({ answer, again: 'again' })))
+    expect(await db.run("select count(*)::int4 as n from pg_proc where proname = 'answer'", [])).toEqual([{ n: 1 }])
+  }))
+
+test('migrate() leaves a function as it was if its new text fails', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    await migrate(db, release('create or replace function answer() returns integer language sql as $$ select 1 $$'))
+    const broken = release('create or replace function answer() returns text language sql as $$ select nothing $$')
+    await expect(migrate(db, broken)).rejects.toMatchObject({ code: '42703' })
+    expect(await db.run('select answer() as answer', [])).toEqual([{ answer: 1 }])
+  }))
+
+test('migrate() keeps the trigger that calls a function while it replaces it', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const withValue = (value: number) =>
+      release(
+        `create or replace function answer() returns trigger language plpgsql as $$ begin new.id := ${value}; return new; end $$;
+         create or replace trigger answers before insert on shelf for each row execute function answer();`,
+      )
+    for (const value of [7, 8]) {
+      await migrate(db, withValue(value))
+      await db.run('insert into shelf values (0)', [])
+    }
+    expect(await db.run('select id from shelf order by id', [])).toEqual([{ id: 1 }, { id: 7 }, { id: 8 }])
+  }))
+
+test('migrate() of an older program does not put back a function that a newer one replaced', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const [older, newer] = [1, 2].map((value) =>
+      release(`create or replace function answer() returns integer language sql as $$ select ${value} $$`),
+    )
+    await migrate(db, older)
+    await migrate(db, newer)
+    await expect(migrate(db, older)).rejects.toThrow('its function "answer" is newer than this program\'s')
+    expect(await db.run('select answer() as answer', [])).toEqual([{ answer: 2 }])
+  }))
+
+test('checkSchema() refuses a database whose functions are of another release, older or newer', async () => {
+  const { db, close } = await testDatabase()
+  await checkSchema(db)
+  const [first] = FUNCTIONS
+  if (first === undefined) throw new Error('No function')
+  await migrate(db, { migrations: MIGRATIONS, functions: [{ ...first, text: `${first.text}-- newer` }] })
+  await expect(checkSchema(db)).rejects.toThrow(`its function "${first.name}" is newer than this program's`)
+  await db.run('delete from schema_function where name = $1 and replaced_at is not null', [first.name])
+  await expect(checkSchema(db)).rejects.toThrow(`its function "${first.name}" is not this program's; run "walletscope`)
+  await close()
+})
+
+test('migrate() applies each function once when several processes start together', () =>
+  withEmpty(async (open) => {
+    const text = 'create or replace function answer() returns integer language sql as $$ select 1 $$'
+    const results = await Promise.all([open(), open(), open(), open()].map((db) => migrate(db, release(text, 2))))
+    expect(results.flatMap((result) => result.applied).toSorted()).toEqual(['0001_shelf', '0002_label', 'answer'])
   }))
 
 test('testDatabase() gives each caller a migrated database of its own', async () => {

@@ -145,12 +145,41 @@ test('run() ends by its deadline, frees the server of the statement, and the poo
 
 test('run() keeps to the deadline that a statement asks for, and slow ones delay no others', async () => {
   const db = open(database.url, { max: 1 })
-  const slow = timed(db.run('select pg_sleep(1)', [], { deadlineMs: 5_000 }))
+  const slow = timed(db.run('select pg_sleep(1)', [], { lane: 'background', deadlineMs: 5_000 }))
   const short = await timed(db.run('select pg_sleep(30)', [], { deadlineMs: 100 }))
   expect(short.outcome).toBeInstanceOf(UnavailableError)
   expect(short.tookMs).toBeLessThan(400)
   expect((await timed(db.run('select 1', []))).tookMs).toBeLessThan(400)
   expect((await slow).outcome).not.toBeInstanceOf(Error)
+})
+
+test('no lane waits for another, and a statement that waits for its own takes nothing from the others', async () => {
+  const db = open(database.url, { max: 2 })
+  const slow = (['read', 'background'] as const).flatMap((lane) =>
+    Array.from({ length: 2 }, () => timed(db.run('select pg_sleep(1)', [], { lane, deadlineMs: 5_000 }))),
+  )
+  const waiting = await timed(db.run('select 1', [], { lane: 'read', deadlineMs: 100 }))
+  expect(waiting.outcome).toMatchObject({ message: 'Too many requests wait for the database' })
+  expect(await db.run('select 2 as two', [], { lane: 'gate' })).toEqual([{ two: 2 }])
+  // The one that gave up was behind them in the queue, and they go on.
+  for (const { outcome } of await Promise.all(slow)) expect(outcome).not.toBeInstanceOf(Error)
+  expect(await db.run('select 3 as three', [])).toEqual([{ three: 3 }])
+})
+
+test('a lane opens no more connections than it needs, and what waits for one has its turn', async () => {
+  const { db, close } = await testDatabase()
+  const pid = async () => (await db.run<{ pid: number }>('select pg_backend_pid() as pid', []))[0]?.pid
+  const alone = [await pid(), await pid(), await pid()]
+  expect(new Set(alone).size).toBe(1)
+  const together = await Promise.all(Array.from({ length: 40 }, pid))
+  expect(new Set(together).size).toBe(4)
+  await close()
+})
+
+test('a lane refuses a deadline that is longer than its own', async () => {
+  await expect(database.db.run('select 1', [], { lane: 'gate', deadlineMs: 1_501 })).rejects.toThrow(
+    'expected a deadline up to 1500 ms',
+  )
 })
 
 test('run() sends the victim of a deadlock again', async () => {
@@ -182,7 +211,7 @@ test('run() sees what was committed before, whatever isolation the database has 
 
 test('run() throws UnavailableError when its backend is terminated, and serves the next statement', async () => {
   const db = open(database.url)
-  const victim = timed(db.run("select pg_sleep(10), 'victim'", [], { deadlineMs: 60_000 }))
+  const victim = timed(db.run("select pg_sleep(10), 'victim'", [], { lane: 'background', deadlineMs: 60_000 }))
   await until('the victim to run', async () => (await running("select pg_sleep(10), 'victim'")) === 1)
   await database.db.run(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like '%''victim''%' and pid <> pg_backend_pid()",
@@ -242,7 +271,7 @@ test('run() turns to the next host when the first is away', async () => {
 test('close() returns within two seconds while a statement hangs', async () => {
   const { url, server, sockets } = await fakeServer(() => {})
   const db = open(url)
-  const hanging = db.run('select 1', [], { deadlineMs: 60_000 }).catch((error) => error)
+  const hanging = db.run('select 1', [], { lane: 'background', deadlineMs: 60_000 }).catch((error) => error)
   await until('a connection', () => sockets.length > 0)
   expect((await timed(db.close())).tookMs).toBeLessThan(2_000)
   expect(await hanging).toBeInstanceOf(UnavailableError)
@@ -280,7 +309,7 @@ async function withServer(work: (server: TestServer, db: Database) => Promise<vo
 test('the pool serves within a second after the server was killed and came back', () =>
   withServer(async (server, db) => {
     await db.run('create table kept (id integer)', [])
-    const interrupted = timed(db.run('select pg_sleep(5)', [], { deadlineMs: 60_000 }))
+    const interrupted = timed(db.run('select pg_sleep(5)', [], { lane: 'background', deadlineMs: 60_000 }))
     await until('the statement to run', async () => (await running('select pg_sleep(5)', db)) === 1)
     server.signal('SIGKILL')
     expect((await interrupted).outcome).toBeInstanceOf(UnavailableError)

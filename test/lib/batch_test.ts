@@ -147,6 +147,37 @@ test('a failed flush fails its own items only, and idle() waits for all', async 
   expect(batcher.size).toBe(0)
 })
 
+test('what waits leaves before the answers of the flush before it', async () => {
+  const { batcher, flights } = scene()
+  const seen: number[] = []
+  const first = batcher.submit(1).then(() => seen.push(flights.length))
+  await turn()
+  const second = batcher.submit(2)
+  flights[0]?.land()
+  await first
+  expect(seen).toEqual([2])
+  flights[1]?.land()
+  expect(await second).toBe(20)
+})
+
+test.each([
+  ['a hole', Object.assign(new Array<number>(2), { 0: 1 })],
+  ['too many results', [1, 2, 3]],
+])('a flush that answers %s fails its items instead of leaving them waiting', async (_, answer) => {
+  const batcher = createBatcher<number, number>({
+    flush: async () => answer,
+    clock: systemClock,
+    itemsMax: 10,
+    queueMax: 10,
+  })
+  const results = await Promise.race([
+    Promise.allSettled([batcher.submit(1), batcher.submit(2)]),
+    Bun.sleep(1_000).then(() => []),
+  ])
+  expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected'])
+  await batcher.idle()
+})
+
 test('a flush that answers too few results fails its items instead of leaving them waiting', async () => {
   const batcher = createBatcher<number, number>({
     flush: async () => [1],

@@ -138,7 +138,10 @@ async function createDatabase(kind: 'migrated' | 'empty'): Promise<{ url: string
   return {
     url: urlOfDatabase(url, name),
     async drop() {
-      await admin.run(`drop database if exists ${name} with (force)`, [], { deadlineMs: ADMIN_DEADLINE_MS })
+      await admin.run(`drop database if exists ${name} with (force)`, [], {
+        lane: 'background',
+        deadlineMs: ADMIN_DEADLINE_MS,
+      })
     },
   }
 }
@@ -158,7 +161,10 @@ async function openShared(): Promise<Shared> {
     admin,
     template,
     async close() {
-      await admin.run(`drop database if exists ${template} with (force)`, [], { deadlineMs: ADMIN_DEADLINE_MS })
+      await admin.run(`drop database if exists ${template} with (force)`, [], {
+        lane: 'background',
+        deadlineMs: ADMIN_DEADLINE_MS,
+      })
       await admin.close()
       await server?.close()
       if (dataDir !== undefined) rmSync(dataDir, { recursive: true, force: true })
@@ -170,7 +176,7 @@ async function openShared(): Promise<Shared> {
 async function create(admin: Database, statement: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await admin.run(statement, [], { deadlineMs: ADMIN_DEADLINE_MS })
+      await admin.run(statement, [], { lane: 'background', deadlineMs: ADMIN_DEADLINE_MS })
       return
     } catch (error) {
       const inUse = error instanceof Error && 'code' in error && error.code === IN_USE

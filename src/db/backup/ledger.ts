@@ -2,7 +2,7 @@ import ledgerSumSql from '../../../sql/queries/ledger_sum.sql' with { type: 'tex
 import type { Database } from '../database.ts'
 import { query } from '../query.ts'
 
-const sumLedger = query(ledgerSumSql)
+const sumLedger = query(ledgerSumSql, 'background')
 
 /** The whole log is read. */
 const DEADLINE_MS = 600_000

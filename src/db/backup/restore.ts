@@ -46,6 +46,7 @@ const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
  */
 export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
   const { header, migrations = MIGRATIONS } = options
+  const functions = options.migrations === undefined ? FUNCTIONS : []
   checkOrigin(header, migrations)
   await session.run(MARK, [])
   await session.run('begin', [])
@@ -63,7 +64,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)
-    const { applied } = await migrate(session, { migrations })
+    const { applied } = await migrate(session, { migrations, functions })
     await checkLedger(session, end)
     // A later migration may have done away with one of them.
     const left = await readTables(

@@ -2,7 +2,7 @@ import tableColumnListSql from '../../../sql/queries/table_column_list.sql' with
 import type { Database } from '../database.ts'
 import { query } from '../query.ts'
 
-const listColumns = query(tableColumnListSql)
+const listColumns = query(tableColumnListSql, 'background')
 
 /**
  * Tables that a backup holds, each after those that it refers to. Partitions are read and written through the table
@@ -16,14 +16,23 @@ export const BACKED_UP: readonly string[] = [
   'api_key',
   'endpoint_disabled',
   'request_log',
+  'request_log_dropped',
   'request_rollup',
+  'request_rollup_pending',
 ]
 
 /** Tables with a row that the migrations make: a restore puts the backup's in its place. */
 export const REPLACED: readonly string[] = ['ledger']
 
-/** Tables that a backup leaves out: the migrations write the first themselves, and the log primes the second. */
-export const LEFT_OUT: readonly string[] = ['schema_migration', 'rate_window']
+/**
+ * Tables that a backup leaves out: `migrate` writes the first two itself, the log primes the windows, and the others are
+ * about what processes remember and where transactions stand, which is another matter in another database.
+ */
+export const LEFT_OUT: readonly string[] = [
+  ...['schema_migration', 'schema_function'],
+  ...['rate_window', 'rate_window_state'],
+  ...['account_change', 'request_rollup_floor'],
+]
 
 /** A table as the catalogue has it, without what is generated. */
 export interface Table {

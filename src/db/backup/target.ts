@@ -37,7 +37,7 @@ export async function checkTarget(
       header.tables.map(({ name }) => name),
     ),
   )
-  const { length: present } = await listApplied(db, { unfinished: true })
+  const { length: present } = await listApplied(db)
   if (present <= header.migrations.length) return
   throw new BackupError(
     `Cannot restore the backup: its tables are of version ${header.migrations.length}, those of the database already of ` +

@@ -72,6 +72,9 @@ export interface Settled {
 export interface Gate {
   /** `key`: what follows `Bearer `; `endpoint`: `GET /v1/…` as OpenAPI names it, null for an unknown path. */
   admit(request: { readonly key: string; readonly endpoint: string | null }): Promise<Admission>
-  /** Charges and logs in one durable step. When it throws, the outcome is voided: never charged, logged as 503. */
+  /**
+   * Charges and logs in one durable step; of requests that the gate itself refused, no more than about a hundred of an
+   * organization in one second are logged. When it throws, the outcome is voided: never charged, logged as 503.
+   */
   settle(settlement: Settlement): Promise<Settled>
 }

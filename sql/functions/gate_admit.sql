@@ -1,0 +1,132 @@
+-- Admits or refuses requests of these organizations, given once each in the order of their names' bytes, with the rate
+-- limit that was remembered for them and how many requests ask for a place. All arrays have an element per
+-- organization. What was remembered was true at the change p_epoch: if one of them changed since, nothing is decided
+-- and is_stale is true; `epoch` and `changed` say in any case what has changed. No row at all says that a window is
+-- missing: prime it and ask again.
+--
+-- Like the other functions of the gate it looks rows up by key, few at a time, in tables that grow from empty to very
+-- large while plans stay cached: so they are told to use the indexes, whatever the statistics say at the moment. If a
+-- row to change is joined, `= any (array[…])` in place of `=` leaves no other way: for two plain columns there are joins
+-- that read all of an index, which look cheap as long as the table is small.
+create or replace function gate_admit(
+  p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[]
+) returns table (
+  epoch bigint, changed text[], is_stale boolean, requested_at_ms bigint, balances bigint[], used bigint[],
+  admitted bigint[], resets_us bigint[]
+) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_memoize = off set jit = off as $$
+#variable_conflict use_column
+declare
+  v_changed text[] := '{}';
+  v_count bigint;
+  v_epoch bigint := coalesce((select c.n from account_change c where c.organization_id = ''), 0);
+  v_era integer;
+  v_now timestamptz;
+begin
+  -- Only unlogged rows are written here, so no commit waits for the disk, even where reading tidied a logged page.
+  perform set_config('synchronous_commit', 'off', true);
+
+  if v_epoch <> p_epoch then
+    v_changed := coalesce(account_changes_since(p_epoch, v_epoch), '{}');
+    if v_changed && p_organizations or '*' = any (v_changed) then
+      return query select v_epoch, v_changed, true, 0::bigint, '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], '{}'::bigint[];
+      return;
+    end if;
+  end if;
+
+  -- One order for every process, so that no two wait for each other.
+  perform from unnest(p_organizations) o (id)
+  cross join lateral (select from rate_window x where x.organization_id = o.id for update) w;
+  get diagnostics v_count = row_count;
+  if v_count < cardinality(p_organizations) then
+    return;
+  end if;
+
+  -- Now is when the last lock is held; the state is read after that, in a statement of its own, as others left it.
+  v_now := clock_timestamp();
+  v_era := floor(date_part('epoch', v_now) / 2)::integer;
+  return query
+  with asked as materialized (
+    select o.no, o.id, o.rate_limit, o.candidates, s.era, coalesce(s.at, '{}') as at, coalesce(s.upto, '{}') as upto,
+      coalesce(s.since, 0) as since
+    from unnest(p_organizations, p_rate_limits, p_candidates) with ordinality o (id, rate_limit, candidates, no)
+    left join lateral (
+      select x.era, x.at, x.upto, x.since from rate_window_state x
+      where x.organization_id = o.id and x.era >= v_era - 1
+      order by x.era desc
+      limit 1
+    ) s on true
+  ),
+  -- How many entries count no more. They are dropped when there are a few of them, when an era begins, or when a clock
+  -- that was set back leaves entries in the future, which then count from now on.
+  measured as (
+    select a.*, c.gone, c.total, c.ahead,
+      c.ahead or c.gone > 15 or a.era is distinct from v_era as drops,
+      c.total - case when c.gone = 0 then a.since else a.upto[c.gone] end as used,
+      -- Above 100 a second, admissions share the end of their 10 ms: a window never has many more than 100 entries
+      -- that count.
+      case
+        when a.rate_limit > 100 then date_bin('10 ms', v_now, 'epoch') + interval '10 ms'
+        else v_now
+      end as entry_at
+    from asked a
+    cross join lateral (
+      select width_bucket(v_now - interval '1 second', a.at) as gone,
+        coalesce(a.upto[cardinality(a.upto)], a.since) as total,
+        coalesce(a.at[cardinality(a.at)] > v_now + interval '1 second', false) as ahead
+      offset 0
+    ) c
+  ),
+  kept as (
+    select m.no, m.id, m.era, m.used, m.total, m.drops, m.entry_at,
+      least(m.candidates, greatest(m.rate_limit - m.used, 0)) as admitted,
+      case when m.drops then m.total - m.used else m.since end as since,
+      case when m.drops then 1 else m.gone + 1 end as oldest,
+      case when m.ahead then array[v_now] when m.drops then m.at[m.gone + 1:] else m.at end as at,
+      case when m.ahead then array[m.total] when m.drops then m.upto[m.gone + 1:] else m.upto end as upto
+    from measured m
+    offset 0
+  ),
+  decided as materialized (
+    select k.no, k.id, k.era, k.used, k.admitted, k.since, k.oldest,
+      k.drops or k.admitted > 0 as is_changed,
+      case
+        when k.admitted = 0 or k.at[cardinality(k.at)] >= k.entry_at then k.at
+        else k.at || array[k.entry_at]
+      end as at,
+      case
+        when k.admitted = 0 then k.upto
+        when k.at[cardinality(k.at)] >= k.entry_at
+          then k.upto[:cardinality(k.upto) - 1] || array[k.total + k.admitted]
+        else k.upto || array[k.total + k.admitted]
+      end as upto
+    from kept k
+  ),
+  -- An era may be ahead of a clock that was set back.
+  changed_state as (
+    update rate_window_state w set at = d.at, upto = d.upto, since = d.since
+    from decided d
+    where d.is_changed and d.era >= v_era
+      and w.organization_id = any (array[d.id]) and w.era = any (array[d.era])
+  ),
+  begun as (
+    insert into rate_window_state (organization_id, era, at, upto, since)
+    select d.id, v_era, d.at, d.upto, d.since from decided d where coalesce(d.era < v_era, d.admitted > 0)
+  ),
+  ended as (
+    delete from rate_window_state w
+    using decided d
+    where d.era < v_era and w.organization_id = any (array[d.id]) and w.era < v_era
+  )
+  select v_epoch, v_changed, false, floor(extract(epoch from v_now) * 1000)::bigint,
+    array_agg(coalesce(b.balance, 0) order by d.no), array_agg(d.used order by d.no),
+    array_agg(d.admitted order by d.no),
+    -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
+    array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no)
+  from decided d
+  left join lateral (
+    select x.balance from credit_balance x where x.organization_id = d.id offset 0
+  ) b on true;
+end
+$$;

@@ -1,0 +1,38 @@
+-- What these keys are, of those that exist and work now, and the disabled endpoints: all as of the change `epoch`, with
+-- the organizations that changed after p_epoch. One row of arrays, with an element per key that was found.
+create or replace function gate_facts(p_epoch bigint, p_hashes text[])
+returns table (
+  epoch bigint, changed text[], disabled text[], key_nos integer[], organization_ids text[], api_key_ids text[],
+  refusals text[], rate_limits integer[], expire_at_ms bigint[]
+) language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_memoize = off set jit = off as $$
+#variable_conflict use_column
+declare
+  v_epoch bigint := coalesce((select c.n from account_change c where c.organization_id = ''), 0);
+begin
+  return query
+  select v_epoch, coalesce(account_changes_since(p_epoch, v_epoch), '{}'),
+    array(select d.endpoint from endpoint_disabled d),
+    coalesce(array_agg(f.no::integer), '{}'), coalesce(array_agg(f.organization_id), '{}'),
+    coalesce(array_agg(f.api_key_id), '{}'), coalesce(array_agg(f.refusal), '{}'),
+    coalesce(array_agg(f.rate_limit), '{}'), coalesce(array_agg(f.expires_at_ms), '{}')
+  from (
+    select g.no, k.organization_id, k.id as api_key_id,
+      case
+        when o.deleted_at is not null then 'ORGANIZATION_NOT_FOUND'
+        when o.suspended_at is not null then 'ACCOUNT_SUSPENDED'
+        else ''
+      end as refusal,
+      o.rate_limit, coalesce((extract(epoch from k.expires_at) * 1000)::bigint, 0) as expires_at_ms
+    from unnest(p_hashes) with ordinality g (hash, no)
+    cross join lateral (
+      select x.organization_id, x.id, x.expires_at from api_key x
+      where x.hash = decode(g.hash, 'hex')
+        and x.revoked_at is null and (x.expires_at is null or x.expires_at > clock_timestamp())
+      offset 0
+    ) k
+    cross join lateral (select x.* from organization x where x.id = k.organization_id offset 0) o
+  ) f;
+end
+$$;

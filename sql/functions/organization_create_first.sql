@@ -1,0 +1,19 @@
+-- The first start of an empty database: an organization with credits and one key. False where any organization exists;
+-- of two processes that start together one gets true.
+create or replace function organization_create_first(
+  p_organization_id text, p_name text, p_credits bigint, p_grant_id text, p_api_key_id text, p_hash bytea, p_last4 text
+) returns boolean language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('organization_create_first'));
+  if exists (select from organization) then
+    return false;
+  end if;
+  insert into organization (id, name) values (p_organization_id, p_name);
+  insert into credit_balance (organization_id, balance, granted) values (p_organization_id, p_credits, p_credits);
+  insert into credit_grant (organization_id, id, credits, reason)
+  values (p_organization_id, p_grant_id, p_credits, 'First start');
+  insert into api_key (organization_id, id, name, hash, last4)
+  values (p_organization_id, p_api_key_id, 'default', p_hash, p_last4);
+  return true;
+end
+$$;

@@ -1,0 +1,31 @@
+-- Makes the windows that these organizations lack, filled from the log. Entries are moved to the end of their 10 ms,
+-- which errs on the strict side. What a crash may add to one second are the requests that were in flight. Only who
+-- makes the window fills it: anybody else may have admitted requests with it already.
+create or replace function rate_window_prime(p_organizations text[]) returns void language sql
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
+  with made as (
+    insert into rate_window (organization_id)
+    select o.id from unnest(p_organizations) o (id) order by o.id collate "C"
+    on conflict do nothing
+    returning organization_id
+  )
+  insert into rate_window_state as w (organization_id, era, at, upto, since)
+  select m.organization_id, floor(extract(epoch from clock_timestamp()) / 2)::integer, e.at, e.upto, 0
+  from made m
+  cross join lateral (
+    select array_agg(s.at order by s.at) as at, array_agg(s.upto order by s.at) as upto
+    from (
+      select r.at, sum(count(*)) over (order by r.at)::bigint as upto
+      from (
+        select date_bin('10 ms', l.requested_at, 'epoch') + interval '10 ms' as at
+        from request_log l
+        where l.organization_id = m.organization_id
+          and l.requested_at > now() - interval '1010 milliseconds'
+          and l.admitted
+      ) r
+      group by r.at
+    ) s
+  ) e
+  where e.at is not null
+  on conflict (organization_id, era) do update set at = excluded.at, upto = excluded.upto, since = excluded.since
+$$;

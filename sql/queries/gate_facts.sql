@@ -1,0 +1,14 @@
+-- What keys are, and what has changed since facts were read last, all of one moment.
+-- $1 epoch bigint
+-- $2 hashes text[]
+-- epoch not null
+-- changed not null
+-- disabled not null
+-- key_nos not null
+-- organization_ids not null
+-- api_key_ids not null
+-- refusals not null
+-- rate_limits not null
+-- expire_at_ms not null
+select epoch, changed, disabled, key_nos, organization_ids, api_key_ids, refusals, rate_limits, expire_at_ms
+from gate_facts($1, $2)

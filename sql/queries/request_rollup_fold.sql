@@ -1,0 +1,2 @@
+-- Counts what was logged lately into the rollups.
+select request_rollup_fold()

@@ -1,0 +1,76 @@
+import dropSql from '../../sql/queries/request_log_drop.sql' with { type: 'text' }
+import extendSql from '../../sql/queries/request_log_extend.sql' with { type: 'text' }
+import { type Database, SqlError } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { UnavailableError } from '../lib/error.ts'
+import type { Log } from '../lib/log.ts'
+
+const drop = query(dropSql, 'background')
+const extend = query(extendSql, 'background')
+
+/** Keeps the log's partitions: makes those of the next weeks and drops those that are old enough. */
+export interface Retention {
+  /** Starts nothing more. */
+  stop(): void
+}
+
+/** How long the log is kept at least, if it is not kept for ever. */
+export const RETENTION_DAYS_MIN = 90
+
+const WEEKS_AHEAD = 4
+const EVERY_MS = 3_600_000
+/** After a round that failed, as under a dump of the database, which no partition can be dropped beside. */
+const AGAIN_MS = 60_000
+const DEADLINE_MS = 120_000
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
+ * One round: the partitions of the next weeks, then the parts of the log that are older than `days`, whole weeks only;
+ * 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what would have to be changed.
+ */
+export async function tendLog(
+  db: Database,
+  { days, log }: { readonly days: number; readonly log: Log },
+): Promise<void> {
+  await extend(db, [WEEKS_AHEAD], { deadlineMs: DEADLINE_MS })
+  while (days > 0) {
+    const [row] = await drop(db, [days], { deadlineMs: DEADLINE_MS })
+    if (row === undefined) return
+    const { dropped: partition, requests, credits } = row
+    log.info({ msg: 'Dropped a part of the request log for its age', partition, requests, credits })
+  }
+}
+
+/** Tends the log now and once an hour. Several processes may do so at once. */
+export function startRetention(options: {
+  readonly db: Database
+  readonly log: Log
+  readonly days: number
+}): Retention {
+  const { db, log, days } = options
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let stopped = false
+
+  async function run(): Promise<void> {
+    let nextMs = EVERY_MS
+    try {
+      await tendLog(db, { days, log })
+    } catch (error) {
+      nextMs = AGAIN_MS
+      const isExpected =
+        error instanceof UnavailableError || (error instanceof SqlError && error.code === LOCK_NOT_AVAILABLE)
+      if (!isExpected && !stopped) log.error({ msg: 'Could not tend the request log', error })
+    }
+    if (stopped) return
+    timer = setTimeout(() => void run(), nextMs)
+    timer.unref()
+  }
+
+  void run()
+  return {
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}

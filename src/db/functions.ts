@@ -1,0 +1,46 @@
+import accountChanged from '../../sql/functions/account_changed.sql' with { type: 'text' }
+import accountChangesSince from '../../sql/functions/account_changes_since.sql' with { type: 'text' }
+import gateAdmit from '../../sql/functions/gate_admit.sql' with { type: 'text' }
+import gateFacts from '../../sql/functions/gate_facts.sql' with { type: 'text' }
+import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text' }
+import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
+import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
+import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
+import requestLogDrop from '../../sql/functions/request_log_drop.sql' with { type: 'text' }
+import requestLogExtend from '../../sql/functions/request_log_extend.sql' with { type: 'text' }
+import requestLogPage from '../../sql/functions/request_log_page.sql' with { type: 'text' }
+import requestRollupAdd from '../../sql/functions/request_rollup_add.sql' with { type: 'text' }
+import requestRollupFold from '../../sql/functions/request_rollup_fold.sql' with { type: 'text' }
+import requestRollupPendingSince from '../../sql/functions/request_rollup_pending_since.sql' with { type: 'text' }
+
+/**
+ * One function of the database. Its text is `create or replace function`, and the triggers that call it if there are
+ * any; it runs again, in one transaction, when it differs from what the database was given last. Its signature may
+ * change. A function whose file is removed stays until a migration drops it: nobody calls it any more.
+ */
+export interface SqlFunction {
+  /** Of the function, and of its file without `.sql`. */
+  readonly name: string
+  readonly text: string
+}
+
+// A new file under sql/functions is one import above and one line here, after the functions that it calls.
+const TEXTS: readonly (readonly [name: string, text: string])[] = [
+  ['account_changed', accountChanged],
+  ['account_changes_since', accountChangesSince],
+  ['request_rollup_add', requestRollupAdd],
+  ['rate_window_prime', rateWindowPrime],
+  ['gate_facts', gateFacts],
+  ['gate_admit', gateAdmit],
+  ['gate_settle', gateSettle],
+  ['gate_void', gateVoid],
+  ['organization_create_first', organizationCreateFirst],
+  ['request_rollup_pending_since', requestRollupPendingSince],
+  ['request_rollup_fold', requestRollupFold],
+  ['request_log_page', requestLogPage],
+  ['request_log_extend', requestLogExtend],
+  ['request_log_drop', requestLogDrop],
+]
+
+/** Every function, in an order in which they can be created. */
+export const FUNCTIONS: readonly SqlFunction[] = TEXTS.map(([name, text]) => ({ name, text }))

@@ -1,0 +1,76 @@
+import { expect, test } from 'bun:test'
+import { createFacts, type Facts, type KeyFact } from '../../src/account/facts.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+
+function fact(organizationId: string): KeyFact {
+  return { organizationId, apiKeyId: 'key', refusal: '', rateLimit: 5, expiresAtMs: 0 }
+}
+
+/** Takes in that the keys `a` and `b` belong to organizations of these names, as of `epoch`. */
+function learn(facts: Facts, epoch: number, { since = facts.epoch, changed = [] as string[] } = {}): boolean {
+  const keys = ['a', 'b'].map((name) => ({ hash: name, fact: fact(name) }))
+  return facts.learn({ epoch, changed, disabled: ['GET /v1/off'], keys }, since)
+}
+
+function found(facts: Facts): string {
+  return ['a', 'b'].filter((hash) => facts.find(hash) !== undefined).join('')
+}
+
+test('a fact is found until its organization changes', () => {
+  const facts = createFacts({ clock: systemClock })
+  expect(found(facts)).toBe('')
+  expect(learn(facts, 5)).toBe(true)
+  expect([found(facts), facts.epoch, facts.isDisabled('GET /v1/off')]).toEqual(['ab', 5, true])
+  facts.note({ epoch: 7, changed: ['a', 'c'] }, 5)
+  expect([found(facts), facts.epoch, facts.knows('a')]).toEqual(['b', 7, true])
+  expect(learn(facts, 7)).toBe(true)
+  expect(found(facts)).toBe('ab')
+})
+
+test('a change that concerns all leaves no fact', () => {
+  const facts = createFacts({ clock: systemClock })
+  learn(facts, 5)
+  facts.note({ epoch: 6, changed: ['*'] }, 5)
+  expect(found(facts)).toBe('')
+})
+
+test('facts that were read before a change that is known already are not believed', () => {
+  const facts = createFacts({ clock: systemClock })
+  facts.note({ epoch: 9, changed: ['a'] }, 0)
+  expect(learn(facts, 8, { since: 0 })).toBe(false)
+  expect([found(facts), facts.epoch]).toEqual(['', 9])
+})
+
+test('an older answer about changes takes nothing back', () => {
+  const facts = createFacts({ clock: systemClock })
+  learn(facts, 5)
+  facts.note({ epoch: 7, changed: ['a'] }, 5)
+  learn(facts, 7)
+  facts.note({ epoch: 6, changed: ['a', 'b'] }, 5)
+  expect([found(facts), facts.epoch]).toEqual(['ab', 7])
+})
+
+test('numbers that go back are those of another database: nothing is believed any more', () => {
+  const facts = createFacts({ clock: systemClock })
+  learn(facts, 5)
+  facts.note({ epoch: 3, changed: ['*'] }, 5)
+  expect([found(facts), facts.epoch]).toEqual(['', 3])
+  expect(learn(facts, 3)).toBe(true)
+  expect(found(facts)).toBe('ab')
+})
+
+test('a fact is read again after a minute', () => {
+  let nowMs = 0
+  const facts = createFacts({ clock: { ...systemClock, monotonicMs: () => nowMs } })
+  learn(facts, 5)
+  nowMs = 59_999
+  expect(found(facts)).toBe('ab')
+  nowMs = 60_000
+  expect([found(facts), facts.knows('a')]).toEqual(['', true])
+})
+
+test('no more facts are remembered than there is room for, the latest ones', () => {
+  const facts = createFacts({ clock: systemClock, entriesMax: 1 })
+  learn(facts, 5)
+  expect(found(facts)).toBe('b')
+})

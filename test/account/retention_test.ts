@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { readRequestLog } from '../../src/account/request_log.ts'
+import { tendLog } from '../../src/account/retention.ts'
+import { settleBatch, voidBatch } from '../../src/account/settle.ts'
+import { type Database, SqlError } from '../../src/db/database.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { temporaryDirectory, testDatabase } from '../support/database.ts'
+import { createAccount, readBooks, settlement } from './scene.ts'
+
+const DAY_MS = 86_400_000
+const WEEK_MS = 7 * DAY_MS
+/** A Monday. */
+const MONDAY_MS = Date.UTC(1970, 0, 5)
+
+let db: Database
+let gate: AccountGate
+
+beforeAll(async () => {
+  db = (await testDatabase()).db
+  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+}, 60_000)
+
+afterAll(() => gate.close(1_000), 60_000)
+
+function weekOf(agoDays: number): { readonly name: string; readonly from: string; readonly to: string } {
+  const ms = Date.now() - agoDays * DAY_MS
+  const fromMs = MONDAY_MS + Math.floor((ms - MONDAY_MS) / WEEK_MS) * WEEK_MS
+  const [from = '', to = ''] = [fromMs, fromMs + WEEK_MS].map((each) => new Date(each).toISOString())
+  return { name: `request_log_${from.slice(0, 10).replaceAll('-', '')}`, from, to }
+}
+
+/** As if the service had been there so many days ago. */
+async function makePartition(agoDays: number): Promise<string> {
+  const { name, from, to } = weekOf(agoDays)
+  await db.run(
+    `create table if not exists ${name} partition of request_log for values from ('${from}') to ('${to}')`,
+    [],
+  )
+  return name
+}
+
+async function partitions(): Promise<readonly string[]> {
+  const rows = await db.run<{ name: string }>(
+    "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'request_log'::regclass order by 1",
+    [],
+  )
+  return rows.map(({ name }) => name)
+}
+
+async function total(organizationId: string): Promise<number> {
+  const range = { fromMs: 0, toMs: Date.now() + 60_000 }
+  return (await readRequestLog(db, { organizationId, ...range, errors: 'all', page: 1, limit: 1 })).total
+}
+
+function ago(days: number): { readonly requestedAtMs: number } {
+  return { requestedAtMs: Date.now() - days * DAY_MS }
+}
+
+test('partitions are made for this week and the next ones, and what came before them is moved into them', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  await settleBatch(db, [settlement(caller), settlement(caller, ago(30))])
+  await tendLog(db, { days: 0, log: silentLog })
+  const ahead = [0, -7, -14, -21].map((days) => weekOf(days).name)
+  expect(await partitions()).toEqual([...ahead, 'request_log_rest'])
+  await tendLog(db, { days: 0, log: silentLog })
+  expect(await partitions()).toHaveLength(5)
+  const rows = await db.run<{ name: string }>(
+    'select tableoid::regclass::text as name from request_log where organization_id = $1 order by requested_at',
+    [organizationId],
+  )
+  expect(rows.map(({ name }) => name)).toEqual(['request_log_rest', ahead[0] ?? ''])
+  expect(await readBooks(db, organizationId)).toMatchObject({ balance: 998, logged: 2 })
+})
+
+test('what is old enough is dropped by whole weeks, and granted is still the balance, the log and what was dropped', async () => {
+  const oldest = await makePartition(150)
+  const young = await makePartition(80)
+  const accounts = await Promise.all([1, 2].map(() => createAccount(db)))
+  const daysAgo = [150, 149, 120, 98, 89, 80, 3, 0]
+  for (const { caller } of accounts) {
+    await settleBatch(
+      db,
+      daysAgo.map((days, index) => settlement(caller, { ...ago(days), credits: index + 1 })),
+    )
+    await settleBatch(db, [settlement(caller, { ...ago(150), status: 404, credits: 0 })])
+  }
+  // Some of it counted into the rollups, some pending.
+  await db.run('select request_rollup_fold()', [])
+  for (const { caller } of accounts) await settleBatch(db, [settlement(caller, { ...ago(151), credits: 10 })])
+
+  await tendLog(db, { days: 0, log: silentLog })
+  expect(await total(accounts[0]?.organizationId ?? '')).toBe(10)
+  await tendLog(db, { days: 90, log: silentLog })
+  expect(await partitions()).not.toContain(oldest)
+  expect(await partitions()).toContain(young)
+  for (const { organizationId } of accounts) {
+    const books = await readBooks(db, organizationId)
+    expect(books).toMatchObject({ balance: 1_000 - 46, granted: 1_000, charged: 5 + 6 + 7 + 8, logged: 4, dropped: 20 })
+    expect(await total(organizationId)).toBe(4)
+    const [row] = await db.run<object>('select requests, credits from request_log_dropped where organization_id = $1', [
+      organizationId,
+    ])
+    expect(row).toEqual({ requests: '6', credits: '20' })
+  }
+  // Nothing is left to do.
+  await tendLog(db, { days: 90, log: silentLog })
+})
+
+test('a void of what was dropped, and one that comes at the same moment, cost nobody a credit', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  for (let round = 0; round < 8; round++) {
+    await makePartition(130)
+    const old = Array.from({ length: 5 }, () => settlement(caller, { ...ago(130), credits: 2 }))
+    await settleBatch(db, old)
+    const dropping = tendLog(db, { days: 90, log: silentLog }).catch((error: unknown) => {
+      if (!(error instanceof SqlError)) throw error
+    })
+    await Bun.sleep(round)
+    await Promise.all([dropping, voidBatch(db, old.slice(0, 3))])
+    await tendLog(db, { days: 90, log: silentLog })
+    await readBooks(db, organizationId)
+  }
+  expect((await readBooks(db, organizationId)).logged).toBe(0)
+})
+
+test('under a reader that holds the log, as a dump does, nothing is dropped and nobody waits', async () => {
+  const name = await makePartition(120)
+  const { caller, organizationId } = await createAccount(db)
+  await settleBatch(db, [settlement(caller, { ...ago(120), credits: 5 })])
+  const held = db.run('select pg_sleep(3), count(*) from request_log', [], { lane: 'background', deadlineMs: 10_000 })
+  await Bun.sleep(200)
+  const dropping = tendLog(db, { days: 90, log: silentLog }).catch((error: unknown) => error)
+  const settled: number[] = []
+  const startMs = performance.now()
+  while (performance.now() - startMs < 1_500) {
+    const beganMs = performance.now()
+    await gate.settle(settlement(caller))
+    settled.push(performance.now() - beganMs)
+  }
+  expect(await dropping).toMatchObject({ code: '55P03' })
+  // One waited behind the drop for the 200 ms that it waits, no longer.
+  expect(Math.max(...settled)).toBeLessThan(1_000)
+  expect(await partitions()).toContain(name)
+  await readBooks(db, organizationId)
+  await held
+  await tendLog(db, { days: 90, log: silentLog })
+  expect(await partitions()).not.toContain(name)
+  expect(await readBooks(db, organizationId)).toMatchObject({ dropped: 5, logged: settled.length })
+}, 20_000)

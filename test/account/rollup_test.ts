@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { admitBatch } from '../../src/account/admit.ts'
+import { createFacts } from '../../src/account/facts.ts'
+import { createGate } from '../../src/account/gate.ts'
+import { hashKey } from '../../src/account/key.ts'
+import { readRequestLog } from '../../src/account/request_log.ts'
+import { settleBatch, voidBatch } from '../../src/account/settle.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type TestDatabase, temporaryDirectory, testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+import { createAccount, readBooks, settlement } from './scene.ts'
+
+let database: TestDatabase
+let db: Database
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = database.db
+}, 60_000)
+
+afterAll(() => database.close(), 60_000)
+
+function fold(): Promise<unknown> {
+  return db.run('select request_rollup_fold()', [], { lane: 'background' })
+}
+
+async function total(organizationId: string): Promise<number> {
+  const range = { fromMs: Date.now() - 86_400_000, toMs: Date.now() + 60_000 }
+  const page = await readRequestLog(db, { organizationId, ...range, errors: 'all', page: 1, limit: 1 })
+  return page.total
+}
+
+async function count(table: string): Promise<number> {
+  const [row] = await db.run<{ n: number }>(`select count(*)::int4 as n from ${table}`, [])
+  return row?.n ?? 0
+}
+
+test('totals and books are exact before, while and after what was logged is counted into the rollups', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  const settled: ReturnType<typeof settlement>[] = []
+  let stop = false
+  const folding = (async () => {
+    while (!stop) await fold()
+  })()
+  for (let round = 1; round <= 40; round++) {
+    const batch = Array.from({ length: 5 }, (_, index) =>
+      settlement(caller, {
+        requestedAtMs: Date.now() - index * 1_800_000,
+        status: index === 0 ? 404 : 200,
+        credits: 0,
+      }),
+    )
+    await settleBatch(db, batch)
+    settled.push(...batch)
+    if (round % 7 === 0) await voidBatch(db, batch.slice(0, 2))
+    expect(await total(organizationId)).toBe(settled.length)
+    expect((await readBooks(db, organizationId)).logged).toBe(settled.length)
+  }
+  stop = true
+  await folding
+  await fold()
+  expect(await count('request_rollup_pending')).toBe(0)
+  expect(await total(organizationId)).toBe(200)
+  await readBooks(db, organizationId)
+})
+
+test('what a slow transaction logs is counted, though what came after it was counted before', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  const slow = db.run(
+    `with mine as (select pg_current_xact_id() as xid), slept as (select pg_sleep(1) from mine)
+     insert into request_rollup_pending (xid, hour, organizations, keys, paths, statuses, requests, credits)
+     select xid, 490000, array['org_slow'], array['k'], array['p'], array[200], array[1], array[0]
+     from mine, slept`,
+    [],
+  )
+  await Bun.sleep(200)
+  for (let round = 0; round < 3; round++) {
+    await settleBatch(db, [settlement(caller)])
+    await fold()
+  }
+  expect(await count('request_rollup_pending')).toBe(0)
+  await slow
+  expect(await count('request_rollup_pending')).toBe(1)
+  await fold()
+  expect(await count('request_rollup_pending')).toBe(0)
+  expect(await db.run("select requests from request_rollup where organization_id = 'org_slow'", [])).toEqual([
+    { requests: '1' },
+  ])
+  expect(await total(organizationId)).toBe(3)
+})
+
+test('in another cluster, where transactions are numbered anew, everything pending is counted', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  await fold()
+  await db.run(
+    `insert into request_rollup_floor (xid) values ('99999999999')
+     on conflict (id) do update set xid = excluded.xid`,
+    [],
+  )
+  await settleBatch(db, [settlement(caller)])
+  expect(await total(organizationId)).toBe(1)
+  await fold()
+  expect(await count('request_rollup_pending')).toBe(0)
+  expect(await total(organizationId)).toBe(1)
+})
+
+test('a gate counts what it logged by itself, and what an earlier process left', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  await settleBatch(db, [settlement(caller)])
+  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  await until('what was left to be counted', async () => (await count('request_rollup_pending')) === 0)
+  await gate.settle(settlement(caller))
+  expect(await count('request_rollup_pending')).toBe(1)
+  await until('what was settled to be counted', async () => (await count('request_rollup_pending')) === 0)
+  expect(await total(organizationId)).toBe(2)
+  await gate.close(1_000)
+})
+
+test('an old snapshot makes no batch of the gate read ever more pages', async () => {
+  // One connection, so that the counters are those of this session.
+  const one = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 1 })
+  const { key, caller } = await createAccount(db, { credits: 1_000_000 })
+  const facts = createFacts({ clock: systemClock })
+  const call = async () => {
+    await admitBatch(one, [{ hash: hashKey(key), endpoint: null }], facts)
+    await settleBatch(one, [settlement(caller)])
+  }
+  await call()
+  const snapshot = db.run('select pg_sleep(60), count(*) from organization', [], {
+    lane: 'background',
+    deadlineMs: 70_000,
+  })
+  snapshot.catch(() => {})
+  await until('the snapshot', async () => {
+    const [row] = await db.run<{ n: number }>(
+      "select count(*)::int4 as n from pg_stat_activity where query like 'select pg_sleep(60)%' and state = 'active'",
+      [],
+    )
+    return row?.n === 1
+  })
+  for (let batch = 0; batch < 1_500; batch++) await call()
+  // The rows of the window that were written until now belong to another era then.
+  await Bun.sleep(4_000)
+  await call()
+  const before = await pagesRead(one)
+  for (let batch = 0; batch < 20; batch++) await call()
+  const perBatch = ((await pagesRead(one)) - before) / 20
+  expect(perBatch).toBeLessThan(120)
+  await db.run(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(60)%'`, [])
+  await one.close()
+}, 60_000)
+
+/** Pages of the gate's tables and indexes that its session has read so far, from memory or from the disk. */
+async function pagesRead(one: Database): Promise<number> {
+  await one.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
+  const [row] = await one.run<{ pages: string }>(
+    `select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::text as pages
+     from pg_statio_user_tables where relname like 'rate_window%' or relname like 'request_%' or relname = 'credit_balance'`,
+    [],
+    { lane: 'gate' },
+  )
+  return Number(row?.pages)
+}
