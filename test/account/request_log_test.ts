@@ -171,6 +171,7 @@ test('paths that callers invent are logged as they were asked, and counted in on
   const real = settlement(own.caller, { path: '/v1/nothing/{id}', status: 404, credits: 0 })
   await settleBatch(db, [...invented, real])
   await voidBatch(db, [...invented.slice(0, 100), settlement(own.caller, { path: '/v1/late', routed: false })])
+  await db.run('select request_rollup_fold()', [])
   const rollups = await db.run<{ path: string; status: number; requests: string }>(
     `select path, status, requests from request_rollup where organization_id = $1 and requests > 0 order by 1, 2`,
     [own.organizationId],

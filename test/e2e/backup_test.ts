@@ -157,7 +157,7 @@ describe('with a log that takes a while', () => {
       `insert into request_log select 'org', now() - i * interval '1 s', i::text, md5(i::text), md5((i * 7)::text), 'GET', '/',
          true, 200, 1, 0, true from generate_series(1, ${LOG_ROWS}) i`,
       [],
-      { deadlineMs: 60_000 },
+      { lane: 'background', deadlineMs: 60_000 },
     )
     source = sourceProgram({ ...CHAIN, DATABASE_URL: database.url })
     whole = join(source.directory, 'whole')

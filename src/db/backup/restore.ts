@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts'
+import { FUNCTIONS } from '../functions.ts'
 import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
 import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
@@ -73,7 +74,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     )
     await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
-    return { end, migrated: applied }
+    return { end, migrated: applied.filter((name) => migrations.some((each) => each.name === name)) }
   } catch (error) {
     // The server rolls back by itself if this does not reach it.
     await session.run('rollback', []).catch(() => undefined)
