@@ -160,6 +160,8 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   await gate.settle(settlement(caller))
   const holders = [open(), open()]
+  // Connected before anything is timed.
+  await Promise.all(holders.map((holder) => holder.run('select 1', [])))
   const takeBack = (holder: Database | undefined, { credits, seconds }: { credits: number; seconds: number }) =>
     holder?.run(
       `with changed as (
