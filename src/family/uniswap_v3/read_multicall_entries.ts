@@ -14,8 +14,6 @@ export interface StagedSource {
   readonly chainId: number
   readonly multicall3: Address | undefined
   readonly subject: LensSubject
-  /** Refuses a list that is too long before its entries are read. */
-  readonly checkBalances: (managers: RawRead['managers']) => void
 }
 
 /** An id on a manager, and the answers about it. */

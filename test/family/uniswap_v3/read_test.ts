@@ -2,15 +2,15 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
 import type { RungName } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
-import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
-import { ListTooLongError } from '../../../src/family/uniswap_v3/read.ts'
+import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/position.ts'
+import { ListTooLongError } from '../../../src/family/uniswap_v3/questions.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const SIXTY = walletOf('list of 60')
@@ -36,7 +36,7 @@ async function readWallet(wallet: Address, rungs?: readonly RungName[]): Promise
   const { reader, places } = readerOf(client, rungs === undefined ? {} : { rungs })
   const [read] = await reader.readWallet(wallet, { places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
-  return { ...read, requests }
+  return { ...read, positions: wholeOf(read.positions), requests }
 }
 
 describe('readWallet()', () => {
@@ -110,6 +110,47 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
+  test('says the same in brief as whole, position by position once they are completed', async () => {
+    await placeSecondManager(devnet)
+    const { wallet: hostile } = await devnet.hostile()
+    const { provider, empty, spammed, receiver } = devnet.wallets
+    const deployments = [DEPLOYMENT, SECOND]
+    for (const rung of RUNGS.filter((name) => name !== 'staged')) {
+      for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
+        const { client } = countedClient(chainOf(devnet))
+        const whole = readerOf(client, { deployments })
+        const [expected] = await whole.reader.readWallet(wallet, { places: whole.places, signal: patient })
+        const { reader, places } = readerOf(client, { deployments, wholeMax: 0, rungs: [rung] })
+        const reads = await reader.readWallet(wallet, { places, signal: patient })
+        const [read] = reads
+        const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
+          return { chainId, deployment, tokenId, liquidity }
+        }
+        const positions = read?.positions ?? []
+        expect({ ...read, positions: [] }).toEqual({ ...expected, positions: [] } as never)
+        expect(positions).toEqual((expected?.positions ?? []).map(plain))
+        expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual(
+          wholeOf(expected?.positions ?? []),
+        )
+      }
+    }
+  }, 60_000)
+
+  test('completes nothing of a list whose block is no longer the chain’s', async () => {
+    const { client: viem, wallets } = devnet
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client, { wholeMax: 0 })
+    const id = await viem.snapshot()
+    await viem.mine({ blocks: 2, interval: 1 })
+    const reads = await reader.readWallet(wallets.provider, { places, signal: patient })
+    const positions = reads.flatMap((read) => read.positions)
+    await viem.revert({ id })
+    await viem.mine({ blocks: 2, interval: 7 })
+    await expect(reader.complete(wallets.provider, { reads, positions, signal: patient })).rejects.toBeInstanceOf(
+      UnavailableError,
+    )
+  }, 20_000)
+
   test('needs a request per 40 positions without override, and ten in stages', async () => {
     expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual(Array(8).fill('eth_call'))
     const { requests } = await readWallet(SIXTY, ['staged'])
@@ -172,7 +213,7 @@ describe('readWallet()', () => {
     const { reader, places } = readerOf(client)
     const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
     const [first, second] = await Promise.all([ask(), ask()])
-    expect(await ask()).toEqual(first as ChainRead[])
+    expect(await ask()).toEqual(first)
     expect(second).toEqual(first)
     expect(requests).toEqual(['eth_call'])
   })
@@ -201,10 +242,10 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
-  test('refuses a list of more than 20,000 positions instead of cutting it', async () => {
+  test('refuses a list of more than 100,000 positions instead of cutting it', async () => {
     const manager = walletOf('crowded manager')
-    // Returns 20,001 to every question: PUSH2, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
-    const bytecode = `0x61${toHex(20_001, { size: 2 }).slice(2)}60005260206000f3` as const
+    // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
+    const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
     for (const rung of RUNGS) {
       const { client, requests } = countedClient(chainOf(devnet))
@@ -271,7 +312,7 @@ describe('readOne()', () => {
     const { reader, places } = readerOf(client)
     const options = { places, signal: patient }
     const [list] = await reader.readWallet(devnet.wallets.provider, options)
-    for (const position of list?.positions ?? []) {
+    for (const position of wholeOf(list?.positions ?? [])) {
       const [one] = await reader.readOne(position.tokenId, options)
       expect(one?.positions).toEqual([position])
     }

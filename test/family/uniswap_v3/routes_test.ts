@@ -1,31 +1,19 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import * as v from 'valibot'
-import type { ChainClient } from '../../../src/chain/client.ts'
-import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { createUniswapV3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { ApiError } from '../../../src/http/error.ts'
-import { parseInput } from '../../../src/http/parse_input.ts'
-import type { Reply, RouteDefinition } from '../../../src/http/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
+import { type Answer, type AnyRoute, ask, idsOf as ids, type Routes, routesOf } from './ask.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { countedClient, DEPLOYMENT, patient } from './support.ts'
-
-type AnyRoute = RouteDefinition<unknown, unknown, unknown>
-
-interface Answer {
-  readonly reply: Reply & { readonly data: never; readonly counts: Record<string, unknown> }
-  readonly credits: number
-  readonly creditsMin: number
-}
+import { countedClient, DEPLOYMENT } from './support.ts'
 
 let devnet: Devnet
-let routes: { readonly list: AnyRoute; readonly one: AnyRoute }
+let routes: Routes
 /** The same with a second manager and a second chain without this family. */
-let crowded: typeof routes
+let crowded: Routes
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
@@ -35,31 +23,6 @@ beforeAll(async () => {
   const other = countedClient(chainOf(devnet, { id: 5, rpcUrls: ['http://127.0.0.1:9'] })).client
   crowded = routesOf([client, other], [DEPLOYMENT, SECOND])
 }, 60_000)
-
-function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): typeof routes {
-  const family = createUniswapV3({
-    clients: new Map(clients.map((client) => [client.chain.id, client])),
-    clock: systemClock,
-    log: silentLog,
-    deployments: new Map(deployments.length === 0 ? [] : [[1, deployments]]),
-  })
-  const [list, one] = family.routes as unknown as readonly AnyRoute[]
-  if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
-  return { list, one }
-}
-
-/** What the app does with a route, without the gate. */
-async function ask(route: AnyRoute, query: string, params: Record<string, string> = {}): Promise<Answer> {
-  const input = parseInput(route.input, { params, query })
-  const context = { signal: patient, organizationId: 'org', requestId: 'req', requestedAtMs: 0 }
-  const result = await route.read(input as never, context)
-  const url = new URL(`https://api.example.org/v1/positions/uniswap-v3?${query}`)
-  const reply = route.present(result, input as never, { url }) as Answer['reply']
-  const { asOf: _, ...body } = reply
-  const { issues } = v.safeParse(route.output, JSON.parse(JSON.stringify(body)))
-  expect(issues).toBeUndefined()
-  return { reply, credits: route.credits(result, input as never), creditsMin: route.creditsMin(input as never) }
-}
 
 test('both routes say how to leave a dead chain out, where others are asked too', async () => {
   const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
@@ -86,10 +49,6 @@ async function refused(answer: Promise<Answer>): Promise<{ code: string; message
   expect(error).toBeInstanceOf(ApiError)
   const { code, message } = error as ApiError
   return { code, message }
-}
-
-function ids(answer: Answer): string[] {
-  return (answer.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)
 }
 
 describe('GET /v1/positions/uniswap-v3', () => {
