@@ -110,8 +110,9 @@ export function someQuestion(
         byLens: async (source) => {
           const raw = await readSomeByLens(source, { owner, picks, block })
           const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
-          if (read.positions.length === picks.length) return read
-          throw new UpstreamError('The endpoint lists positions that it does not know')
+          const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
+          if (picks.every(({ tokenId }) => found.has(tokenId))) return read
+          throw new UpstreamError('The endpoint answers about other positions than were asked for')
         },
       }),
   }

@@ -3,11 +3,10 @@ import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient } from '../../chain/client.ts'
 import { RUNG_NAMES, type RungName, readByRung } from '../../chain/lens.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
 import { placesOf } from '../place.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
-import type { BriefPosition, ChainRead, Position } from './position.ts'
+import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
 import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
 import { createTokenJudge } from './token_judge.ts'
 
@@ -31,8 +30,8 @@ export interface PositionReader {
    * place that fails fails all: `UnavailableError` that names the chain; `ListTooLongError` for a list that is refused.
    */
   readWallet(wallet: Address, options: ReadOptions): Promise<ChainRead<BriefPosition>[]>
-  /** These positions of a wallet's list whole, each at the block of its list. Fails like `readWallet`. */
-  complete(wallet: Address, request: CompleteRequest): Promise<Position[]>
+  /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
+  complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam not told apart. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: ReadOptions): Promise<ChainRead[]>
 }
@@ -49,6 +48,13 @@ export interface CompleteRequest {
   readonly reads: readonly ChainRead<BriefPosition>[]
   readonly positions: readonly BriefPosition[]
   readonly signal: AbortSignal
+}
+
+/** What became of positions that were wanted whole. */
+export interface Completed {
+  readonly positions: readonly Position[]
+  /** Those whose tokens or pools said something else than when the list was read: a hostile token can tell readings apart. */
+  readonly unreadable: readonly UnreadablePosition[]
 }
 
 /**
@@ -115,8 +121,12 @@ export function createPositionReader(options: {
         const question = someQuestion({ owner: wallet, picks, block }, { place, judge })
         return [(shared: AbortSignal) => readSingle(question, place, shared)]
       })
-      const found = (await together(tasks, signal)).flatMap((read) => read.positions)
-      return positions.map((each) => (isWhole(each) ? each : samePosition(each, found)))
+      const completed = await together(tasks, signal)
+      const found = completed.flatMap((read) => read.positions)
+      return {
+        positions: positions.flatMap((each) => (isWhole(each) ? each : (found.find(isSameAs(each)) ?? []))),
+        unreadable: completed.flatMap((read) => read.unreadable),
+      }
     },
   }
 }
@@ -139,10 +149,7 @@ function managerIndex({ deployments }: Place, { manager }: UniswapV3Deployment):
   return deployments.findIndex((each) => isAddressEqual(each.manager, manager))
 }
 
-function samePosition({ chainId, deployment, tokenId }: BriefPosition, found: readonly Position[]): Position {
-  const same = found.find(
-    (each) => each.chainId === chainId && each.tokenId === tokenId && each.deployment.manager === deployment.manager,
-  )
-  if (same === undefined) throw new UpstreamError(`Cannot find position ${tokenId} among those that were read`)
-  return same
+function isSameAs({ chainId, deployment, tokenId }: BriefPosition) {
+  return (each: Position): boolean =>
+    each.chainId === chainId && each.tokenId === tokenId && each.deployment.manager === deployment.manager
 }

@@ -56,15 +56,15 @@ function listRoute(reader: PositionReader, chainIds: readonly number[]): Route {
       const reads = await readWallet(reader, { wallet, places, signal })
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
       const positions = pageOf(matching, { page, limit })
-      const items = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
-      return { reads, matching: matching.length, items }
+      const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
+      return { reads, matching: matching.length, items: completed.positions, unreadable: completed.unreadable.length }
     },
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
-    present: ({ reads, matching, items }, { full, page, limit }, { url }) => ({
+    present: ({ reads, matching, items, unreadable }, { full, page, limit }, { url }) => ({
       data: items.map((position) => presentPosition(position, { full, sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
-      counts: countsOf(reads, matching),
+      counts: countsOf(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),
     }),
   })
@@ -143,7 +143,11 @@ function positionsOf<Listed extends BriefPosition>(reads: readonly ChainRead<Lis
   return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
 }
 
-function countsOf(reads: readonly ChainRead<BriefPosition>[], filtered: number) {
+/** `unreadable` are further positions, which could not be decoded when they were read whole. */
+function countsOf(
+  reads: readonly ChainRead<BriefPosition>[],
+  { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
+) {
   const positions = reads.flatMap((read) => read.positions)
   const spams: SpamPosition[] = reads.flatMap((read) => read.spams)
   const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
@@ -152,7 +156,7 @@ function countsOf(reads: readonly ChainRead<BriefPosition>[], filtered: number) 
     totalInactive: positions.length - totalActive,
     total: positions.length,
     filtered,
-    errors: reads.reduce((sum, { unreadable }) => sum + unreadable.length, 0),
+    errors: reads.reduce((sum, read) => sum + read.unreadable.length, unreadable),
     spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
   }
 }

@@ -9,7 +9,7 @@ import { amounts } from '../../devnet/scenario.ts'
 import { fullRange } from '../../devnet/ticks.ts'
 import type { Pool } from '../../devnet/uniswap_v3_calls.ts'
 import { type Answer, ask, idsOf, routesOf } from './ask.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
 
 const MAILED = 20_000
 const OWN = 60
@@ -113,7 +113,8 @@ describe('a wallet to which 20,000 spam positions were mailed', () => {
     const positions = reads.flatMap((read) => read.positions)
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...own])
     const whole = await reader.complete(victim, { reads, positions, signal: patient })
-    for (const position of whole) {
+    expect(whole.positions).toHaveLength(OWN)
+    for (const position of whole.positions) {
       const [one] = await reader.readOne(position.tokenId, { places, signal: patient })
       expect(one?.positions).toEqual([position])
     }
@@ -154,5 +155,5 @@ test('a list in more pools than fit in one page of it is read to its end', async
   // The first page of whole positions, two pages in brief.
   expect(requests).toHaveLength(3)
   const whole = await reader.complete(scattered, { reads, positions: positions.slice(500), signal: patient })
-  expect(wholeOf(whole).map(({ pool }) => pool.address)).toEqual(pools.slice(500).map(({ address }) => address))
+  expect(whole.positions.map(({ pool }) => pool.address)).toEqual(pools.slice(500).map(({ address }) => address))
 }, 120_000)

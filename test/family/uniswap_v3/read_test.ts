@@ -129,12 +129,33 @@ describe('readWallet()', () => {
         const positions = read?.positions ?? []
         expect({ ...read, positions: [] }).toEqual({ ...expected, positions: [] } as never)
         expect(positions).toEqual((expected?.positions ?? []).map(plain))
-        expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual(
-          wholeOf(expected?.positions ?? []),
-        )
+        expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
+          ...{ positions: wholeOf(expected?.positions ?? []), unreadable: [] },
+        })
       }
     }
   }, 60_000)
+
+  test('completes the others if a token says something else than when the list was read', async () => {
+    const { client: viem } = devnet
+    const { wallet, positions: odd } = await devnet.hostile()
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client, { wholeMax: 0 })
+    const reads = await reader.readWallet(wallet, { places, signal: patient })
+    const positions = reads.flatMap((read) => read.positions)
+    const id = await viem.snapshot()
+    try {
+      const { token, tokenId } = odd.decimals36
+      await viem.setCode({ address: token, bytecode: '0x' })
+      const completed = await reader.complete(wallet, { reads, positions, signal: patient })
+      expect(completed.unreadable).toMatchObject([{ tokenId, because: `token ${token} has no usable decimals` }])
+      expect(completed.positions.map((each) => each.tokenId)).toEqual(
+        positions.map((each) => each.tokenId).filter((each) => each !== tokenId),
+      )
+    } finally {
+      await viem.revert({ id })
+    }
+  })
 
   test('completes nothing of a list whose block is no longer the chain’s', async () => {
     const { client: viem, wallets } = devnet
