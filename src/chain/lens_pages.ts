@@ -1,6 +1,6 @@
 import { UpstreamError } from '../lib/error.ts'
 import { type BlockPin, RpcRefusedError } from './client.ts'
-import type { ReadBlock } from './read_block.ts'
+import { isSameBlock, type ReadBlock } from './read_block.ts'
 
 /** Pages of one reading that are read at the same time. */
 const PAGES_RUNNING_MAX = 8
@@ -19,19 +19,23 @@ export interface PageRequest {
   readonly block: BlockPin | 'latest'
 }
 
-/** How a row of entries is read in pages. */
-export interface PagesSource<Page extends LensPage> {
+/** How a row of entries is read in pages at one block. */
+export interface PinnedPagesSource<Page extends LensPage> {
   /** Most entries of one page. */
   readonly pageSize: number
   /** Entries that there are at least, as far as is known before the first page. @default 0 */
   readonly countMin?: number
   read(request: PageRequest): Promise<Page>
+  /** How many entries there are in all, according to a page, which it may refuse by throwing. */
+  count(page: Page): number
+}
+
+/** How a row of entries is read in pages at the newest block. */
+export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
   /** Is told the block of a page that was read at the latest one, which it may refuse by throwing. */
   observeBlock(block: ReadBlock): void
   /** The newest block, for pages that must all see it. */
   pin(): Promise<BlockPin>
-  /** How many entries there are in all, according to a page, which it may refuse by throwing. */
-  count(page: Page): number
 }
 
 /** A page and the number of its first entry. */
@@ -52,23 +56,32 @@ export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPag
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
   const { pageSize, countMin = 0 } = source
-  if (countMin > pageSize) return await readPinned(source, { pageSize, count: countMin })
+  if (countMin > pageSize) return await readPagesAt(await source.pin(), source)
   const page = await source.read({ start: 0, end: pageSize, block: 'latest' })
   source.observeBlock(page.block)
   const count = source.count(page)
   if (page.taken >= count) return [{ start: 0, page }]
   if (page.taken === 0) throw tooLittle()
   // What this page got through is what pages of this endpoint can hold.
-  return await readPinned(source, { pageSize: page.taken, count })
+  return await readPagesAt(await source.pin(), {
+    pageSize: page.taken,
+    countMin: count,
+    read: (request) => source.read(request),
+    count: (each) => source.count(each),
+  })
 }
 
-/** Reads all pages at one block, at which there may be a few entries more or fewer than `count`. */
-async function readPinned<Page extends LensPage>(
-  source: PagesSource<Page>,
-  { pageSize, count }: { readonly pageSize: number; readonly count: number },
+/**
+ * All pages at a block that is known by its hash, at which there may be a few entries more or fewer than expected.
+ * Throws like `readPages`.
+ */
+export async function readPagesAt<Page extends LensPage>(
+  { hash }: BlockPin,
+  source: PinnedPagesSource<Page>,
 ): Promise<PlacedPages<Page>> {
-  const block = await source.pin()
-  let countHere = count
+  const { pageSize, countMin = 0 } = source
+  const block: BlockPin = { hash }
+  let countHere = Math.max(1, countMin)
 
   const readFrom = async (from: number): Promise<PlacedPage<Page>[]> => {
     const pages: PlacedPage<Page>[] = []
@@ -90,13 +103,8 @@ async function readPinned<Page extends LensPage>(
   }
   const [first, ...others] = pages
   if (first === undefined) throw new UpstreamError('The endpoint has lost the entries that it counted')
-  for (const { page } of others) checkSameBlock(page.block, first.page.block)
-  return [first, ...others]
-}
-
-/** An endpoint that takes no notice of the pin answers from whatever is the latest block. */
-function checkSameBlock(block: ReadBlock, { number, timestampSec, parentHash }: ReadBlock): void {
-  if (block.number === number && block.timestampSec === timestampSec && block.parentHash === parentHash) return
+  // An endpoint that takes no notice of the pin answers from whatever is the latest block.
+  if (others.every(({ page }) => isSameBlock(page.block, first.page.block))) return [first, ...others]
   throw new UpstreamError('The chain changed between two pages')
 }
 

@@ -8,7 +8,12 @@ export interface ReadBlock {
   readonly timestampSec: bigint
   /** A call cannot know the hash of its own block: this is the hash of the one before. */
   readonly parentHash: Hex
+  /** Known of a block that was pinned. */
+  readonly hash?: Hex
 }
+
+/** A block that further calls can be made to see. */
+export type PinnedBlock = ReadBlock & BlockPin
 
 /**
  * The latest block, for readings of several calls that pin it; the client has checked that the endpoint serves the
@@ -26,6 +31,12 @@ export async function readLatestBlock(
   const block = { chainId, ...header }
   endpoint.observeBlock(block)
   return { block, pin: { hash } }
+}
+
+/** True if nothing that a call can see of its block tells the two apart. */
+export function isSameBlock(a: ReadBlock, b: ReadBlock): boolean {
+  const isSameChain = a.chainId === b.chainId && a.parentHash === b.parentHash
+  return isSameChain && a.number === b.number && a.timestampSec === b.timestampSec
 }
 
 function parseHeader(result: unknown): Omit<ReadBlock, 'chainId'> & BlockPin {

@@ -28,7 +28,14 @@ export function textFrom(answer: Hex | undefined): string {
   // A cut through a character leaves a broken one at the end.
   const isCut = bytes.length === TEXT_BYTES_MAX && content.length === TEXT_BYTES_MAX - 2 * WORD_BYTES
   const text = new TextDecoder().decode(content)
-  return (isCut ? text.replace(/\ufffd$/, '') : text).replace(/\0+$/, '')
+  return withoutPadding(isCut ? text.replace(/\ufffd$/, '') : text)
+}
+
+/** Text without NULs at its end; a pattern would go through every row of NULs again from each of them. */
+function withoutPadding(text: string): string {
+  let end = text.length
+  while (text.charCodeAt(end - 1) === 0) end--
+  return text.slice(0, end)
 }
 
 function stringContent(bytes: Uint8Array): Uint8Array | undefined {

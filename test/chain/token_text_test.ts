@@ -25,6 +25,20 @@ describe('textFrom()', () => {
     expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
   })
 
+  test('takes no longer for a text of NULs than for others, a few times at most', () => {
+    const secondsFor = (answer: Hex): number => {
+      const rounds = Array.from({ length: 9 }, () => {
+        const start = performance.now()
+        for (let count = 0; count < 500; count++) textFrom(answer)
+        return performance.now() - start
+      })
+      return Math.min(...rounds)
+    }
+    const padded = `${'\0'.repeat(255)}x`
+    expect(textFrom(returned(padded))).toBe(padded)
+    expect(secondsFor(returned(padded)) / secondsFor(returned('x'.repeat(256)))).toBeLessThan(5)
+  })
+
   test('takes nothing, too little and lies for no text', () => {
     const lie = concatHex([
       toHex(32, { size: 32 }),

@@ -2,16 +2,19 @@ import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } fro
 import { type LensCursor, openLensPage } from '../../chain/lens_cursor.ts'
 import type { PriceSources } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import type { Steps } from '../../lib/turns.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
 import type {
   BrokenPart,
   BrokenPosition,
   Outside,
   RawAavePrice,
+  RawBrief,
   RawFeed,
   RawPool,
   RawPosition,
   RawRead,
+  RawScan,
   RawToken,
 } from './state.ts'
 
@@ -19,6 +22,8 @@ const LENS_ABI = parseAbi([
   'struct Deployments { address[] managers; address[] factories; }',
   'struct Prices { address[] tokens; address[] feeds; address aaveOracle; }',
   'function list(address wallet, Deployments deployments, Prices prices, uint256 offset, uint256 count, uint256 bytesMax)',
+  'function scan(address wallet, Deployments deployments, Prices prices, uint256 offset, uint256 count, uint256 bytesMax)',
+  'function some(address owner, uint256[] indexes, uint256[] ids, Deployments deployments, Prices prices, uint256 bytesMax)',
   'function one(uint256 id, Deployments deployments, Prices prices)',
 ])
 
@@ -27,14 +32,40 @@ export interface LensSubject extends PriceSources {
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
 }
 
-/** Call data for a page of a wallet's list over all managers; `bytesMax` bounds the answer. */
-export function encodeList(
+/** A page of a wallet's list over all managers; `bytesMax` bounds the answer. */
+interface ListPage {
+  readonly wallet: Address
+  readonly offset: number
+  readonly count: number
+  readonly bytesMax: number
+}
+
+/** Call data for a page of a wallet's list. */
+export function encodeList(subject: LensSubject, page: ListPage): Hex {
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'list', args: pageArguments(subject, page) })
+}
+
+/** Call data for a page of the same list in brief. No prices are asked. */
+export function encodeScan({ deployments }: LensSubject, page: ListPage): Hex {
+  const args = pageArguments({ deployments, feeds: [], aaveOracle: undefined }, page)
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'scan', args })
+}
+
+function pageArguments(subject: LensSubject, { wallet, offset, count, bytesMax }: ListPage) {
+  return [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
+}
+
+/** Positions known by manager, a number into the deployments, and id. */
+export type Picks = readonly { readonly manager: number; readonly tokenId: bigint }[]
+
+/** Call data for some of an owner's positions. */
+export function encodeSome(
   subject: LensSubject,
-  page: { readonly wallet: Address; readonly offset: number; readonly count: number; readonly bytesMax: number },
+  { owner, picks, bytesMax }: { readonly owner: Address; readonly picks: Picks; readonly bytesMax: number },
 ): Hex {
-  const { wallet, offset, count, bytesMax } = page
-  const args = [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'list', args })
+  const [indexes, ids] = [picks.map(({ manager }) => BigInt(manager)), picks.map(({ tokenId }) => tokenId)]
+  const args = [owner, indexes, ids, ...contracts(subject), BigInt(bytesMax)] as const
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'some', args })
 }
 
 /** Call data for the position of one id on every manager. */
@@ -51,8 +82,24 @@ function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
 
+/** Records between which others may have a turn; most of their time goes into checksums of addresses. */
+const STEP_RECORDS = 200
+
 /** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
-export function decodeLens(answer: Hex): RawRead {
+export function* decodeLens(answer: Hex): Steps<RawRead> {
+  const { briefs, ...read } = yield* decode(answer)
+  if (briefs.length > 0) throw new UpstreamError('Cannot decode the lens: it answered in brief')
+  return read
+}
+
+/** Decodes what the lens answers in brief, like `decodeLens`. */
+export function* decodeScan(answer: Hex): Steps<RawScan> {
+  const { briefs, positions, feeds: _, aave: __, ...scan } = yield* decode(answer)
+  if (positions.length > 0) throw new UpstreamError('Cannot decode the lens: it did not answer in brief')
+  return { ...scan, positions: briefs }
+}
+
+function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBrief[] }> {
   const { from, block, taken } = openLensPage(answer)
   const managers = Array.from({ length: from.number(1) }, () => {
     const answered = from.number(1) === 1
@@ -62,10 +109,12 @@ export function decodeLens(answer: Hex): RawRead {
   const tokens: RawToken[] = []
   const pools: RawPool[] = []
   const positions: RawPosition[] = []
+  const briefs: RawBrief[] = []
   const broken: BrokenPosition[] = []
   const feeds: RawFeed[] = []
   const aave: RawAavePrice[] = []
-  while (!from.atEnd()) {
+  for (let records = 1; !from.atEnd(); records++) {
+    if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
     if (tag === 1) tokens.push(readToken(from))
     else if (tag === 2) pools.push(readPool(from))
@@ -73,10 +122,13 @@ export function decodeLens(answer: Hex): RawRead {
     else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
     else if (tag === 6) feeds.push(readFeed(from))
     else if (tag === 7) aave.push(readAave(from))
+    else if (tag === 8) briefs.push(readBrief(from))
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
-  if (positions.length + broken.length !== taken) throw new UpstreamError('Cannot decode the lens: entries are missing')
-  return { block, managers, taken, tokens, pools, positions, broken, feeds, aave }
+  if (positions.length + briefs.length + broken.length !== taken) {
+    throw new UpstreamError('Cannot decode the lens: entries are missing')
+  }
+  return { block, managers, taken, tokens, pools, positions, briefs, broken, feeds, aave }
 }
 
 function readToken(from: LensCursor): RawToken {
@@ -120,6 +172,10 @@ function readPosition(from: LensCursor, open: boolean): RawPosition {
   }
   if (!open) return { ...position, liquidity: 0n, outside: undefined }
   return { ...position, liquidity: from.uint(16), outside: readOutside(from) }
+}
+
+function readBrief(from: LensCursor): RawBrief {
+  return { manager: from.number(1), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
 }
 
 function readOutside(from: LensCursor): Outside {

@@ -53,13 +53,17 @@ interface IAaveOracle {
 ///   5 closed  like 4 up to tokensOwed1: no liquidity, no use for the ticks
 ///   6 feed    u16 token, u8 1 if the feed answered, i256 answer, u64 updatedAt, u8 decimals
 ///   7 aave    u16 token, address of its source at Aave's oracle, u8 1 if the oracle answered a price, u256 price
+///   8 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///
 /// Texts are as in `lens_page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
 /// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
 /// gas or `bytesMax` could run out in the middle of a record.
 contract Lens is LensPage {
     uint256 private constant POSITIONS_MAX = 512;
-    /// Power of two, at least twice the tokens that a page can hold.
+    uint256 private constant BRIEFS_MAX = 4096;
+    /// A page of briefs ends where it has met so many.
+    uint256 private constant POOLS_MAX = 512;
+    /// Power of two, at least twice the tokens that so many pools can have.
     uint256 private constant SLOTS = 2048;
     uint256 private constant FEED_GAS = 100_000;
     uint256 private constant FEED_DECIMALS_GAS = 30_000;
@@ -87,6 +91,8 @@ contract Lens is LensPage {
 
     /// What the page has met so far.
     struct Seen {
+        /// Positions are written as briefs.
+        bool brief;
         /// The answer of `positions`.
         uint256 state;
         uint256 tokenTable;
@@ -108,6 +114,34 @@ contract Lens is LensPage {
     ) external view {
         (Page memory page, Seen memory seen) = open();
         if (count > POSITIONS_MAX) count = POSITIONS_MAX;
+        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
+    }
+
+    /// The same entries as briefs: what is needed to count and order them, and to tell spam.
+    function scan(
+        address wallet,
+        Deployments calldata deployments,
+        Prices calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax
+    ) external view {
+        (Page memory page, Seen memory seen) = open();
+        seen.brief = true;
+        if (count > BRIEFS_MAX) count = BRIEFS_MAX;
+        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
+    }
+
+    function entries(
+        Page memory page,
+        Seen memory seen,
+        address wallet,
+        Deployments calldata deployments,
+        Prices calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax
+    ) private view {
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -123,7 +157,7 @@ contract Lens is LensPage {
                 continue;
             }
             for (; offset < balance && page.taken < count; offset++) {
-                if (!room(page, prices, bytesMax)) close(page);
+                if (!room(page, seen, prices, bytesMax)) close(page);
                 entry(page, seen, deployments, prices, i, wallet, offset);
                 page.taken++;
             }
@@ -132,14 +166,29 @@ contract Lens is LensPage {
         close(page);
     }
 
+    /// Positions of one owner by manager, a number into the deployments, and id, which is known to be the owner's.
+    function some(
+        address owner,
+        uint256[] calldata indexes,
+        uint256[] calldata ids,
+        Deployments calldata deployments,
+        Prices calldata prices,
+        uint256 bytesMax
+    ) external view {
+        (Page memory page, Seen memory seen) = open();
+        presence(page, deployments);
+        for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
+            if (!room(page, seen, prices, bytesMax)) close(page);
+            known(page, seen, deployments, prices, indexes[i], ids[i], owner);
+            page.taken++;
+        }
+        close(page);
+    }
+
     /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
     function one(uint256 id, Deployments calldata deployments, Prices calldata prices) external view {
         (Page memory page, Seen memory seen) = open();
-        header(page, deployments.managers.length);
-        for (uint256 i = 0; i < deployments.managers.length; i++) {
-            put(page, deployments.managers[i].code.length > 0 ? 1 : 0, 1);
-            put(page, 0, 4);
-        }
+        presence(page, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
             address manager = deployments.managers[i];
             if (!readPosition(page, seen, manager, id)) continue;
@@ -167,9 +216,20 @@ contract Lens is LensPage {
         argument(page, 0, uint160(wallet));
         argument(page, 1, offset);
         if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2)) return broken(page, index, 0, 1);
-        uint256 id = word(page.answer);
-        if (!readPosition(page, seen, manager, id)) return broken(page, index, id, 2);
-        position(page, seen, prices, index, deployments.factories[index], id, wallet);
+        known(page, seen, deployments, prices, index, word(page.answer), wallet);
+    }
+
+    function known(
+        Page memory page,
+        Seen memory seen,
+        Deployments calldata deployments,
+        Prices calldata prices,
+        uint256 index,
+        uint256 id,
+        address owner
+    ) private view {
+        if (!readPosition(page, seen, deployments.managers[index], id)) return broken(page, index, id, 2);
+        position(page, seen, prices, index, deployments.factories[index], id, owner);
     }
 
     function readPosition(
@@ -198,6 +258,13 @@ contract Lens is LensPage {
         (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, factory);
         if (pool == address(0)) return broken(page, index, id, 3);
         uint256 liquidity = word(state + 224);
+        if (seen.brief) {
+            put(page, 8, 1);
+            put(page, index, 1);
+            put(page, id, 32);
+            put(page, poolOrdinal, 2);
+            return put(page, liquidity, 16);
+        }
         uint256 answer = page.answer;
         if (liquidity > 0) {
             if (!ask1(page, pool, IPool.ticks.selector, word(state + 160), 128)) return broken(page, index, id, 4);
@@ -354,8 +421,14 @@ contract Lens is LensPage {
         put(page, what, 1);
     }
 
-    /// Whether gas and bytes suffice for one more position and the prices of two tokens that are new with it.
-    function room(Page memory page, Prices calldata prices, uint256 bytesMax) private view returns (bool) {
+    /// Whether gas, bytes and tables suffice for one more position and the prices of two tokens that are new with it.
+    function room(
+        Page memory page,
+        Seen memory seen,
+        Prices calldata prices,
+        uint256 bytesMax
+    ) private view returns (bool) {
+        if (seen.poolCount == POOLS_MAX) return false;
         uint256 gasDue = POSITION_GAS;
         if (prices.feeds.length > 0) gasDue += FEEDS_GAS;
         if (prices.aaveOracle != address(0)) gasDue += AAVE_GAS;
@@ -367,13 +440,22 @@ contract Lens is LensPage {
         put(page, managerCount, 1);
     }
 
+    /// The header of readings that count nothing.
+    function presence(Page memory page, Deployments calldata deployments) private view {
+        header(page, deployments.managers.length);
+        for (uint256 i = 0; i < deployments.managers.length; i++) {
+            put(page, deployments.managers[i].code.length > 0 ? 1 : 0, 1);
+            put(page, 0, 4);
+        }
+    }
+
     function open() private pure returns (Page memory page, Seen memory seen) {
         page.question = reserve(160);
         page.answer = reserve(512);
         seen.state = reserve(384);
         seen.tokenTable = reserve(SLOTS * 32);
         seen.poolTable = reserve(SLOTS * 32);
-        seen.poolList = reserve(POSITIONS_MAX * 32);
+        seen.poolList = reserve(POOLS_MAX * 32);
     }
 
     /// Answers, and never returns.

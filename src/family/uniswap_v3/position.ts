@@ -3,10 +3,11 @@ import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { type Steps, sortedInSteps } from '../../lib/turns.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
-import { spamReason } from './spam.ts'
-import type { RawPool, RawPosition, RawRead } from './state.ts'
-import { type Token, tokenFrom } from './token.ts'
+import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './state.ts'
+import type { Token } from './token.ts'
+import type { JudgedToken, TokenJudge } from './token_judge.ts'
 
 /** A token of a pool, its decimals known, with its price at the block of the reading where it has one. */
 export interface PricedToken extends Token {
@@ -14,10 +15,16 @@ export interface PricedToken extends Token {
   readonly price: UsdPrice | undefined
 }
 
-/** A position and all that its figures depend on, at one block. */
-export interface Position extends Omit<RawPosition, 'manager' | 'pool'> {
+/** What orders and counts a position in a list. */
+export interface BriefPosition {
   readonly chainId: number
   readonly deployment: UniswapV3Deployment
+  readonly tokenId: bigint
+  readonly liquidity: bigint
+}
+
+/** A position and all that its figures depend on, at one block. */
+export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | 'pool' | keyof BriefPosition> {
   readonly pool: Omit<RawPool, 'manager' | 'token0' | 'token1'>
   readonly token0: PricedToken
   readonly token1: PricedToken
@@ -41,11 +48,22 @@ export interface UnreadablePosition {
 }
 
 /** What a reading of one chain means. Every entry of the list is in exactly one of the three. */
-export interface ChainRead {
+export interface ChainRead<Listed extends BriefPosition = Position> {
   readonly block: ReadBlock
-  readonly positions: readonly Position[]
+  /** By manager and id, ascending. */
+  readonly positions: readonly Listed[]
+  /** In the order of the wallet's list, as those that are unreadable. */
   readonly spams: readonly SpamPosition[]
   readonly unreadable: readonly UnreadablePosition[]
+}
+
+/** How a reading is made sense of. */
+export interface InterpretOptions {
+  readonly chain: Chain
+  readonly deployments: readonly UniswapV3Deployment[]
+  readonly judge: TokenJudge['judge']
+  /** A position that is asked for by its id is answered whatever its tokens say. */
+  readonly spam: 'apart' | 'included'
 }
 
 const BROKEN_BECAUSE = {
@@ -56,24 +74,75 @@ const BROKEN_BECAUSE = {
   owner: 'the manager does not say who owns it',
 } as const
 
+/** Tokens or positions that are looked at in one step. */
+const STEP_TOKENS = 32
+const STEP_POSITIONS = 500
+
 /** Makes sense of a reading: names and prices tokens, sorts out spam (unless it is wanted) and what is unreadable. */
-export function interpret(
-  read: RawRead,
-  options: {
-    readonly chain: Chain
-    readonly deployments: readonly UniswapV3Deployment[]
-    /** A position that is asked for by its id is answered whatever its tokens say. */
-    readonly spam: 'apart' | 'included'
-  },
-): ChainRead {
-  const { chain, deployments } = options
-  const listed = new Set(options.spam === 'apart' ? chain.spamTokens : [])
-  const tokens = read.tokens.map((raw) => {
-    const token = tokenFrom(raw)
-    return { token, spam: options.spam === 'apart' ? spamReason(token, listed) : undefined }
+export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
+  const prices = pricesOf(read, options.chain)
+  const sorted = yield* sortOut(read, options, ({ manager: _, pool: __, ...position }, parts) => {
+    const { manager: ___, token0: index0, token1: index1, ...pool } = parts.pool
+    const [token0, token1] = [
+      { ...parts.token0, price: prices[index0] },
+      { ...parts.token1, price: prices[index1] },
+    ]
+    return { ...position, chainId: options.chain.id, deployment: parts.deployment, pool, token0, token1 }
   })
-  const prices = pricesOf(read, chain)
-  const positions: Position[] = []
+  return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
+}
+
+/** Makes sense of a page of a long list, as `interpret` would; its positions come as they stand in the list. */
+export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
+  return yield* sortOut(scan, options, ({ tokenId, liquidity }, { deployment }) => ({
+    ...{ chainId: options.chain.id, deployment, tokenId, liquidity },
+  }))
+}
+
+/** One list of what the pages of a long one mean, in their order. */
+export function* joinScans(
+  block: ReadBlock,
+  pages: readonly ChainRead<BriefPosition>[],
+): Steps<ChainRead<BriefPosition>> {
+  const positions = pages.flatMap((page) => page.positions)
+  yield
+  return {
+    block,
+    positions: yield* sortedInSteps(positions, inOrder),
+    spams: pages.flatMap(({ spams }) => spams),
+    unreadable: pages.flatMap(({ unreadable }) => unreadable),
+  }
+}
+
+/** The order of a chain's positions in answers. */
+function inOrder(a: BriefPosition, b: BriefPosition): number {
+  const [managerA, managerB] = [a.deployment.manager, b.deployment.manager]
+  if (managerA !== managerB) return managerA.toLowerCase() < managerB.toLowerCase() ? -1 : 1
+  return a.tokenId < b.tokenId ? -1 : 1
+}
+
+/** What a position that is neither spam nor unreadable refers to. */
+interface Parts {
+  readonly deployment: UniswapV3Deployment
+  readonly pool: RawPool
+  readonly token0: KnownToken
+  readonly token1: KnownToken
+}
+
+type KnownToken = Token & { readonly decimals: number }
+
+function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
+  read: Omit<RawScan, 'positions'> & { readonly positions: readonly Raw[] },
+  { chain, deployments, judge, spam }: InterpretOptions,
+  make: (raw: Raw, parts: Parts) => Listed,
+): Steps<ChainRead<Listed>> {
+  const tokens: JudgedToken[] = []
+  for (const [index, raw] of read.tokens.entries()) {
+    if (index % STEP_TOKENS === STEP_TOKENS - 1) yield
+    tokens.push(judge(raw, chain))
+  }
+  const undecimal = new Map<Token, string>()
+  const positions: Listed[] = []
   const spams: SpamPosition[] = []
   const unreadable: UnreadablePosition[] = read.broken.map(({ manager, tokenId, part }) => ({
     chainId: chain.id,
@@ -81,24 +150,30 @@ export function interpret(
     tokenId,
     because: BROKEN_BECAUSE[part],
   }))
-  for (const { manager, pool: poolIndex, ...position } of read.positions) {
-    const deployment = at(deployments, manager)
-    const { manager: _, token0: index0, token1: index1, ...pool } = at(read.pools, poolIndex)
-    const [first, second] = [at(tokens, index0), at(tokens, index1)]
-    const spam = first.spam ?? second.spam
-    const [token0, token1] = [priced(first.token, prices[index0]), priced(second.token, prices[index1])]
-    const place = { chainId: chain.id, manager: deployment.manager, tokenId: position.tokenId }
-    if (spam !== undefined) spams.push({ ...place, reason: spam })
-    else if (token0 === undefined || token1 === undefined) {
-      const { address } = token0 === undefined ? first.token : second.token
-      unreadable.push({ ...place, because: `token ${address} has no usable decimals` })
-    } else positions.push({ ...position, chainId: chain.id, deployment, pool, token0, token1 })
+  for (const [index, raw] of read.positions.entries()) {
+    if (index % STEP_POSITIONS === STEP_POSITIONS - 1) yield
+    const deployment = at(deployments, raw.manager)
+    const pool = at(read.pools, raw.pool)
+    const [first, second] = [at(tokens, pool.token0), at(tokens, pool.token1)]
+    const [token0, token1] = [first.token, second.token]
+    const reason = spam === 'apart' ? (first.spam ?? second.spam) : undefined
+    const place = { chainId: chain.id, manager: deployment.manager, tokenId: raw.tokenId }
+    if (reason !== undefined) spams.push({ ...place, reason })
+    else if (isKnown(token0) && isKnown(token1)) positions.push(make(raw, { deployment, pool, token0, token1 }))
+    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0, undecimal) })
   }
   return { block: read.block, positions, spams, unreadable }
 }
 
-function priced(token: Token, price: UsdPrice | undefined): PricedToken | undefined {
-  return token.decimals === undefined ? undefined : { ...token, decimals: token.decimals, price }
+function isKnown(token: Token): token is KnownToken {
+  return token.decimals !== undefined
+}
+
+/** One sentence for all positions of a token, for there may be very many. */
+function withoutDecimals(token: Token, known: Map<Token, string>): string {
+  const because = known.get(token) ?? `token ${token.address} has no usable decimals`
+  known.set(token, because)
+  return because
 }
 
 /** The price of every token of the reading that has one, in their order. */

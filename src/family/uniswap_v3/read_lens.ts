@@ -1,9 +1,21 @@
 import type { Hex } from 'viem'
-import type { Endpoint } from '../../chain/client.ts'
+import type { BlockPin, Endpoint } from '../../chain/client.ts'
 import type { LensAccess } from '../../chain/lens.ts'
-import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
-import { decodeLens, encodeList, encodeOne, type LensSubject } from './abi.ts'
-import type { RawRead } from './state.ts'
+import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../chain/lens_pages.ts'
+import { isSameBlock, type PinnedBlock } from '../../chain/read_block.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { inTurns } from '../../lib/turns.ts'
+import {
+  decodeLens,
+  decodeScan,
+  encodeList,
+  encodeOne,
+  encodeScan,
+  encodeSome,
+  type LensSubject,
+  type Picks,
+} from './abi.ts'
+import type { RawRead, RawScan } from './state.ts'
 
 /** Longest answer of one page, bytes: as hexadecimal text a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
@@ -11,29 +23,89 @@ const PAGE_BYTES_MAX = 1_000_000
 /** How the lens is read on one rung. */
 export interface LensSource extends LensAccess {
   readonly subject: LensSubject
-  /** Positions per call; the lens itself reads no more than 512. */
+  /** Positions per call; the lens itself reads no more than 512, and in brief no more than 4,096. */
   readonly pageSize: number
   /** Told the block of a page that was read at the latest; throws where it is not to be believed. */
   readonly observeBlock: Endpoint['observeBlock']
-  /** Refuses a list that is too long before its further pages are read. */
-  readonly checkBalances: (managers: RawRead['managers']) => void
+}
+
+/** Whose list is read. */
+interface ListRequest {
+  readonly wallet: Hex
+  /** The length of the list; refuses one that is too long before its further pages are read. */
+  readonly countOf: (managers: RawRead['managers']) => number
 }
 
 /**
- * A wallet's whole list: one call at the latest block, and for long lists all pages at a block that is pinned. Throws
- * `UpstreamError` where the pages do not belong to one block, `RpcRefusedError` where a call is not enough for one position.
+/**
+ * A wallet's whole list: one call at the latest block, and for longer lists all pages at a block that is pinned. Of a
+ * list of more than `wholeMax` entries only the first page is read, and `taken` says so. Throws `UpstreamError` if the
+ * pages do not belong to one block, `RpcRefusedError` if a call is not enough for one position.
  */
-export async function readWalletByLens(source: LensSource, wallet: Hex): Promise<RawRead> {
-  const { subject, call, checkBalances, ...paging } = source
+export async function readWalletByLens(
+  { subject, call, ...paging }: LensSource,
+  { wallet, countOf, wholeMax }: ListRequest & { readonly wholeMax: number },
+): Promise<RawRead> {
   const pages = await readPages<RawRead>({
     ...paging,
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-      return decodeLens(await call({ data, block }))
+      return await inTurns(decodeLens(await call({ data, block })))
     },
-    count({ managers }) {
-      checkBalances(managers)
-      return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
+    count({ managers, taken }) {
+      const count = countOf(managers)
+      return count > wholeMax ? taken : count
+    },
+  })
+  return mergePages(pages)
+}
+
+/** A page of a long list: what was made of it. */
+export interface DigestedPage<Digest> extends LensPage {
+  readonly managers: RawScan['managers']
+  readonly digest: Digest
+}
+
+/**
+ * A wallet's whole list in brief, at a block that is pinned from the first page on, so that positions of it can be
+ * completed there. Only the digests of pages are kept. Throws like `readWalletByLens`.
+ */
+export async function scanWalletByLens<Digest>(
+  { subject, call, pageSize, pin }: LensSource,
+  { wallet, countOf, digest }: ListRequest & { readonly digest: (page: RawScan) => Promise<Digest> },
+): Promise<{ readonly pin: BlockPin; readonly pages: PlacedPages<DigestedPage<Digest>> }> {
+  const block = await pin()
+  const pages = await readPagesAt<DigestedPage<Digest>>(block, {
+    pageSize,
+    async read({ start, end, block: at }) {
+      const data = encodeScan(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
+      const page = await inTurns(decodeScan(await call({ data, block: at })))
+      const { block, taken, managers } = page
+      return { block, taken, managers, digest: await digest(page) }
+    },
+    count: ({ managers }) => countOf(managers),
+  })
+  return { pin: block, pages }
+}
+
+/**
+ * Some of an owner's positions, at least one, at the block of the list that they are from. Throws like
+ * `readWalletByLens`, and `UpstreamError` if the endpoint answers from another block.
+ */
+export async function readSomeByLens(
+  { subject, call, pageSize }: LensSource,
+  { owner, picks, block }: { readonly owner: Hex; readonly picks: Picks; readonly block: PinnedBlock },
+): Promise<RawRead> {
+  const pages = await readPagesAt<RawRead>(block, {
+    pageSize,
+    countMin: picks.length,
+    async read({ start, end, block: at }) {
+      const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
+      return await inTurns(decodeLens(await call({ data, block: at })))
+    },
+    count(page) {
+      if (!isSameBlock(page.block, block)) throw new UpstreamError('The chain changed since the list was read')
+      return picks.length
     },
   })
   return mergePages(pages)
@@ -41,7 +113,8 @@ export async function readWalletByLens(source: LensSource, wallet: Hex): Promise
 
 /** The position of one id on every manager that knows it, in one call. */
 export async function readOneByLens(source: LensSource, tokenId: bigint): Promise<RawRead> {
-  const read = decodeLens(await source.call({ data: encodeOne(source.subject, tokenId), block: 'latest' }))
+  const answer = await source.call({ data: encodeOne(source.subject, tokenId), block: 'latest' })
+  const read = await inTurns(decodeLens(answer))
   source.observeBlock(read.block)
   return read
 }

@@ -10,8 +10,17 @@ import type { BrokenPosition, RawRead } from './state.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
 /** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
-export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
-  const { subject, checkBalances } = source
+export async function readWalletStaged(
+  source: StagedSource,
+  request: {
+    readonly wallet: Address
+    /** Refuses a list that is too long before its entries are read. */
+    readonly checkBalances: (managers: RawRead['managers']) => void
+  },
+  signal: AbortSignal,
+): Promise<RawRead> {
+  const { subject } = source
+  const { wallet, checkBalances } = request
   const { block, pin, ask } = await pinLatest(source, signal)
   const balances = await ask(
     subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),

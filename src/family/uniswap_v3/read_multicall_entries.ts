@@ -13,8 +13,6 @@ export interface StagedSource {
   readonly chainId: number
   readonly multicall3: Address | undefined
   readonly subject: LensSubject
-  /** Refuses a list that is too long before its entries are read. */
-  readonly checkBalances: (managers: RawRead['managers']) => void
 }
 
 /** An id on a manager, and the answers about it. */
@@ -147,13 +145,14 @@ function collect(options: {
   readonly ends: readonly CallResult[]
 }): Collected {
   const { entries, broken, found, pools: states, ends } = options
-  const tokens: Address[] = []
   const pools: RawPool[] = []
   const positions: RawPosition[] = []
   const poolNumbers = new Map<string, number>()
+  const tokenNumbers = new Map<Address, number>()
   const numberOf = (token: Address): number => {
-    if (!tokens.includes(token)) tokens.push(token)
-    return tokens.indexOf(token)
+    const number = tokenNumbers.get(token) ?? tokenNumbers.size
+    tokenNumbers.set(token, number)
+    return number
   }
   let end = 0
   for (const [at, entry] of entries.entries()) {
@@ -190,7 +189,7 @@ function collect(options: {
     })
   }
   const ordered = [...broken.entries()].sort(([a], [b]) => a - b).map(([, each]) => each)
-  return { tokens, pools, positions, broken: ordered }
+  return { tokens: [...tokenNumbers.keys()], pools, positions, broken: ordered }
 }
 
 function outsideOf({ data }: CallResult) {

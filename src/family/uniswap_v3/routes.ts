@@ -6,9 +6,10 @@ import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { listed } from '../../lib/listed.ts'
 import { asOf, leavingOut } from '../place.ts'
-import type { ChainRead, Position, SpamPosition } from './position.ts'
+import type { BriefPosition, ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
-import { ListTooLongError, type Place, type PositionReader } from './read.ts'
+import { ListTooLongError, type Place } from './questions.ts'
+import type { PositionReader } from './read.ts'
 import { listOutput, positionOutput } from './schema.ts'
 
 /** Credits of one position: full, active, closed. */
@@ -32,7 +33,7 @@ interface RoutesOptions {
   readonly reader: () => PositionReader
 }
 
-function listRoute({ reader, chainIds }: RoutesOptions): Route {
+function listRoute({ reader: connected, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -57,16 +58,20 @@ function listRoute({ reader, chainIds }: RoutesOptions): Route {
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
     async read({ wallet, status, chain_id, page, limit }, { signal }) {
-      const reads = await readWallet(reader(), { wallet, chainId: chain_id, signal })
+      const reader = connected()
+      const places = placesToAsk(reader, { chainId: chain_id, manager: undefined })
+      const reads = await readWallet(reader, { wallet, places, signal })
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
-      return { reads, matching: matching.length, items: pageOf(matching, { page, limit }) }
+      const positions = pageOf(matching, { page, limit })
+      const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
+      return { reads, matching: matching.length, items: completed.positions, unreadable: completed.unreadable.length }
     },
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
-    present: ({ reads, matching, items }, { full, page, limit }, { url }) => ({
+    present: ({ reads, matching, items, unreadable }, { full, page, limit }, { url }) => ({
       data: items.map((position) => presentPosition(position, { full, sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
-      counts: countsOf(reads, matching),
+      counts: countsOf(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),
     }),
   })
@@ -104,11 +109,11 @@ function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
 
 async function readWallet(
   reader: PositionReader,
-  request: { readonly wallet: Address; readonly chainId: number | undefined; readonly signal: ReadContext['signal'] },
-): Promise<ChainRead[]> {
-  const places = placesToAsk(reader, { chainId: request.chainId, manager: undefined })
+  request: { readonly wallet: Address; readonly places: readonly Place[]; readonly signal: ReadContext['signal'] },
+): Promise<ChainRead<BriefPosition>[]> {
+  const { wallet, places, signal } = request
   try {
-    return await leavingOut(places, reader.readWallet(request.wallet, { places, signal: request.signal }))
+    return await leavingOut(places, reader.readWallet(wallet, { places, signal }))
   } catch (error) {
     if (!(error instanceof ListTooLongError)) throw error
     const advice = places.length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
@@ -142,19 +147,15 @@ function placesToAsk(
 }
 
 /** By chain, manager and id, ascending. */
-function positionsOf(reads: readonly ChainRead[]): Position[] {
-  const keyed = reads
-    .flatMap(({ positions }) => positions)
-    .map((position) => ({ position, manager: position.deployment.manager.toLowerCase() }))
-  keyed.sort((a, b) => {
-    if (a.position.chainId !== b.position.chainId) return a.position.chainId - b.position.chainId
-    if (a.manager !== b.manager) return a.manager < b.manager ? -1 : 1
-    return a.position.tokenId < b.position.tokenId ? -1 : 1
-  })
-  return keyed.map(({ position }) => position)
+function positionsOf<Listed extends BriefPosition>(reads: readonly ChainRead<Listed>[]): Listed[] {
+  return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
 }
 
-function countsOf(reads: readonly ChainRead[], filtered: number) {
+/** `unreadable` are further positions, which could not be decoded when they were read whole. */
+function countsOf(
+  reads: readonly ChainRead<BriefPosition>[],
+  { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
+) {
   const positions = reads.flatMap((read) => read.positions)
   const spams: SpamPosition[] = reads.flatMap((read) => read.spams)
   const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
@@ -163,7 +164,7 @@ function countsOf(reads: readonly ChainRead[], filtered: number) {
     totalInactive: positions.length - totalActive,
     total: positions.length,
     filtered,
-    errors: reads.reduce((sum, { unreadable }) => sum + unreadable.length, 0),
+    errors: reads.reduce((sum, read) => sum + read.unreadable.length, unreadable),
     spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
   }
 }

@@ -43,17 +43,21 @@ export interface Outside {
   readonly upper: FeeGrowth
 }
 
-/** One position; `manager` and `pool` are numbers into the read's lists. */
-export interface RawPosition {
+/** What orders and counts a position; `manager` and `pool` are numbers into the read's lists. */
+export interface RawBrief {
   readonly manager: number
   readonly tokenId: bigint
-  readonly owner: Address
   readonly pool: number
+  readonly liquidity: bigint
+}
+
+/** One position. */
+export interface RawPosition extends RawBrief {
+  readonly owner: Address
   readonly tickLower: number
   readonly tickUpper: number
   readonly insideLast: FeeGrowth
   readonly owed: TokenAmounts
-  readonly liquidity: bigint
   /** Absent without liquidity: such a position earns nothing. */
   readonly outside: Outside | undefined
 }
@@ -73,8 +77,8 @@ export interface RawAavePrice {
   readonly price: bigint | undefined
 }
 
-/** All that one reading of a chain yields, whichever way it was read. */
-export interface RawRead {
+/** What a page of a long list yields: its positions in brief, and what tells spam and unreadable ones apart. */
+export interface RawScan {
   readonly block: ReadBlock
   /** In the order of the deployments; `balance` is undefined where the manager does not answer. */
   readonly managers: readonly { readonly balance: number | undefined }[]
@@ -82,8 +86,13 @@ export interface RawRead {
   readonly taken: number
   readonly tokens: readonly RawToken[]
   readonly pools: readonly RawPool[]
-  readonly positions: readonly RawPosition[]
+  readonly positions: readonly RawBrief[]
   readonly broken: readonly BrokenPosition[]
+}
+
+/** All that one reading of a chain yields, whichever way it was read. */
+export interface RawRead extends RawScan {
+  readonly positions: readonly RawPosition[]
   readonly feeds: readonly RawFeed[]
   readonly aave: readonly RawAavePrice[]
 }

@@ -3,13 +3,20 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { compileLens } from '../../../.ci/lens.ts'
-import { decodeLens, encodeList, encodeOne } from '../../../src/family/uniswap_v3/abi.ts'
+import {
+  decodeLens as decode,
+  decodeScan,
+  encodeList,
+  encodeOne,
+  encodeScan,
+  encodeSome,
+} from '../../../src/family/uniswap_v3/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES } from '../../devnet/morpho_blue/mod.ts'
-import { BURNING_ORACLE } from './support.ts'
+import { atOnce, BURNING_ORACLE } from './support.ts'
 
 const AT = '0x00000000000000000000000000000000000057a7'
 const SUBJECT = {
@@ -26,6 +33,9 @@ beforeAll(async () => {
   devnet = await sharedDevnet()
   await devnet.mintMany(WALLET, COUNT)
 }, 60_000)
+
+const decodeLens = (answer: Hex) => atOnce(decode(answer))
+const scan = (answer: Hex) => atOnce(decodeScan(answer))
 
 async function call(data: Hex, gas = 50_000_000) {
   const request = { to: AT, data, gas: `0x${gas.toString(16)}` }
@@ -110,6 +120,55 @@ describe('the lens', () => {
       expect(trace.gas / 300).toBeLessThan(30_000)
     }
   }, 60_000)
+
+  test('costs at most 22,000 gas a position in brief', async () => {
+    const many = walletOf('lens of 300')
+    if ((await devnet.v3.readTokenIds(many)).length === 0) await devnet.mintMany(many, 300)
+    const trace = await devnet.rpc.call<{ readonly gas: number }>(
+      'debug_traceCall',
+      { to: AT, data: encodeScan(SUBJECT, { ...page, wallet: many }), gas: '0x2faf080' },
+      'latest',
+      { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, disableStack: true, disableStorage: true },
+    )
+    expect(trace.gas).toBeGreaterThan(2_000_000)
+    expect(trace.gas / 300).toBeLessThan(22_000)
+  }, 60_000)
+
+  test('tells in brief what it tells of the same positions, from any offset and within any bytes and gas', async () => {
+    const whole = decodeLens(await call(encodeList(SUBJECT, page))).positions
+    const brief = whole.map(({ tokenId, liquidity }) => ({ tokenId, liquidity }))
+    const scanned = async (options: Partial<typeof page>, gas?: number) => {
+      const { taken, positions } = scan(await call(encodeScan(SUBJECT, { ...page, ...options }), gas))
+      expect(positions).toHaveLength(taken)
+      return positions.map(({ tokenId, liquidity }) => ({ tokenId, liquidity }))
+    }
+    expect(await scanned({})).toEqual(brief)
+    expect(await scanned({ offset: 50, count: 7 })).toEqual(brief.slice(50, 57))
+    for (const [options, gas] of [[{ bytesMax: 3_000 }], [{}, 2_500_000], [{}, 1_600_000]] as const) {
+      const part = await scanned(options, gas)
+      expect(part.length).toBeGreaterThan(0)
+      expect(part.length).toBeLessThan(COUNT)
+      expect(part).toEqual(brief.slice(0, part.length))
+    }
+  })
+
+  test('reads some positions by their ids, as many as bytes and gas allow, and says which there are not', async () => {
+    const whole = decodeLens(await call(encodeList(SUBJECT, page)))
+    const picks = [5, 3, 40].map((at) => ({ manager: 0, tokenId: whole.positions[at]?.tokenId ?? 0n }))
+    const some = (request: Partial<Parameters<typeof encodeSome>[1]>, gas?: number) =>
+      call(encodeSome(SUBJECT, { owner: WALLET, picks, bytesMax: page.bytesMax, ...request }), gas).then(decodeLens)
+    const found = await some({})
+    const plain = ({ pool: _, ...position }: (typeof found.positions)[number]) => position
+    expect(found.positions.map(plain)).toEqual([5, 3, 40].flatMap((at) => whole.positions.slice(at, at + 1)).map(plain))
+    expect(found.managers).toHaveLength(1)
+    for (const part of [await some({ bytesMax: 2_000 }), await some({}, 1_600_000)]) {
+      expect(part.taken).toBeLessThan(3)
+      expect(part.positions).toEqual(found.positions.slice(0, part.taken))
+    }
+    const { burned } = devnet.positions
+    const { taken, broken } = await some({ picks: [{ manager: 0, tokenId: burned }, ...picks] })
+    expect({ taken, broken }).toEqual({ taken: 4, broken: [{ manager: 0, tokenId: burned, part: 'position' }] })
+  })
 
   test('reads what Aave’s oracle says of tokens that it has a source for, and nothing of the others', async () => {
     const { aaveOracle } = await devnet.morpho()

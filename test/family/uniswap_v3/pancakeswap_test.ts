@@ -4,13 +4,12 @@ import { type Abi, isAddressEqual } from 'viem'
 import type { RungName } from '../../../src/chain/lens.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
-import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakeswap_v3/mod.ts'
 import { MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
 import { PANCAKESWAP_INIT_CODE_HASHES } from '../../support/registries.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 
@@ -25,12 +24,12 @@ beforeAll(async () => {
   deployments = [DEPLOYMENT, { manager, factory, startBlock: 0, code: 'pancakeswap_v3' }]
 }, 60_000)
 
-async function read(rung: RungName): Promise<ChainRead> {
+async function read(rung: RungName) {
   const { client } = countedClient(chainOf(devnet))
   const { reader, places } = readerOf(client, { deployments, rungs: [rung] })
   const [answer] = await reader.readWallet(pancakeswap.owner, { places, signal: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
-  return answer
+  return { ...answer, positions: wholeOf(answer.positions) }
 }
 
 test('the pool of the devnet is made of the code that all of PancakeSwap’s pools are, and takes a share that no byte holds', () => {

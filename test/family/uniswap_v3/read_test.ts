@@ -3,8 +3,8 @@ import { type Address, toHex, zeroAddress } from 'viem'
 import { createChainClient } from '../../../src/chain/evm.ts'
 import type { RungName } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
-import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
-import { ListTooLongError } from '../../../src/family/uniswap_v3/read.ts'
+import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/position.ts'
+import { ListTooLongError } from '../../../src/family/uniswap_v3/questions.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -15,7 +15,7 @@ import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { countedClient, DEPLOYMENT, patient, readerOf } from './support.ts'
+import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
 const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const SIXTY = walletOf('list of 60')
@@ -41,7 +41,7 @@ async function readWallet(wallet: Address, rungs?: readonly RungName[]): Promise
   const { reader, places } = readerOf(client, rungs === undefined ? {} : { rungs })
   const [read] = await reader.readWallet(wallet, { places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
-  return { ...read, requests }
+  return { ...read, positions: wholeOf(read.positions), requests }
 }
 
 describe('readWallet()', () => {
@@ -115,6 +115,69 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
+  test('says the same in brief as whole, position by position once they are completed', async () => {
+    await placeSecondManager(devnet)
+    const { wallet: hostile } = await devnet.hostile()
+    const { provider, empty, spammed, receiver } = devnet.wallets
+    const deployments = [DEPLOYMENT, SECOND]
+    for (const rung of RUNGS.filter((name) => name !== 'staged')) {
+      for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
+        const { client } = countedClient(chainOf(devnet))
+        const whole = readerOf(client, { deployments })
+        const [expected] = await whole.reader.readWallet(wallet, { places: whole.places, signal: patient })
+        const { reader, places } = readerOf(client, { deployments, wholeMax: 0, rungs: [rung] })
+        const reads = await reader.readWallet(wallet, { places, signal: patient })
+        const [read] = reads
+        const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
+          return { chainId, deployment, tokenId, liquidity }
+        }
+        const positions = read?.positions ?? []
+        const block = { ...expected?.block, hash: read?.block.hash }
+        expect({ ...read, positions: [] }).toEqual({ ...expected, block, positions: [] } as never)
+        expect(positions).toEqual((expected?.positions ?? []).map(plain))
+        expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
+          ...{ positions: wholeOf(expected?.positions ?? []), unreadable: [] },
+        })
+      }
+    }
+  }, 60_000)
+
+  test('completes the others if a token says something else than when the list was read', async () => {
+    const { client: viem } = devnet
+    const { wallet, positions: odd } = await devnet.hostile()
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client, { wholeMax: 0 })
+    const reads = await reader.readWallet(wallet, { places, signal: patient })
+    const positions = reads.flatMap((read) => read.positions)
+    const id = await viem.snapshot()
+    try {
+      const { token, tokenId } = odd.decimals36
+      await viem.setCode({ address: token, bytecode: '0x' })
+      const completed = await reader.complete(wallet, { reads, positions, signal: patient })
+      expect(completed.unreadable).toMatchObject([{ tokenId, because: `token ${token} has no usable decimals` }])
+      expect(completed.positions.map((each) => each.tokenId)).toEqual(
+        positions.map((each) => each.tokenId).filter((each) => each !== tokenId),
+      )
+    } finally {
+      await viem.revert({ id })
+    }
+  })
+
+  test('completes nothing of a list whose block is no longer the chain’s', async () => {
+    const { client: viem, wallets } = devnet
+    const { client } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client, { wholeMax: 0 })
+    const id = await viem.snapshot()
+    await viem.mine({ blocks: 2, interval: 1 })
+    const reads = await reader.readWallet(wallets.provider, { places, signal: patient })
+    const positions = reads.flatMap((read) => read.positions)
+    await viem.revert({ id })
+    await viem.mine({ blocks: 2, interval: 7 })
+    await expect(reader.complete(wallets.provider, { reads, positions, signal: patient })).rejects.toBeInstanceOf(
+      UnavailableError,
+    )
+  }, 20_000)
+
   test('needs a request per 40 positions without override and two to pin their block, and ten in stages', async () => {
     expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual([
       ...['eth_call', 'eth_getBlockByNumber'],
@@ -180,7 +243,7 @@ describe('readWallet()', () => {
     const { reader, places } = readerOf(client)
     const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
     const [first, second] = await Promise.all([ask(), ask()])
-    expect(await ask()).toEqual(first as ChainRead[])
+    expect(await ask()).toEqual(first)
     expect(second).toEqual(first)
     expect(requests).toEqual(['eth_call'])
   })
@@ -244,10 +307,10 @@ describe('readWallet()', () => {
     }
   }, 60_000)
 
-  test('refuses a list of more than 20,000 positions instead of cutting it', async () => {
+  test('refuses a list of more than 100,000 positions instead of cutting it', async () => {
     const manager = walletOf('crowded manager')
-    // Returns 20,001 to every question: PUSH2, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
-    const bytecode = `0x61${toHex(20_001, { size: 2 }).slice(2)}60005260206000f3` as const
+    // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
+    const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
     for (const rung of RUNGS) {
       const { client, requests } = countedClient(chainOf(devnet))
@@ -257,7 +320,12 @@ describe('readWallet()', () => {
     }
   })
 
-  describe.each(['deployless', 'staged'] as const)('by several calls, %s,', (rung) => {
+  describe.each([
+    ['deployless', {}],
+    ['staged', {}],
+    ['override', { wholeMax: 0 }],
+    ['deployless', { wholeMax: 0 }],
+  ] as const)('by several calls, %s, %o,', (rung, how) => {
     let rpc: FaultyRpc
 
     beforeAll(async () => {
@@ -265,10 +333,12 @@ describe('readWallet()', () => {
     })
     afterAll(() => rpc.stop())
 
-    function read(): Promise<ChainRead[]> {
+    async function read() {
       const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, places } = readerOf(client, { rungs: [rung] })
-      return reader.readWallet(SIXTY, { places, signal: patient })
+      const { reader, places } = readerOf(client, { rungs: [rung], ...how })
+      const reads = await reader.readWallet(SIXTY, { places, signal: patient })
+      const positions = reads.flatMap((each) => each.positions)
+      return (await reader.complete(SIXTY, { reads, positions, signal: patient })).positions
     }
 
     test('finds all behind an address of two nodes, of which every second answer is a block late', async () => {
@@ -276,8 +346,7 @@ describe('readWallet()', () => {
       for (const late of [0, 1]) {
         let requests = 0
         rpc.rule(() => (requests++ % 2 === late ? { kind: 'lag', blocks: 1 } : undefined))
-        const [list] = await read()
-        expect(list?.positions).toHaveLength(60)
+        expect(await read()).toHaveLength(60)
       }
     })
 
@@ -316,12 +385,17 @@ describe('readWallet()', () => {
           }
           return { kind: 'meanwhile', done }
         })
-        const [list] = await read()
-        expect(forks).toContainEqual([...(list?.positions ?? [])])
+        const list = await read().catch((error: unknown) => {
+          // A list in brief whose block is gone cannot be completed any more.
+          expect(error).toBeInstanceOf(UnavailableError)
+          expect({ how, call }).toEqual({ how: { wholeMax: 0 }, call: expect.any(Number) })
+          expect(call).toBeGreaterThan(1)
+        })
+        if (list !== undefined) expect(forks).toContainEqual(list)
         expect(forks[1]).not.toEqual(forks[0])
       }
       expect(replaced).toBeGreaterThan(2)
-    })
+    }, 60_000)
   })
 
   test('stops when the caller leaves', async () => {
@@ -382,7 +456,7 @@ describe('readOne()', () => {
     const { reader, places } = readerOf(client)
     const options = { places, signal: patient }
     const [list] = await reader.readWallet(devnet.wallets.provider, options)
-    for (const position of list?.positions ?? []) {
+    for (const position of wholeOf(list?.positions ?? [])) {
       const [one] = await reader.readOne(position.tokenId, options)
       expect(one?.positions).toEqual([position])
     }

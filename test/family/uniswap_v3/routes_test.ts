@@ -1,27 +1,18 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { ChainClient } from '../../../src/chain/client.ts'
-import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
-import type { Reply, Route } from '../../../src/http/route.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
-import { askRoute } from '../../support/ask_route.ts'
 import { familyRoutes } from '../../support/family.ts'
+import { type Answer, ask, idsOf as ids, type Routes, routesOf } from './ask.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
-import { countedClient, DEPLOYMENT, patient } from './support.ts'
-
-interface Answer {
-  readonly reply: Reply & { readonly data: never; readonly counts: Record<string, unknown> }
-  readonly credits: number
-  readonly creditsMin: number
-}
+import { countedClient, DEPLOYMENT } from './support.ts'
 
 let devnet: Devnet
-let routes: { readonly list: Route; readonly one: Route }
+let routes: Routes
 /** The same with a second manager and a second chain without this family. */
-let crowded: typeof routes
+let crowded: Routes
 
 beforeAll(async () => {
   devnet = await sharedDevnet()
@@ -31,17 +22,6 @@ beforeAll(async () => {
   const other = countedClient(chainOf(devnet, { id: 5, rpcUrls: ['http://127.0.0.1:9'] })).client
   crowded = routesOf([client, other], [DEPLOYMENT, SECOND])
 }, 60_000)
-
-function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): typeof routes {
-  const [list, one] = familyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
-  if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
-  return { list, one }
-}
-
-/** What the app does with a route, without the gate. */
-async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
-  return (await askRoute(route, { params, query }, patient)) as Answer
-}
 
 test('both routes say how to leave a dead chain out, where others are asked too', async () => {
   const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
@@ -64,10 +44,6 @@ async function refused(answer: Promise<Answer>): Promise<{ code: string; message
   expect(error).toBeInstanceOf(CodedError)
   const { code, message } = error as CodedError
   return { code, message }
-}
-
-function ids(answer: Answer): string[] {
-  return (answer.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)
 }
 
 describe('GET /v1/positions/uniswap-v3', () => {

@@ -71,7 +71,48 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['x', 'a\u001b[31mb', 'name'],
   ['USD\u0421', 'x', 'symbol'],
   ['x', 'You have won', 'name'],
+  ['x', `Claim${' '.repeat(40)}your reward`, 'name'],
+  ['x', 'Congrats.Visit evil.com', 'name'],
+  // Letters that grow when they are brought into one form push nothing out of sight.
+  ['x', `${'\ufdfa'.repeat(75)} visit evil.com`, 'name'],
 ]
+
+/** What strangers could write to make a matcher go over the same text again and again. */
+const REPEATED = {
+  '㏘, four characters each': '㏘',
+  '㏂, four characters each': '㏂',
+  'labels of hosts': 'a.',
+  'labels that lure': 'claim.',
+  'hosts with paths': 'a.com/',
+  'words that point': 'at ',
+  'words that take': 'get ',
+  'words that promise': 'reward ',
+  visits: 'visit ',
+  'digits and commas': '1,',
+  'sums of money': '$1 ',
+  'dollar signs': '$',
+  'one letter': 'a',
+  hyphens: 'a-',
+  'white space': ' \t',
+  schemes: 'a:/',
+  joiners: 'ز\u200d',
+  'letters of 18': '\ufdfa',
+}
+const SHORT = 16
+/** As much as is read of a name. */
+const LONG = 256
+
+/** Seconds of one verdict, the quickest of some rounds. */
+function secondsFor(text: string): number {
+  const written = token(text, `${text}x`)
+  const repeats = text.length > SHORT * 2 ? 10 : 150
+  const rounds = Array.from({ length: 7 }, () => {
+    const start = performance.now()
+    for (let count = 0; count < repeats; count++) spamReason(written, NOBODY)
+    return (performance.now() - start) / repeats / 1_000
+  })
+  return Math.min(...rounds)
+}
 
 describe('spamReason()', () => {
   for (const [symbol, name] of REAL) {
@@ -85,6 +126,24 @@ describe('spamReason()', () => {
       expect(spamReason(token(symbol, name), NOBODY)).toStartWith(`Token ${ADDRESS}: its ${field} `)
     })
   }
+
+  for (const [what, unit] of Object.entries(REPEATED)) {
+    test(`takes no more than a proportionate time for long texts of ${what}`, () => {
+      const [short, long] = [SHORT, LONG].map((length) => secondsFor(unit.repeat(Math.ceil(length / unit.length))))
+      // Proportion says 16; squares say 256, and cubes 4,096.
+      expect((long ?? Number.NaN) / (short ?? Number.NaN)).toBeLessThan(64)
+    })
+  }
+
+  test('looks at no more of a text than is read of a name', () => {
+    const [long, longest] = [LONG, LONG * 1_000].map((length) => secondsFor('\u0301\u0316'.repeat(length / 2)))
+    expect((longest ?? Number.NaN) / (long ?? Number.NaN)).toBeLessThan(64)
+  })
+
+  test('takes a company’s name for no invitation to visit it', () => {
+    for (const name of ['Atom.com Token', 'Toyota.com Coin'])
+      expect(spamReason(token('X', name), NOBODY)).toBeUndefined()
+  })
 
   test('follows the operator, whatever the token says', () => {
     expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)

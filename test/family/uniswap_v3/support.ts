@@ -4,9 +4,12 @@ import type { ChainClient } from '../../../src/chain/client.ts'
 import { createChainClient } from '../../../src/chain/evm.ts'
 import type { RungName } from '../../../src/chain/lens.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
-import { createPositionReader, type Place } from '../../../src/family/uniswap_v3/read.ts'
+import type { BriefPosition, Position } from '../../../src/family/uniswap_v3/position.ts'
+import type { Place } from '../../../src/family/uniswap_v3/questions.ts'
+import { createPositionReader } from '../../../src/family/uniswap_v3/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import type { Steps } from '../../../src/lib/turns.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 
 /** The real manager of the devnet. */
@@ -37,17 +40,37 @@ export function countedClient(chain: Chain): Counted {
 /** A reader of one chain, and its only place. */
 export function readerOf(
   client: ChainClient,
-  options: { readonly deployments?: readonly UniswapV3Deployment[]; readonly rungs?: readonly RungName[] } = {},
+  options: {
+    readonly deployments?: readonly UniswapV3Deployment[]
+    readonly rungs?: readonly RungName[]
+    readonly wholeMax?: number
+  } = {},
 ) {
-  const { deployments = [DEPLOYMENT], rungs } = options
+  const { deployments = [DEPLOYMENT], ...others } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
-    ...(rungs === undefined ? {} : { rungs }),
+    ...others,
   })
   const places: readonly Place[] = [...reader.places.values()]
   return { reader, places }
+}
+
+/** All steps of some work at once. */
+export function atOnce<T>(work: Steps<T>): T {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** Positions of which all is known; throws for a brief one. */
+export function wholeOf(positions: readonly BriefPosition[]): Position[] {
+  return positions.map((position) => {
+    if (!('token0' in position)) throw new Error(`Position ${position.tokenId} is brief`)
+    return position as Position
+  })
 }
 
 /** A signal that never fires. */

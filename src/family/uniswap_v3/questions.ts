@@ -1,0 +1,188 @@
+import { type Address, isAddressEqual, zeroAddress } from 'viem'
+import type { Endpoint } from '../../chain/client.ts'
+import { type LensWay, ladderOf, type Rung, type RungName } from '../../chain/lens.ts'
+import { priceSourcesOf } from '../../chain/price.ts'
+import type { PinnedBlock } from '../../chain/read_block.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { inTurns } from '../../lib/turns.ts'
+import type { Place as FamilyPlace } from '../place.ts'
+import type { LensSubject, Picks } from './abi.ts'
+import type { UniswapV3Deployment } from './deployments.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
+import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanWalletByLens } from './read_lens.ts'
+import { readOneStaged, readWalletStaged } from './read_multicall.ts'
+import type { StagedSource } from './read_multicall_entries.ts'
+import type { RawRead } from './state.ts'
+import type { TokenJudge } from './token_judge.ts'
+
+/** Positions of one wallet on one chain beyond which its list is refused, rather than cut. */
+const LIST_MAX = 100_000
+/** The same in stages, which have all of a list in memory. */
+const STAGED_LIST_MAX = 20_000
+/**
+ * Positions in one call, whole and in brief: 500 take about 14 million gas, 2,000 in brief about 40 million, and nodes
+ * allow 50 million. A deployless call shares its gas with the deployment and runs on the narrowest nodes.
+ */
+const PAGE_SIZES = { override: 500, deployless: 40 } as const
+const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
+
+/** A wallet has more positions on one chain than a list may hold. */
+export class ListTooLongError extends Error {
+  override readonly name = 'ListTooLongError'
+}
+
+/** Where a chain's positions are read. */
+export type Place = FamilyPlace<UniswapV3Deployment>
+
+/** What is asked of a chain. */
+export interface Question<Answer> {
+  /** Names it, for sharing answers. */
+  readonly key: string
+  /** The ways of asking one endpoint, in the order of `names`. */
+  ladder(endpoint: Endpoint, names: readonly RungName[]): Rung<Answer>[]
+}
+
+/** Where a question is asked, and who judges the tokens of its answer. */
+export interface Asked {
+  readonly place: Place
+  readonly judge: TokenJudge['judge']
+}
+
+/** All positions of a wallet; undefined if a lens finds more than `wholeMax`, which are to be read in brief. */
+export function walletQuestion(
+  { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
+  asked: Asked,
+): Question<ChainRead | undefined> {
+  const count = countFor(wallet, asked.place)
+  const meaning = (raw: RawRead): Promise<ChainRead> => inTurns(interpret(raw, optionsOf(asked, 'apart')))
+  return {
+    key: `wallet:${wallet.toLowerCase()}`,
+    ladder: (endpoint, names) =>
+      ladderFor(asked.place, {
+        ...{ endpoint, names, pageSizes: PAGE_SIZES },
+        byLens: async (source) => {
+          const countOf = (managers: RawRead['managers']) => count(managers, LIST_MAX)
+          const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
+          return countOf(raw.managers) > wholeMax ? undefined : await meaning(raw)
+        },
+        staged: async (source, signal) => {
+          const checkBalances = (managers: RawRead['managers']) => void count(managers, STAGED_LIST_MAX)
+          return await meaning(await readWalletStaged(source, { wallet, checkBalances }, signal))
+        },
+      }),
+  }
+}
+
+/** All positions of a wallet, however many a list may hold, in brief. */
+export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
+  const count = countFor(wallet, asked.place)
+  const options = optionsOf(asked, 'apart')
+  return {
+    key: `scan:${wallet.toLowerCase()}`,
+    ladder: (endpoint, names) =>
+      ladderFor(asked.place, {
+        ...{ endpoint, names, pageSizes: BRIEF_PAGE_SIZES },
+        byLens: async (source) => {
+          const { pin, pages } = await scanWalletByLens(source, {
+            wallet,
+            countOf: (managers) => count(managers, LIST_MAX),
+            digest: (page) => inTurns(interpretScan(page, options)),
+          })
+          const digests = pages.map(({ page }) => page.digest)
+          return await inTurns(joinScans({ ...pages[0].page.block, ...pin }, digests))
+        },
+      }),
+  }
+}
+
+/** Some of an owner's positions, at least one, at the block of the list that they are from. */
+export function someQuestion(
+  { owner, picks, block }: { readonly owner: Address; readonly picks: Picks; readonly block: PinnedBlock },
+  asked: Asked,
+): Question<ChainRead> {
+  const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
+  return {
+    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
+    ladder: (endpoint, rungs) =>
+      ladderFor(asked.place, {
+        ...{ endpoint, names: rungs, pageSizes: PAGE_SIZES },
+        byLens: async (source) => {
+          const raw = await readSomeByLens(source, { owner, picks, block })
+          const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
+          const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
+          if (picks.every(({ tokenId }) => found.has(tokenId))) return read
+          throw new UpstreamError('The endpoint answers about other positions than were asked for')
+        },
+      }),
+  }
+}
+
+/** The positions of one id on all managers. */
+export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
+  const { place } = asked
+  const meaning = (raw: RawRead): Promise<ChainRead> => {
+    checkManagers(raw.managers, place.deployments)
+    return inTurns(interpret(raw, optionsOf(asked, 'included')))
+  }
+  return {
+    key: `one:${tokenId}`,
+    ladder: (endpoint, names) =>
+      ladderFor(place, {
+        ...{ endpoint, names, pageSizes: PAGE_SIZES },
+        byLens: async (source) => meaning(await readOneByLens(source, tokenId)),
+        staged: async (source, signal) => meaning(await readOneStaged(source, tokenId, signal)),
+      }),
+  }
+}
+
+function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
+  return { chain: place.client.chain, deployments: place.deployments, judge, spam }
+}
+
+/** `staged` is absent if a question can only be asked by a lens. */
+function ladderFor<Answer>(
+  { client: { chain }, deployments }: Place,
+  ways: {
+    readonly endpoint: Endpoint
+    readonly names: readonly RungName[]
+    readonly pageSizes: Readonly<Record<LensWay, number>>
+    readonly byLens: (source: LensSource) => Promise<Answer>
+    readonly staged?: (source: StagedSource, signal: AbortSignal) => Promise<Answer>
+  },
+): Rung<Answer>[] {
+  const { endpoint, names, pageSizes, byLens, staged } = ways
+  const subject: LensSubject = { deployments, ...priceSourcesOf(chain.prices) }
+  const { observeBlock } = endpoint
+  return ladderOf<Answer>({
+    names: staged === undefined ? names.filter((name) => name !== 'staged') : names,
+    endpoint,
+    chainId: chain.id,
+    runtime: LENS_RUNTIME,
+    byLens: (access, way) => byLens({ ...access, subject, pageSize: pageSizes[way], observeBlock }),
+    staged: async (signal) => {
+      if (staged === undefined) throw new UpstreamError('A long list cannot be read in stages')
+      return await staged({ subject, endpoint, chainId: chain.id, multicall3: chain.multicall3 }, signal)
+    },
+  })
+}
+
+/** Counts a wallet's positions over all managers of a place; throws if a manager is silent or they are more than `max`. */
+function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
+  // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
+  const maySilence = isAddressEqual(wallet, zeroAddress)
+  return (managers: RawRead['managers'], max: number): number => {
+    if (!maySilence) checkManagers(managers, deployments)
+    const count = managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
+    if (count <= max) return count
+    throw new ListTooLongError(
+      `Cannot list ${count} positions on chain ${chain.id} (${chain.name}): at most ${max} can be listed`,
+    )
+  }
+}
+
+/** A manager that does not answer would make a total too small, so the chain does not answer then. */
+function checkManagers(managers: RawRead['managers'], deployments: readonly UniswapV3Deployment[]): void {
+  const silent = deployments.find((_, index) => managers[index]?.balance === undefined)
+  if (silent !== undefined) throw new UpstreamError(`Position manager ${silent.manager} does not answer`)
+}

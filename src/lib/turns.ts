@@ -1,0 +1,57 @@
+/** Long work in steps: it yields where others may have a turn. */
+export type Steps<T> = Generator<undefined, T, undefined>
+
+/**
+ * Does work in steps and lets the event loop turn between them, so that one long list does not hold up other requests.
+ * Each step should take some milliseconds at most.
+ */
+export async function inTurns<T>(work: Steps<T>): Promise<T> {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Items that one step sorts or merges. */
+const STEP_ITEMS = 4_096
+
+/** A sorted copy, in steps. Equal items keep their order. */
+export function* sortedInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  let runs: T[][] = []
+  for (let at = 0; at < items.length; at += STEP_ITEMS) {
+    if (at > 0) yield
+    runs.push(items.slice(at, at + STEP_ITEMS).sort(compare))
+  }
+  while (runs.length > 1) {
+    const longer: T[][] = []
+    for (let at = 0; at < runs.length; at += 2) {
+      longer.push(yield* merged([runs[at] ?? [], runs[at + 1] ?? []], compare))
+    }
+    runs = longer
+  }
+  return runs[0] ?? []
+}
+
+function* merged<T>([left, right]: readonly [readonly T[], readonly T[]], compare: (a: T, b: T) => number): Steps<T[]> {
+  const result: T[] = []
+  let [fromLeft, fromRight] = [0, 0]
+  while (fromLeft < left.length && fromRight < right.length) {
+    if (result.length % STEP_ITEMS === STEP_ITEMS - 1) yield
+    const [a, b] = [left[fromLeft] as T, right[fromRight] as T]
+    if (compare(a, b) <= 0) {
+      result.push(a)
+      fromLeft++
+    } else {
+      result.push(b)
+      fromRight++
+    }
+  }
+  for (const [rest, from] of [
+    [left, fromLeft],
+    [right, fromRight],
+  ] as const) {
+    for (let at = from; at < rest.length; at++) result.push(rest[at] as T)
+  }
+  return result
+}

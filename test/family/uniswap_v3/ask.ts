@@ -1,0 +1,37 @@
+import type { ChainClient } from '../../../src/chain/client.ts'
+import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
+import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
+import type { Reply, Route } from '../../../src/http/route.ts'
+import { askRoute } from '../../support/ask_route.ts'
+import { familyRoutes } from '../../support/family.ts'
+import { patient } from './support.ts'
+
+/** What a route answers, and what it costs. */
+export interface Answer {
+  readonly reply: Reply & { readonly data: never; readonly counts: Record<string, unknown> }
+  readonly credits: number
+  readonly creditsMin: number
+}
+
+/** The family's endpoints. */
+export interface Routes {
+  readonly list: Route
+  readonly one: Route
+}
+
+/** Both endpoints over chain 1 with these deployments. */
+export function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): Routes {
+  const [list, one] = familyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
+  if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
+  return { list, one }
+}
+
+/** What the app does with a route, without the gate. */
+export async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
+  return (await askRoute(route, { params, query }, patient)) as Answer
+}
+
+/** The token ids on a page. */
+export function idsOf(answer: Answer): string[] {
+  return (answer.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)
+}

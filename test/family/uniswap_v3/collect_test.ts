@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test'
+import { numberToHex, padHex, toHex } from 'viem'
+import type { Endpoint } from '../../../src/chain/client.ts'
+import type { Ask } from '../../../src/chain/multicall.ts'
+import { wordOf } from '../../../src/chain/words.ts'
+import { type Entry, readEntries } from '../../../src/family/uniswap_v3/read_multicall_entries.ts'
+import { SELECTOR } from '../../../src/family/uniswap_v3/words.ts'
+import { DEPLOYMENT, patient } from './support.ts'
+
+const ENDPOINT: Endpoint = {
+  index: 0,
+  call: () => Promise.reject(new Error('Nobody is asked')),
+  request: () => Promise.reject(new Error('Nobody is asked')),
+  observeBlock: () => {},
+  learned: new Map(),
+}
+const BLOCK = { hash: padHex('0x', { size: 32 }) }
+
+/** A closed position in a pool of its own, of two tokens of its own. */
+function entry(index: number): Entry {
+  const words = [0, 0, 2 * index + 1, 2 * index + 2, 500, 0, 0, 0, 0, 0, 0, 0]
+  const position = `0x${words.map((word) => numberToHex(word, { size: 32 }).slice(2)).join('')}` as const
+  return { manager: 0, tokenId: BigInt(index), owner: DEPLOYMENT.manager, position }
+}
+
+/** Answers about pools as a factory would that has one for every pair; about anything else, a word. */
+const ask: Ask = async (calls) =>
+  calls.map(({ data }) => {
+    const isFactory = data.startsWith(SELECTOR.getPool)
+    const token = isFactory ? wordOf(`0x${data.slice(10)}`, 0) : 1n
+    return { ok: true, data: `0x${toHex(token, { size: 32 }).slice(2).repeat(2)}` }
+  })
+
+/** Seconds that putting together `count` positions takes, the quicker of two goes. */
+async function secondsFor(count: number): Promise<number> {
+  const entries = Array.from({ length: count }, (_, index) => entry(index))
+  const subject = { deployments: [DEPLOYMENT], feeds: [], aaveOracle: undefined }
+  const source = { endpoint: ENDPOINT, chainId: 1, multicall3: undefined, subject }
+  const times: number[] = []
+  for (let go = 0; go < 2; go++) {
+    const start = performance.now()
+    const reading = readEntries({ source, ask, entries, broken: new Map(), block: BLOCK }, patient)
+    // What tokens say is asked of the endpoint itself, once all is put together.
+    await expect(reading).rejects.toThrow('Nobody is asked')
+    times.push((performance.now() - start) / 1_000)
+  }
+  return Math.min(...times)
+}
+
+test('putting a list together takes no more than a proportionate time, however many tokens are in it', async () => {
+  await secondsFor(500)
+  // Both have more addresses than the memory for their checksums holds.
+  const [short, long] = [await secondsFor(3_000), await secondsFor(24_000)]
+  // Proportion says 8, squares say 64.
+  expect(long / short).toBeLessThan(24)
+}, 60_000)

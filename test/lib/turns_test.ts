@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { inTurns, type Steps, sortedInSteps } from '../../src/lib/turns.ts'
+
+describe('inTurns()', () => {
+  test('lets others have a turn between steps, and gives what the work comes to', async () => {
+    const order: string[] = []
+    function* work(): Steps<number> {
+      for (let step = 0; step < 3; step++) {
+        order.push(`step ${step}`)
+        setImmediate(() => order.push(`other ${step}`))
+        yield
+      }
+      return 7
+    }
+    expect(await inTurns(work())).toBe(7)
+    expect(order).toEqual(['step 0', 'other 0', 'step 1', 'other 1', 'step 2', 'other 2'])
+  })
+
+  test('takes no turn for work of one step', async () => {
+    let turned = false
+    setImmediate(() => {
+      turned = true
+    })
+    await inTurns((function* (): Steps<void> {})())
+    expect(turned).toBe(false)
+  })
+
+  test('throws what the work throws', async () => {
+    function* work(): Steps<void> {
+      yield
+      throw new Error('broken')
+    }
+    await expect(inTurns(work())).rejects.toThrow('broken')
+  })
+})
+
+describe('sortedInSteps()', () => {
+  /** Numbers below 1,000, so that many are equal, each with its place. */
+  function items(count: number) {
+    let state = 1
+    return Array.from({ length: count }, (_, place) => {
+      state = (state * 48_271) % 2_147_483_647
+      return { value: state % 1_000, place }
+    })
+  }
+
+  test.each([0, 1, 2, 4_096, 4_097, 8_192, 30_001])(
+    'sorts %d items as sort() does, equal ones in their order',
+    async (count) => {
+      const list = items(count)
+      const before = [...list]
+      const sorted = await inTurns(sortedInSteps(list, (a, b) => a.value - b.value))
+      expect(sorted).toEqual(before.toSorted((a, b) => a.value - b.value))
+      expect(list).toEqual(before)
+    },
+  )
+
+  test('takes a step for every few thousand items, so that none takes long', () => {
+    const steps = [...sortedInSteps(items(100_000), (a, b) => a.value - b.value)]
+    expect(steps.length).toBeGreaterThan(100)
+  })
+})
