@@ -3,7 +3,7 @@
 -- for it longer than others can wait behind it. Answers what was dropped: no row if nothing is old enough.
 create or replace function request_log_drop(p_days integer)
 returns table (dropped text, requests bigint, credits bigint) language plpgsql
-set lock_timeout = '200ms' as $$
+set lock_timeout = '200ms' set timezone = 'UTC' as $$
 #variable_conflict use_column
 declare
   v_before timestamptz;

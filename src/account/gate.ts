@@ -101,7 +101,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   }
 
   async function admitStranger(request: AdmitRequest): Promise<Admission> {
-    if (!strangers.enter()) {
+    if (!strangers.enter(request.hash)) {
       turnedAway.add(1)
       throw new UnavailableError('Too many unknown keys are being tried')
     }
@@ -111,7 +111,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       isStranger = admission.kind === 'unknown_key'
       return admission
     } finally {
-      strangers.leave({ isStranger })
+      strangers.leave(request.hash, { isStranger })
     }
   }
 

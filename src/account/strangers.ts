@@ -3,34 +3,41 @@ import type { Clock } from '../lib/clock.ts'
 /** How many look-ups of keys that nobody was given the database is asked for. */
 export interface StrangerLimit {
   /** Takes a place for a key that was never recognised here; false if there is none, and nothing may be asked. */
-  enter(): boolean
+  enter(hash: string): boolean
   /** Gives the place back; a key that does not exist keeps it for the rest of its second. */
-  leave(options: { readonly isStranger: boolean }): void
+  leave(hash: string, options: { readonly isStranger: boolean }): void
 }
 
 const PER_SECOND_MAX = 1_000
 
 /**
  * Makes a limit for one process. Anybody can invent a key with a right checksum, and each invented key would cost a
- * look-up. A key that exists takes a place only while it is looked up, so a start with many callers is not slowed.
+ * look-up. A key that exists takes one place, only while it is looked up, so a start with many callers is not slowed.
  */
 export function createStrangerLimit({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }): StrangerLimit {
-  let asked = 0
+  /** Keys that are being looked up, and how many requests wait for each. */
+  const asked = new Map<string, number>()
   let strangers = 0
   let secondStartMs = 0
   return {
-    enter() {
+    enter(hash) {
       const nowMs = clock.monotonicMs()
       if (nowMs - secondStartMs >= 1_000) {
         secondStartMs = nowMs
         strangers = 0
       }
-      if (asked + strangers >= max) return false
-      asked++
+      const waiting = asked.get(hash) ?? 0
+      if (waiting === 0 && asked.size + strangers >= max) return false
+      asked.set(hash, waiting + 1)
       return true
     },
-    leave({ isStranger }) {
-      asked--
+    leave(hash, { isStranger }) {
+      const waiting = asked.get(hash) ?? 1
+      if (waiting > 1) {
+        asked.set(hash, waiting - 1)
+        return
+      }
+      asked.delete(hash)
       if (isStranger) strangers++
     },
   }
