@@ -2,11 +2,9 @@
 import '@hattip/adapter-node/fast-fetch'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import type { App } from './app.ts'
-import { answerOn, answerUnread } from './node_unread.ts'
 import { type Served, servedUrl } from './served.ts'
 import { isPlainPath } from './target.ts'
 
@@ -20,8 +18,8 @@ const REQUEST_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 10_000
 /** How long a closing server waits for idle connections that it has told to go. */
 const IDLE_SWEEP_MS = 100
-/** Methods that a `Request` cannot be made with, or that it would take for others: `get` is no GET. */
-const UNSUPPORTED = /^(?:CONNECT|TRACE|TRACK)$|[a-z]/
+/** The one method that Node hands on and that a `Request` cannot be made with. */
+const UNSUPPORTED = 'TRACE'
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
 export async function serveNode(
@@ -70,8 +68,6 @@ export async function serveNode(
   server.maxHeadersCount = 0
   // Expectations other than 100-continue are ignored, as Bun does; Node by itself would answer 417.
   server.on('checkExpectation', listener)
-  server.on('connect', (incoming: IncomingMessage, socket: Duplex) => answerOn(socket, { incoming, listener }))
-  server.on('clientError', (error: Error, socket: Duplex) => answerUnread(error, { socket, listener }))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -90,21 +86,20 @@ function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 
 }
 
 /**
- * The request as the app wants it. Targets that are not a plain path, and methods that a `Request` cannot be made with, would
- * throw in the adapter: the first arrive as an empty URL, which the app refuses, the second under their own name.
+ * The request as the app wants it. The adapter would throw on a target that is not a plain path and on TRACE. Such a
+ * target arrives as an empty URL, which the app refuses; TRACE keeps its name.
  */
 function adaptAny(
   adapt: ReturnType<typeof createRequestAdapter>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): [Request, string] {
-  const method = incoming.method ?? 'GET'
+  const unsupported = incoming.method === UNSUPPORTED
   const path = pathOf(incoming.url ?? '')
   incoming.url = path ?? '/'
-  const unsupported = UNSUPPORTED.test(method)
   if (unsupported) incoming.method = 'OPTIONS'
   const [request, ip] = adapt(incoming, outgoing)
-  if (unsupported) Object.defineProperty(request, 'method', { value: method })
+  if (unsupported) Object.defineProperty(request, 'method', { value: UNSUPPORTED })
   if (path === undefined) Object.defineProperty(request, 'url', { value: '' })
   Object.defineProperty(request, 'signal', { value: leaving(outgoing) })
   return [request, ip]
