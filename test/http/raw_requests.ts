@@ -178,7 +178,7 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   post('a byte order mark', `\xef\xbb\xbf{"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_REQUEST' }),
   post('a form', 'wallets=1', 400, { code: 'INVALID_REQUEST', type: 'application/x-www-form-urlencoded' }),
   post('an unknown field', `{"wallets":["${WALLET}"],"x":1}`, 400, { code: 'INVALID_PARAMETER' }),
-  post('a prototype', `{"__proto__":{},"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_REQUEST' }),
+  post('a prototype', `{"__proto__":{},"wallets":["${WALLET}"]}`, 400, { code: 'INVALID_PARAMETER' }),
 
   // No HTTP, or none that reaches the app: status only.
   raw('no request at all', 'hello\r\n\r\n', 400),
