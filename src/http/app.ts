@@ -11,13 +11,13 @@ import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createOrganizationSlots } from './organization_slots.ts'
+import { type Exchange, type ExchangeServices, runExchange } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
-import { type Exchange, type MeterServices, meter } from './plane/metered.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
-import { createRouteTable } from './route_table.ts'
+import { createRouteTable, type RouteTable } from './route_table.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
 
 /** What the HTTP layer is given. */
@@ -80,45 +80,51 @@ export function createApp(options: AppOptions): App {
   const publicPages = createPublicPages(options)
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const metered = { gate: options.gate, clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
-  const { gate: _, ...keyless } = metered
+  const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const forCallers: Port = { pages, find: table.find, services: { ...keyless, gate: options.gate } }
+  const forOperator: Port = { pages: operatorPages, find: () => ({ kind: 'unknown' }), services: keyless }
 
-  /** A page, or what the table of routes has. */
-  function findForCallers({ method, asked, path, fault }: Arrival): Exchange['found'] {
-    const page = fault === undefined ? pages.get(asked) : undefined
-    return page === undefined ? table.find(method, path) : pageOr405(page, method)
-  }
-
-  /** A page of the operator's; keys and routes mean nothing here. */
-  function findForOperator({ method, asked, fault }: Arrival): Exchange['found'] {
-    const page = fault === undefined ? operatorPages.get(asked) : undefined
-    return page === undefined ? { kind: 'unknown' } : pageOr405(page, method)
-  }
-
-  async function handle(
-    request: Request,
-    { find, services }: { readonly find: (arrival: Arrival) => Exchange['found']; readonly services: MeterServices },
-  ): Promise<Response> {
+  async function handle(request: Request, { pages, find, services }: Port): Promise<Response> {
     const startedMs = clock.monotonicMs()
+    const { method, headers } = request
     const fresh = options.requestId()
-    const given = request.headers.get('x-request-id')
+    const given = headers.get('x-request-id')
     const requestId = given !== null && isRequestId(given) ? given : fresh
-    const settlementId = fresh.slice(ID_PREFIX_LENGTH)
-    const arrival = arrivalOf(request, { canonical: table.canonical, publicBase })
-    const found = find(arrival)
+    const host = headers.get('host')
+    const target = targetOf(request.url)
+    const fault = faultOf(request, { target, host })
+    const asked = target?.path ?? unreadTarget(request.url)
+    const path = table.canonical(asked)
+    const page = fault === undefined ? pages.get(asked) : undefined
+    const found = page === undefined ? find(method, path) : pageOr405(page, method)
+    const exchange: Exchange = {
+      request,
+      requestId,
+      settlementId: fresh.slice(ID_PREFIX_LENGTH),
+      startedMs,
+      method,
+      path,
+      query: target?.query ?? '',
+      base: publicBase ?? `http://${host}`,
+      found,
+      fault,
+    }
+
     inFlight.enter()
-    const { outcome, account } = await meter({ ...arrival, requestId, settlementId, startedMs, found }, services)
+    const { answer, account } = await runExchange(exchange, services)
     inFlight.leave()
+
+    const { status } = answer
     const latencyMs = clock.monotonicMs() - startedMs
-    const route = routeName(arrival, found)
-    record({ route, status: outcome.status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
-    log.debug({ msg: 'Answered a request', requestId, route, status: outcome.status, latencyMs })
-    return respond(outcome, { requestId, account, cors: cors(request), close: leavesBody(request) })
+    const route = routeName(exchange)
+    record({ route, status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs })
+    return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }
 
   return {
-    handler: ({ request }) => handle(request, { find: findForCallers, services: metered }),
-    operator: ({ request }) => handle(request, { find: findForOperator, services: keyless }),
+    handler: ({ request }) => handle(request, forCallers),
+    operator: ({ request }) => handle(request, forOperator),
     inFlight: inFlight.count,
     drain() {
       draining = true
@@ -130,29 +136,17 @@ export function createApp(options: AppOptions): App {
 
 const ID_PREFIX_LENGTH = 'req_'.length
 
-/** A request as it came in, before anybody looks for what it leads to. */
-interface Arrival extends Pick<Exchange, 'request' | 'method' | 'path' | 'query' | 'base' | 'fault'> {
-  /** Path as it was asked for, not decoded, its alias not replaced. */
-  readonly asked: string
+/** What a port serves, and what answering needs there. */
+interface Port {
+  readonly pages: Pages
+  readonly find: RouteTable['find']
+  readonly services: ExchangeServices
 }
 
-function arrivalOf(
-  request: Request,
-  options: { readonly canonical: (path: string) => string; readonly publicBase: string | undefined },
-): Arrival {
-  const { method } = request
-  const host = request.headers.get('host')
-  const target = targetOf(request.url)
-  const fault = faultOf(request, { target, host })
-  const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
-  const base = options.publicBase ?? `http://${host}`
-  return { request, method, asked, path: options.canonical(asked), query, base, fault }
-}
-
-/** The name that metrics know what was found by. */
-function routeName({ asked, fault }: Arrival, found: Exchange['found']): string {
+/** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
+function routeName({ path, found, fault }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return asked
+  if (found.kind === 'page') return path
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
 

@@ -1,19 +1,19 @@
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
+import type { Answer, Call, ReadContext } from './route.ts'
 
-/** What a read is given of its deadline. */
-export interface ReadScope {
-  /** Fires when the caller leaves, the budget is spent, or all reads are ended. */
-  readonly signal: AbortSignal
+/** Who asks for a read. */
+export interface Reader extends Omit<ReadContext, 'signal'> {
+  readonly request: Request
 }
 
 /** Runs reads under a budget, and can end all that are under way. */
 export interface Deadlines {
   /**
-   * The result of `read`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not
-   * `read` heeds its signal, and `AbortedError` when the caller leaves a read that has asked for its signal.
+   * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
+   * read heeds its signal, and `AbortedError` when the caller leaves a read that has asked for its signal.
    */
-  run<Result>(request: Request, read: (scope: ReadScope) => Promise<Result>): Promise<Result>
+  read(call: Call, reader: Reader): Promise<Answer>
   /** Ends every read under way, for a stop that cannot wait. */
   cancel(): void
 }
@@ -42,71 +42,75 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
         arm(run.untilMs - nowMs)
         return
       }
+      running.delete(run)
       run.end(new UnavailableError(`Cannot answer within ${budgetMs / 1000} s`))
     }
   }
 
   return {
-    run(request, read) {
-      return new Promise((resolve, reject) => {
-        const run = new Run(request, { untilMs: clock.monotonicMs() + budgetMs, running, reject })
-        running.add(run)
-        if (!armed) arm(budgetMs)
-        read(run).then(
-          (result) => {
-            run.finish()
-            resolve(result)
-          },
-          (error) => {
-            run.finish()
-            reject(error)
-          },
-        )
-      })
+    async read(call, reader) {
+      const run = new Run(reader, clock.monotonicMs() + budgetMs)
+      running.add(run)
+      if (!armed) arm(budgetMs)
+      try {
+        return await run.read(call)
+      } finally {
+        running.delete(run)
+        run.leaveSignal()
+      }
     },
     cancel() {
-      for (const run of [...running]) run.end(new UnavailableError('Cannot answer: the service stops'))
+      for (const run of running) run.end(new UnavailableError('Cannot answer: the service stops'))
     },
   }
 }
 
-/** One read under way. Its signal, which listens to the caller's, is made only when it asks: reads from memory do not. */
-class Run implements ReadScope {
+/** One read under way. Its signal, which follows the caller's, is made only when it asks: reads from memory do not. */
+class Run implements ReadContext, EventListenerObject {
+  readonly organizationId: string
+  readonly requestedAtMs: number
+  /** When the budget is spent, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly #request: Request
-  readonly #running: Set<Run>
-  readonly #reject: (reason: Error) => void
+  #reject: ((reason: Error) => void) | undefined
   #controller: AbortController | undefined
 
-  constructor(
-    request: Request,
-    parts: { readonly untilMs: number; readonly running: Set<Run>; readonly reject: (reason: Error) => void },
-  ) {
+  constructor({ request, organizationId, requestedAtMs }: Reader, untilMs: number) {
+    this.organizationId = organizationId
+    this.requestedAtMs = requestedAtMs
+    this.untilMs = untilMs
     this.#request = request
-    this.untilMs = parts.untilMs
-    this.#running = parts.running
-    this.#reject = parts.reject
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#request.signal.aborted) this.#leave()
-      else this.#request.signal.addEventListener('abort', this.#leave)
+      if (this.#request.signal.aborted) this.handleEvent()
+      else this.#request.signal.addEventListener('abort', this)
     }
     return this.#controller.signal
   }
 
+  /** Runs the read until it ends or is ended. */
+  read(call: Call): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject
+      call.read(this).then(resolve, reject)
+    })
+  }
+
   end(reason: Error): void {
-    this.finish()
-    this.#reject(reason)
+    this.#reject?.(reason)
     this.#controller?.abort(reason)
   }
 
-  finish(): void {
-    this.#running.delete(this)
-    if (this.#controller !== undefined) this.#request.signal.removeEventListener('abort', this.#leave)
+  /** Stops following the caller's signal. */
+  leaveSignal(): void {
+    if (this.#controller !== undefined) this.#request.signal.removeEventListener('abort', this)
   }
 
-  readonly #leave = (): void => this.end(new AbortedError('The caller left before the answer was ready'))
+  /** The caller has left. */
+  handleEvent(): void {
+    this.end(new AbortedError('The caller left before the answer was ready'))
+  }
 }

@@ -5,7 +5,7 @@ import type { RateLimit } from './plane/gate.ts'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** What an answer will say, before it is known whether it is paid for. */
-export interface Outcome {
+export interface PreparedAnswer {
   readonly status: number
   /** Finished text; null only for 204. */
   readonly body: string | null
@@ -22,7 +22,7 @@ export interface AccountState {
 }
 
 /** An error as an answer: `{ error: { code, message, request_id } }`. */
-export function failure(error: Failure, requestId: string): Outcome {
+export function failure(error: Failure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
   return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }
@@ -33,7 +33,7 @@ export function failure(error: Failure, requestId: string): Outcome {
  * another one, or `Response.json`, loses its type or length on one of the runtimes.
  */
 export function respond(
-  outcome: Outcome,
+  outcome: PreparedAnswer,
   options: {
     readonly requestId: string
     readonly account?: AccountState | undefined

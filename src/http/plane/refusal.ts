@@ -1,7 +1,7 @@
 import { CodedError } from '../../lib/error.ts'
 import { preflightHeaders } from '../cors.ts'
 import { HttpError } from '../error.ts'
-import type { Outcome } from '../respond.ts'
+import type { PreparedAnswer } from '../respond.ts'
 import type { Found } from '../route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 
@@ -13,7 +13,7 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
 }
 
 /** What a path says that has no work for this method. Throws NOT_FOUND, or INVALID_REQUEST with status 405. */
-export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): Outcome {
+export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): PreparedAnswer {
   if (found.kind === 'unknown') throw new CodedError('NOT_FOUND', 'Cannot find this path')
   if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
   throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {

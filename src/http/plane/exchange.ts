@@ -8,10 +8,10 @@ import { bearerKey } from '../key.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import type { OrganizationSlots } from '../organization_slots.ts'
 import { readParameters } from '../parse_input.ts'
-import { type AccountState, failure, type Outcome } from '../respond.ts'
+import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
 import type { Answer, PresentContext, Reply } from '../route.ts'
 import { type Endpoint, type Found, templateOf } from '../route_table.ts'
-import type { Admission, Gate } from './gate.ts'
+import type { Admission, Gate, Settlement } from './gate.ts'
 import type { Page } from './public.ts'
 import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts'
 
@@ -19,7 +19,7 @@ import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts
 export interface Exchange {
   readonly request: Request
   readonly requestId: string
-  /** Made by us whatever the caller sent, because settlements are told apart by it. */
+  /** Made by us even if the caller chose the request id: it identifies the settlement. */
   readonly settlementId: string
   readonly startedMs: number
   readonly method: string
@@ -30,13 +30,13 @@ export interface Exchange {
   /** What absolute links start with: scheme and host, and the public address's own path. */
   readonly base: string
   readonly found: Found | { readonly kind: 'page'; readonly page: Page }
-  /** What is wrong with the request itself, whoever sent it; it is answered before anything else, and logged all the same. */
+  /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
 }
 
 /** What answering needs. */
-export interface MeterServices {
-  /** Absent on the operator's port, where keys mean nothing. */
+export interface ExchangeServices {
+  /** Absent on the operator's port, which takes no keys. */
   readonly gate?: Gate
   readonly clock: Clock
   readonly log: Log
@@ -46,48 +46,58 @@ export interface MeterServices {
   readonly full: () => boolean
 }
 
-/** A finished answer, and what its organization is told of itself; strangers are told nothing. */
-export interface Ending {
-  readonly outcome: Outcome
+/** A finished answer, and the state of its organization if the key was recognised. */
+export interface SettledAnswer {
+  readonly answer: PreparedAnswer
   readonly account?: AccountState
 }
 
 /** Admission of a request whose key was recognised. */
 type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
-/** The caller left before the charge: a status that only the log sees. */
-const CALLER_LEFT: Outcome = { status: 499, body: '', credits: 0, headers: {} }
+/** The caller left before the charge. Only the log sees this status. */
+const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
+const UNPAID = failureOf(tooPoor('the balance does not suffice'), { badGateway: false })
 
 /**
  * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
  * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
  */
-export async function meter(exchange: Exchange, services: MeterServices): Promise<Ending> {
+export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
   const { request, requestId, method, found, fault } = exchange
+  const { gate, log } = services
   let admission: Recognised | undefined
-  let outcome: Outcome
+  let answer: PreparedAnswer
   try {
-    if (found.kind === 'page') return { outcome: await found.page(requestId) }
+    if (found.kind === 'page') return { answer: await found.page(requestId) }
     if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
-    admission = await admit(exchange, services.gate)
+    const key = bearerKey(request.headers.get('authorization'))
+    if (gate !== undefined && key !== undefined) {
+      const asked = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+      if (asked.kind !== 'unknown_key') admission = asked
+    }
     if (fault !== undefined) throw fault
     if (admission?.kind === 'refused') throw refusal(admission)
-    if (found.kind !== 'endpoint') outcome = withoutWork(found, method)
+    if (found.kind !== 'endpoint') answer = withoutWork(found, method)
     else if (admission === undefined) throw unknownKey()
-    else outcome = await work(admission, { exchange, endpoint: found, services })
+    else answer = await work(admission, { exchange, ...found, services })
   } catch (error) {
     const left = admission !== undefined && request.signal.aborted
-    outcome = left ? CALLER_LEFT : failure(explained(error, exchange, services.log), requestId)
+    answer = left ? CALLER_LEFT : failure(loggedFailure(error, exchange, log), requestId)
   }
-  return admission === undefined ? { outcome } : settle(outcome, admission, { exchange, services })
-}
+  if (gate === undefined || admission === undefined) return { answer }
 
-/** Who is calling; undefined for whoever has no key that we know. */
-async function admit({ request, found }: Exchange, gate: Gate | undefined): Promise<Recognised | undefined> {
-  const key = gate === undefined ? undefined : bearerKey(request.headers.get('authorization'))
-  if (gate === undefined || key === undefined) return undefined
-  const admission = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
-  return admission.kind === 'unknown_key' ? undefined : admission
+  // Charges and logs. An answer that cannot be paid, or cannot be settled, does not leave.
+  const { caller, rateLimit } = admission
+  try {
+    const elapsedMs = services.clock.monotonicMs() - exchange.startedMs
+    const { paid, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
+    const account = { rateLimit, ...charge }
+    return { answer: paid ? answer : failure(UNPAID, requestId), account }
+  } catch (error) {
+    const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
+    return { answer: failure(loggedFailure(error, exchange, log), requestId), account }
+  }
 }
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
@@ -95,19 +105,21 @@ async function work(
   { caller, requestedAtMs }: Recognised,
   {
     exchange,
-    endpoint: found,
+    endpoint,
+    params,
     services,
   }: {
     readonly exchange: Exchange
-    readonly endpoint: { readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
-    readonly services: MeterServices
+    readonly endpoint: Endpoint
+    readonly params: Readonly<Record<string, string>>
+    readonly services: ExchangeServices
   },
-): Promise<Outcome> {
+): Promise<PreparedAnswer> {
   const { request, requestId, query } = exchange
-  const { route } = found.endpoint
+  const { route } = endpoint
   const { organizationId } = caller
 
-  const parameters = readParameters(route.input, { params: found.params, query })
+  const parameters = readParameters(route.input, { params, query })
   const call = await route.accept({ parameters, body: () => readJson(request) })
   if (call.creditsMin > caller.credits) {
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
@@ -116,15 +128,7 @@ async function work(
   if (!services.slots.take(organizationId)) throw crowded()
   let answer: Answer
   try {
-    answer = await services.deadlines.run(request, (scope) =>
-      call.read({
-        get signal() {
-          return scope.signal
-        },
-        organizationId,
-        requestedAtMs,
-      }),
-    )
+    answer = await services.deadlines.read(call, { request, organizationId, requestedAtMs })
   } finally {
     services.slots.free(organizationId)
   }
@@ -135,37 +139,30 @@ async function work(
   return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
 }
 
-/** Charges and logs; what cannot be paid, or cannot be settled, does not leave. */
-function settle(
-  outcome: Outcome,
-  { caller, rateLimit, requestedAtMs, kind }: Recognised,
-  { exchange, services }: { readonly exchange: Exchange; readonly services: MeterServices },
-): Promise<Ending> {
-  const { requestId, settlementId, method, path, startedMs, found } = exchange
+function settlementOf(
+  { settlementId, requestId, method, path, found }: Exchange,
+  options: { readonly admission: Recognised; readonly answer: PreparedAnswer; readonly elapsedMs: number },
+): Settlement {
+  const { caller, requestedAtMs, kind } = options.admission
+  const { status, credits } = options.answer
   const template = found.kind === 'page' ? undefined : templateOf(found)
-  const settlement = {
-    ...{ settlementId, requestId, caller, admitted: kind === 'admitted', requestedAtMs, method },
-    ...{ path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX), routed: template !== undefined },
-    ...{ status: outcome.status, credits: outcome.credits },
-    latencyMs: Math.max(0, Math.round(services.clock.monotonicMs() - startedMs)),
+  return {
+    settlementId,
+    requestId,
+    caller,
+    admitted: kind === 'admitted',
+    requestedAtMs,
+    method,
+    path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
+    routed: template !== undefined,
+    status,
+    credits,
+    latencyMs: Math.max(0, Math.round(options.elapsedMs)),
   }
-  const settling = services.gate?.settle(settlement) ?? Promise.reject(new Error('Cannot settle without a gate'))
-  return settling.then(
-    ({ paid, creditsCharged, creditsRemaining }) => ({
-      outcome: paid
-        ? outcome
-        : failure(failureOf(tooPoor('the balance does not suffice'), { badGateway: false }), requestId),
-      account: { rateLimit, creditsCharged, creditsRemaining },
-    }),
-    (error) => ({
-      outcome: failure(explained(error, exchange, services.log), requestId),
-      account: { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits },
-    }),
-  )
 }
 
 /** What the caller may see of a failure, with a line in the log if it is ours. */
-function explained(error: unknown, { found, requestId }: Exchange, log: Log): Failure {
+function loggedFailure(error: unknown, { found, requestId }: Exchange, log: Log): Failure {
   const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
   const shown = failureOf(error, { badGateway })
   const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
