@@ -21,7 +21,7 @@ import { createRouteTable, type RouteTable } from './route_table.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
 
 /** What the HTTP layer is given. */
-export interface AppOptions {
+interface AppOptions {
   readonly routes: readonly Route[]
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
   readonly aliases: ReadonlyMap<string, string>
@@ -34,11 +34,11 @@ export interface AppOptions {
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
-  /** True if `/metrics` and `/readyz` are served by `operator` alone. @default false */
+  /** True if only `operator` serves `/metrics` and `/readyz`. @default false */
   readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
-  /** Makes `req_` and 26 characters, unique for ever. */
+  /** Makes `req_` and 26 unique characters. */
   readonly requestId: () => string
   /** Limits in place of the usual ones. */
   readonly limits?: {
@@ -52,19 +52,19 @@ export interface AppOptions {
 export interface App {
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
-  /** Answers requests to the operator's own port: `/metrics`, `/readyz` and nothing else; never rejects. */
+  /** Answers requests to the operator's own port, which has only `/metrics` and `/readyz`; never rejects. */
   readonly operator: HattipHandler
   /** Requests accepted and not yet answered. */
   inFlight(): number
-  /** From now on `/readyz` says no, so that load balancers look elsewhere; requests are answered as before. */
+  /** From now on `/readyz` is 503, so that load balancers look elsewhere; requests are answered as before. */
   drain(): void
-  /** True once no request is in flight, false where one still is after `deadlineMs`. */
+  /** True once no request is in flight, false if one still is after `deadlineMs`. */
   idle(options: { readonly deadlineMs: number }): Promise<boolean>
   /** Ends all reads under way with 503, for a stop that has waited long enough. */
   cancel(): void
 }
 
-/** Builds the life of a request around the routes and the gate. Throws where two routes share method and path. */
+/** Builds the life of a request around the routes and the gate. Throws if two routes share method and path. */
 export function createApp(options: AppOptions): App {
   const { clock, log, limits = {} } = options
   const inFlight = createInFlight()
@@ -158,17 +158,17 @@ function pageOr405(page: Page, method: string): Exchange['found'] {
   return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', allow: PUBLIC_METHODS }
 }
 
-/** True where the connection would stay open only for the rest of a body that nobody will read. */
+/** True if the connection would stay open only for the rest of an unread body. */
 function leavesBody(request: Request): boolean {
   return mayHaveBody(request.method) && request.body !== null && !request.bodyUsed
 }
 
-/** Bodies of GET and HEAD mean nothing, and no runtime hands them on. */
+/** Bodies of GET and HEAD mean nothing, and no runtime passes them on. */
 function mayHaveBody(method: string): boolean {
   return !isRead(method)
 }
 
-/** What no caller may send: a target or a host that cannot be read, a body that is too large or encoded. */
+/** Fault of the request itself: a target or a host that cannot be read, a body that is too large or encoded. */
 function faultOf(
   request: Request,
   { target, host }: { readonly target: Target | undefined; readonly host: string | null },

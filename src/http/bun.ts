@@ -5,15 +5,15 @@ import { type Served, servedUrl } from './served.ts'
 /** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
 const IDLE_TIMEOUT_SEC = 10
 /**
- * Bun's own limit answers with an empty 413, so it stands out of reach: larger bodies are refused by the app before
- * they are read, with an answer that closes the connection, and Bun stops receiving what nobody reads.
+ * Bun's own limit answers with an empty 413, so it is set out of reach. The app refuses larger bodies before they are
+ * read, its answer closes the connection, and Bun stops receiving.
  */
 const BODY_BYTES_UNREACHED = 2 ** 40
 
 /** Serves the app by `Bun.serve`; port 0 takes a free one. */
 export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: number; readonly host: string }): Served {
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
-    // The app refuses a target that is not a path; one that would be taken for another path is refused likewise.
+    // The app refuses an empty URL: a target that normalization has changed must not reach another path.
     if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
     return app.handler({
       request,
@@ -32,12 +32,12 @@ export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: nu
     hostname: options.host,
     idleTimeout: IDLE_TIMEOUT_SEC,
     maxRequestBodySize: BODY_BYTES_UNREACHED,
-    // Without it a second service would take the same port, and the system would deal the requests out to both.
+    // With it a second service could take the same port, and the system would split the requests between both.
     reusePort: false,
     development: false,
     routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
     fetch: answer,
-    // The app answers every request by itself; this is for what breaks around it.
+    // The app never rejects; this is for failures around it.
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port

@@ -1,5 +1,5 @@
-/** Headers that a browser needs to hand an answer to a page of another origin; nothing where none are configured. */
-export type Cors = (request: Request) => Readonly<Record<string, string>> | undefined
+/** Headers that let a page of another origin read an answer; undefined if no origins are configured. */
+type Cors = (request: Request) => Readonly<Record<string, string>> | undefined
 
 const EXPOSED = [
   'x-request-id',
@@ -12,7 +12,7 @@ const EXPOSED = [
   'retry-after',
 ].join(', ')
 
-/** Allows the configured origins. Answers to others carry no permission, and their browsers keep them. */
+/** Allows the configured origins. Answers to others carry no permission, so browsers hide them. */
 export function createCors(origins: readonly string[]): Cors {
   if (origins.length === 0) return () => undefined
   const allowed = new Set(origins)
@@ -24,7 +24,7 @@ export function createCors(origins: readonly string[]): Cors {
   }
 }
 
-/** What a preflight request is told besides its origin's permission; `allow` lists the path's methods. */
+/** Further headers of a preflight answer; `allow` lists the path's methods. */
 export function preflightHeaders(allow: string): Readonly<Record<string, string>> {
   return {
     allow,

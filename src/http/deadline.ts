@@ -2,8 +2,8 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Answer, Call, ReadContext } from './route.ts'
 
-/** Who asks for a read. */
-export interface Reader extends Omit<ReadContext, 'signal'> {
+/** Request and organization of a read. */
+interface Reader extends Omit<ReadContext, 'signal'> {
   readonly request: Request
 }
 

@@ -6,9 +6,9 @@ import { EVM_ADDRESS, type TextFormat, textSchema } from '../lib/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from './limits.ts'
 
 /*
- * Schemas of path and query parameters: text in, the type that the code wants out. The message of each step says what
- * is expected, and `parseInput` writes the sentence around it. `documented` is what OpenAPI says of the parameter,
- * because a pipe from digits to a number would otherwise be described as text.
+ * Schemas of path and query parameters: text in, a typed value out. The message of each step says what is expected;
+ * `validated` writes the sentence around it. `documented` describes the parameter in OpenAPI, because a pipe from digits
+ * to a number would be described as text.
  */
 
 const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
@@ -16,13 +16,13 @@ const TARGET = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
 const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASCII' }
 const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
 
-/** What OpenAPI says about a parameter or field: an OpenAPI 3.1 schema object. */
+/** An OpenAPI 3.1 schema object that describes a parameter or field. */
 export interface Documented {
   readonly type?: string
   readonly [keyword: string]: unknown
 }
 
-/** Marks a schema with what OpenAPI says about it, in place of what its steps would say. */
+/** Describes a schema in OpenAPI, in place of its steps. */
 export function documented<Input>(schema: Documented): v.MetadataAction<Input, { readonly documented: Documented }> {
   return v.metadata({ documented: schema })
 }
@@ -52,16 +52,16 @@ export function wholeNumber(options: { readonly min: number; readonly max: numbe
   )
 }
 
-/** Page number, 1 where absent. */
+/** Page number, 1 if absent. */
 export const page = v.optional(wholeNumber({ min: 1, max: PAGE_MAX, expected: 'expected a positive integer' }), '1')
 
-/** Page size, 10 where absent, at most 25. */
+/** Page size, 10 if absent, at most 25. */
 export const limit = v.optional(
   wholeNumber({ min: 1, max: PAGE_LIMIT_MAX, expected: `expected an integer from 1 to ${PAGE_LIMIT_MAX}` }),
   String(PAGE_LIMIT_DEFAULT),
 )
 
-/** One of the chain ids that this service is configured for, or of those among them that `what` describes. */
+/** One of these chain ids; `what` describes them in the error. */
 export function chainIdIn(configuredIds: Iterable<number>, what = 'configured chain') {
   const ids = [...configuredIds].sort((a, b) => a - b)
   const expected = `expected the id of a ${what} (${ids.join(', ')})`
@@ -107,7 +107,7 @@ export function shortText(max: number) {
   )
 }
 
-/** Health factor to aim at: a decimal above 1, at most 100, 1.5 where absent; yields its digits unchanged. */
+/** Health factor to aim at: a decimal above 1, at most 100, 1.5 if absent; yields its digits unchanged. */
 export const targetHealthFactor = v.optional(
   v.pipe(
     v.string('expected a decimal number above 1 and at most 100'),
@@ -130,7 +130,7 @@ function instant(edge: 'first' | 'last') {
     v.string(expected),
     v.check((text) => instantMs(text, edge) !== undefined, expected),
     v.transform((text) => new Date(instantMs(text, edge) ?? Number.NaN)),
-    documented({ type: 'string', description: 'YYYY-MM-DD or an ISO 8601 timestamp; UTC where it names no zone.' }),
+    documented({ type: 'string', description: 'YYYY-MM-DD or an ISO 8601 timestamp; UTC if it names no zone.' }),
   )
 }
 
@@ -139,13 +139,13 @@ const INSTANT =
 const DAY_MS = 86_400_000
 const OFFSET_MINUTES_MAX = 14 * 60
 
-/** Milliseconds since the epoch, or nothing where the text names no moment of the calendar from 1970 on. */
+/** Milliseconds since the epoch, or undefined if the text names no moment of the calendar from 1970 on. */
 function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
   const match = INSTANT.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match
   const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  // Date.UTC carries 30 February over to March: the calendar must say the same day back.
+  // Date.UTC reads 30 February as a day of March.
   if (Number(year) < 1970 || new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
   if (hour === undefined) return edge === 'first' ? midnight : midnight + DAY_MS - 1
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return undefined
@@ -156,7 +156,7 @@ function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
   return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
 }
 
-/** Compared in units of 10^-18, because a float takes the smallest step above 1 for 1. */
+/** Compared in units of 10^-18: as a float, 1 plus the smallest step is 1. */
 function isTargetHealthFactor(text: string): boolean {
   const [whole = '', fraction = ''] = text.split('.')
   const units = BigInt(whole + fraction.padEnd(18, '0'))

@@ -4,7 +4,7 @@ import type { Documented } from './input.ts'
 /** A JSON Schema as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What this file reads of valibot's schemas, actions and metadata, which are plain objects. */
+/** The fields that this file reads of valibot's schemas, actions and metadata, which are plain objects. */
 interface Node {
   readonly kind: string
   readonly type: string
@@ -24,14 +24,14 @@ interface Node {
 const OPTIONAL = new Set(['optional', 'exact_optional', 'nullish', 'undefinedable'])
 
 /**
- * The JSON Schema of what a valibot schema takes in: of its first step, with what the checks after it add, or what
- * `documented()` says in their place. Throws on a kind of schema that no route has used so far.
+ * The JSON Schema of a valibot schema's input: its first step and what the checks after it add, or what `documented()`
+ * says in their place. Throws on a kind of schema that this file does not know.
  */
 export function jsonSchema(schema: GenericSchema): JsonSchema {
   return schemaOf(schema as unknown as Node)
 }
 
-/** Schemas of an object's fields and whether each must be there; nothing for other kinds. */
+/** Schemas of an object's fields, and whether each is required; empty for other kinds. */
 export function fieldsOf(schema: GenericSchema): { name: string; required: boolean; schema: JsonSchema }[] {
   const { entries = {} } = schema as unknown as Node
   return Object.entries(entries).map(([name, entry]) => ({
@@ -102,7 +102,7 @@ function objectSchema({ type, entries = {} }: Node): JsonSchema {
   }
 }
 
-/** What a step of a pipe adds; checks that no keyword can say add nothing. */
+/** What a step of a pipe adds; a check without a JSON Schema keyword adds nothing. */
 function added({ type, requirement, description, metadata }: Node, schema: JsonSchema): JsonSchema {
   const list = schema['type'] === 'array'
   switch (type) {
@@ -132,14 +132,14 @@ function added({ type, requirement, description, metadata }: Node, schema: JsonS
   }
 }
 
-/** `type` alone does not admit null where `enum` or `const` lists the values. */
+/** A list of types does not admit null if `enum` or `const` lists the values. */
 function nullable(schema: JsonSchema): JsonSchema {
   return typeof schema['type'] === 'string' && schema['enum'] === undefined && schema['const'] === undefined
     ? { ...schema, type: [schema['type'], 'null'] }
     : { anyOf: [schema, { type: 'null' }] }
 }
 
-/** Defaults of parameters are text, as the caller would have sent it; the document shows the value that it stands for. */
+/** Defaults of parameters are text, as callers send it; the document shows the typed value. */
 function withDefault(schema: JsonSchema, fallback: unknown): JsonSchema {
   if (fallback === undefined || typeof fallback === 'function') return schema
   const { type } = schema

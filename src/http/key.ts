@@ -3,8 +3,8 @@ import { KEY_LENGTH_MAX } from './limits.ts'
 const SCHEME = 'Bearer '
 
 /**
- * The key of an `Authorization` header that is exactly `Bearer <key>`; nothing where it is missing or anything else.
- * Two such headers arrive joined by a comma and a space, and a space ends the grammar.
+ * The key of an `Authorization` header that is exactly `Bearer <key>`, else undefined. Two such headers arrive joined by
+ * a comma and a space, which no key has.
  */
 export function bearerKey(authorization: string | null): string | undefined {
   if (authorization === null || !authorization.startsWith(SCHEME)) return undefined

@@ -1,4 +1,4 @@
-// Before anything that makes a Response: it lets string bodies bypass streams, which doubles the speed.
+// First, before anything makes a Response: string bodies then bypass streams, which doubles the speed.
 import '@hattip/adapter-node/fast-fetch'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,17 +8,17 @@ import type { App } from './app.ts'
 import { type Served, servedUrl } from './served.ts'
 import { isPlainPath } from './target.ts'
 
-/** A fixed origin: the adapter would build a URL from the Host header and throw where that is broken. */
+/** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */
 const ORIGIN = 'http://walletscope.invalid'
-/** Bun's own limits, so that both answer the same. Of the 200 lines of a head Bun counts two as no header. */
+/** Bun's own limits, so that both answer the same. Bun takes 200 lines in a head, of which two are not headers. */
 const HEADER_BYTES_MAX = 16 * 1024
 const HEADERS_MAX = 198
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 10_000
-/** How long a closing server waits for idle connections that it has told to go. */
+/** How often a closing server closes connections that have become idle. */
 const IDLE_SWEEP_MS = 100
-/** The one method that Node hands on and that a `Request` cannot be made with. */
+/** The one method that Node's parser takes and `Request` refuses. */
 const UNSUPPORTED = 'TRACE'
 
 /** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
@@ -44,7 +44,7 @@ export async function serveNode(
       if (incoming.method === 'HEAD' || response.status === 204) await sendHead(outgoing, response)
       else await sendResponse(incoming, outgoing, response)
     } catch {
-      // The app never rejects: what fails here is the connection, and there is nobody left to tell.
+      // The app never rejects: the connection has failed.
       outgoing.destroy()
     }
   }
@@ -64,9 +64,9 @@ export async function serveNode(
     },
     listener,
   )
-  // Beyond its own limit Node would drop headers without a word: it reads all, and we refuse what is too many.
+  // Node drops headers beyond its own limit silently. Without that limit, too many are refused here.
   server.maxHeadersCount = 0
-  // Expectations other than 100-continue are ignored, as Bun does; Node by itself would answer 417.
+  // Expectations other than 100-continue are ignored, as on Bun; Node would answer 417.
   server.on('checkExpectation', listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -79,7 +79,7 @@ export async function serveNode(
   return { port, url: servedUrl(options.host, port), stop: () => stop(server) }
 }
 
-/** The status of a head that Bun refuses by itself, with nothing but the status; so do we. */
+/** The status of a head that Bun answers with a bare status. */
 function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 | undefined {
   if (rawHeaders.length / 2 > HEADERS_MAX) return 431
   return httpVersion === '1.1' || httpVersion === '1.0' ? undefined : 505
@@ -117,7 +117,7 @@ function leaving(outgoing: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** Path and query of an origin-form or absolute-form target, unless a URL parser would make another path of it. */
+/** Path and query of an origin-form or absolute-form target; undefined if a URL parser would change the path. */
 function pathOf(target: string): string | undefined {
   const authority = /^https?:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
   const rest = target.slice(authority.length)
@@ -126,7 +126,7 @@ function pathOf(target: string): string | undefined {
   return isPlainPath(whole.split(/[?#]/, 1)[0] ?? '') ? whole : undefined
 }
 
-/** An answer without a body: the adapter would give HEAD no length, and 204 one. */
+/** Sends an answer without a body: the adapter would send HEAD without a length, and 204 with one. */
 async function sendHead(outgoing: ServerResponse, response: Response): Promise<void> {
   const headers = Object.fromEntries(response.headers)
   if (response.status !== 204) headers['content-length'] = String(Buffer.byteLength(await response.text()))
@@ -137,7 +137,7 @@ async function stop(server: ReturnType<typeof createServer>): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve())
   })
-  // Connections that turn idle after close() would otherwise live until their keep-alive ends.
+  // Connections that become idle after close() would live until their keep-alive ends.
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
   server.closeIdleConnections()
   await closed

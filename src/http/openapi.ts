@@ -13,9 +13,9 @@ const DESCRIPTION = [
   'OPTIONS is answered with 204 and the methods of the path in `Allow`, free and without a key.',
 ].join(' ')
 
-/** What every route can answer besides its own 502 and 504; 404 for the key of a deleted organization. */
+/** Failures of every route; 404 is for the key of a deleted organization. */
 const COMMON_STATUSES = [400, 401, 402, 403, 404, 405, 429, 431, 500, 503] as const
-/** What a route that reads a body can answer besides. */
+/** Further failures of a route that reads a body. */
 const BODY_STATUSES = [408, 413, 415] as const
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
@@ -38,7 +38,7 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
 
 /**
  * The OpenAPI 3.1 document of the routes, as text: parameters, bodies and answers are described by the very schemas
- * that check them. The same routes always give the same text.
+ * that check them. The same routes give the same text.
  */
 export function openapiDocument(options: {
   readonly routes: readonly Route[]
@@ -125,7 +125,7 @@ function withRequestId(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** A failure by status; of 431 the runtime knows nothing but that. */
+/** A failure by status. The runtime answers 431 by itself, without a body. */
 function failed(status: string): unknown {
   if (status === '431') return { description: DESCRIPTIONS[431] }
   const codes = ERROR_CODES.filter((code) => String(STATUS_BY_CODE[code]) === status)
@@ -179,7 +179,7 @@ const HEADERS = {
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
-/** Headers that some failures carry besides. */
+/** Further headers of some failures. */
 const HEADERS_BY_STATUS: Readonly<Record<string, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],

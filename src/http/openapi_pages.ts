@@ -23,12 +23,12 @@ const ALIVE = {
   additionalProperties: false,
 }
 
-/** What can be answered to a request without a key: it cannot be read, it has another method, or too many headers. */
+/** Refusals that need no key: the request cannot be read, has another method, or too many headers. */
 const REFUSED = Object.fromEntries(
   [400, 405, 431].map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
 )
 
-/** What the OpenAPI document says about the pages that need no key, by path; the operator's are not among them. */
+/** Pages that need no key, by path, without the operator's. */
 export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
   '/docs': page('get_docs', 'This document as a page for people.', {
     200: {
@@ -43,7 +43,7 @@ export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
   }),
 }
 
-/** The same with the pages for the operator, which may have a port of their own. */
+/** The same with the operator's pages, which may have a port of their own. */
 export const PAGE_PATHS: Readonly<Record<string, unknown>> = {
   ...PUBLIC_PAGE_PATHS,
   '/metrics': page('get_metrics', 'Metrics in the text format of Prometheus.', {

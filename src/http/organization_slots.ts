@@ -1,12 +1,12 @@
 /** Slots for work under way, counted by organization. */
 export interface OrganizationSlots {
-  /** Takes a slot; false where the organization has all of its own already. */
+  /** Takes a slot; false if the organization has none left. */
   take(organizationId: string): boolean
   /** Gives a slot back. */
   free(organizationId: string): void
 }
 
-/** Makes `max` slots for each organization; those without work under way take no memory. */
+/** Makes `max` slots for each organization. Organizations without work under way take no memory. */
 export function createOrganizationSlots(max: number): OrganizationSlots {
   const taken = new Map<string, number>()
   return {

@@ -1,7 +1,7 @@
 import type { Pagination } from './route.ts'
 
 /** Which page of how many items each. */
-export interface PageRequest {
+interface PageRequest {
   readonly page: number
   readonly limit: number
 }
@@ -13,8 +13,8 @@ export function pageOf<Item>(items: readonly Item[], { page, limit }: PageReques
 
 /**
  * The pagination object of an answer. Links are absolute and keep the caller's other parameters; `override`
- * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, page 1
- * where there are none.
+ * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, or at
+ * page 1 if there are none.
  */
 export function pagination(
   options: PageRequest & {

@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { CodedError } from '../lib/error.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from './limits.ts'
 
-/** Where the text of a request's parameters comes from. */
+/** Text of a request's parameters. */
 export interface RawInput {
-  /** Path parameters as they stand in the target, not decoded. */
+  /** Path parameters, not decoded. */
   readonly params: Readonly<Record<string, string>>
   /** Query string without `?`, not decoded. */
   readonly query: string
@@ -19,7 +19,7 @@ export interface Parameters {
 
 /**
  * The text of path and query parameters by name. An empty value is a missing one, a path parameter wins over a query
- * parameter of its name, parameters that the schema does not know are not looked at. Throws `CodedError`
+ * parameter of its name, parameters that the schema does not know are ignored. Throws `CodedError`
  * INVALID_PARAMETER for broken, repeated and too long ones, INVALID_REQUEST for too many.
  */
 export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
@@ -49,7 +49,7 @@ export function validated<Output>(
   if (result.success) return result.output
   const [issue] = result.issues
   const path = issue.path?.map((item) => String(item.key)) ?? []
-  // A mistake of several parameters together brings its own whole sentence.
+  // A check of several parameters together has its own whole sentence.
   if (path.length === 0) throw new CodedError('INVALID_PARAMETER', issue.message)
   const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
   if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
@@ -62,14 +62,14 @@ export function validated<Output>(
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** What the caller wrote, which an earlier step of the schema may have turned into something else. */
+/** What the caller wrote, before any step of the schema changed it. */
 function asSent(values: unknown, path: readonly string[]): unknown {
   const [name, ...rest] = path
   if (name === undefined || rest.length > 0) return undefined
   return (values as Readonly<Record<string, unknown>>)[name]
 }
 
-/** True where an object schema knows a field of this name. */
+/** True if an object schema has a field of this name. */
 function hasEntry(schema: v.GenericSchema, name: string): boolean {
   const entries = (schema as { readonly entries?: Readonly<Record<string, unknown>> }).entries
   return entries !== undefined && Object.hasOwn(entries, name)
@@ -83,7 +83,7 @@ interface QueryValues {
 }
 
 function queryValues(query: string, schema: v.GenericSchema): QueryValues {
-  // Without a prototype `__proto__` is a name like any other.
+  // Without a prototype, `__proto__` is an ordinary name.
   const values: Record<string, string> = Object.create(null)
   const repeated = new Set<string>()
   const spaced = new Set<string>()
@@ -102,7 +102,7 @@ function queryValues(query: string, schema: v.GenericSchema): QueryValues {
     const rawName = equals < 0 ? pair : pair.slice(0, equals)
     const name = decoded(rawName, { name: rawName, plusIsSpace: true })
     const value = equals < 0 ? '' : decoded(pair.slice(equals + 1), { name, plusIsSpace: true })
-    // What nobody reads may be as long as the target lets it.
+    // An unknown parameter may be as long as the target.
     if (value.length > PARAMETER_LENGTH_MAX && hasEntry(schema, name)) throw tooLong(name, value)
     if (seen.has(name)) repeated.add(name)
     seen.add(name)
@@ -119,7 +119,7 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
     try {
       value = decodeURIComponent(spaced)
     } catch {
-      // URIError is all that can be thrown: a broken escape or bytes that are no UTF-8.
+      // A URIError: a broken escape, or bytes that are not UTF-8.
       throw invalidParameter(shown(options.name), `expected percent-encoded UTF-8, got ${quoted(text)}`)
     }
   }

@@ -1,10 +1,9 @@
 import type { Failure } from './error.ts'
 import type { RateLimit } from './plane/gate.ts'
 
-/** Type of every JSON answer. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** What an answer will say, before it is known whether it is paid for. */
+/** An answer that is ready to be sent once it is paid for. */
 export interface PreparedAnswer {
   readonly status: number
   /** Finished text; null only for 204. */
@@ -14,7 +13,7 @@ export interface PreparedAnswer {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What a recognised key is told about its organization with every answer. */
+/** State of the caller's organization, sent with every answer to a recognised key. */
 export interface AccountState {
   readonly rateLimit: RateLimit
   readonly creditsCharged: number
@@ -29,8 +28,8 @@ export function failure(error: Failure, requestId: string): PreparedAnswer {
 }
 
 /**
- * The answer as the adapter sends it. The text goes in as a string and all headers at once: a `Response` made from
- * another one, or `Response.json`, loses its type or length on one of the runtimes.
+ * The answer as the adapter sends it, made from one string and all headers at once: a `Response` made from another one,
+ * or `Response.json`, loses its type or length on one of the runtimes.
  */
 export function respond(
   outcome: PreparedAnswer,
@@ -38,7 +37,7 @@ export function respond(
     readonly requestId: string
     readonly account?: AccountState | undefined
     readonly cors?: Readonly<Record<string, string>> | undefined
-    /** True where the connection must end with the answer. */
+    /** True if the connection must end with the answer. */
     readonly close: boolean
   },
 ): Response {

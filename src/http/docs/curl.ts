@@ -1,12 +1,12 @@
 import type { JsonSchema } from '../json_schema.ts'
-import { type Endpoint, isKeyless, type OpenapiDocument, type Parameter, resolved } from './document.ts'
+import { type AddressedOperation, isKeyless, type OpenapiDocument, type Parameter, resolved } from './document.ts'
 
-/** Shell variables that the examples read, so that they work wherever the service stands. */
+/** Shell variable with the address of the service, which the examples read. */
 export const URL_VARIABLE = 'WALLETSCOPE_URL'
-/** The key's. */
+/** Shell variable with the API key. */
 export const KEY_VARIABLE = 'WALLETSCOPE_KEY'
 
-/** Values of the forms that parameters have; the first that fits is shown, each once in an example. */
+/** Sample values of parameters. An example shows the first that fits, each once. */
 const SAMPLES = [
   '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045',
   '0xb323495f7e4148be5643a4ea4a8221eef163e4bccfdedc2a6f4696baacbc86cc',
@@ -16,8 +16,8 @@ const SAMPLES = [
   '1',
 ] as const
 
-/** A `curl` call with every required parameter, or with the first optional one where none is required. */
-export function curlExample(endpoint: Endpoint, document: OpenapiDocument): string {
+/** A `curl` call with every required parameter, or with the first optional one if none is required. */
+export function curlExample(endpoint: AddressedOperation, document: OpenapiDocument): string {
   const { method, path, operation } = endpoint
   const { parameters = [] } = operation
   const left = new Set<string>(SAMPLES)
@@ -61,7 +61,7 @@ function shownParameters(parameters: readonly Parameter[], hasBody: boolean): re
 
 interface Samples {
   readonly document: OpenapiDocument
-  /** What has not been shown in this example. */
+  /** Samples that this example has not shown yet. */
   readonly left: Set<string>
 }
 
@@ -87,7 +87,7 @@ function sampleOf(given: JsonSchema, samples: Samples): unknown {
   return sample
 }
 
-/** Text that means nothing but itself in an address within double quotes of a shell. */
+/** Text that is safe in an address within double quotes of a shell. */
 function quotable(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../json_schema.ts'
 
-/** What the page reads of an OpenAPI document; nothing of it has to be there. */
+/** The fields of an OpenAPI document that the page reads; all are optional. */
 export interface OpenapiDocument {
   readonly info?: { readonly title?: string; readonly version?: string; readonly description?: string }
   readonly servers?: readonly { readonly url: string }[]
@@ -9,7 +9,7 @@ export interface OpenapiDocument {
     readonly securitySchemes?: Readonly<Record<string, { readonly description?: string }>>
     readonly headers?: Readonly<Record<string, Described>>
     readonly schemas?: Readonly<Record<string, JsonSchema>>
-    readonly responses?: Readonly<Record<string, Answer>>
+    readonly responses?: Readonly<Record<string, DescribedAnswer>>
   }
 }
 
@@ -18,13 +18,13 @@ export interface Operation {
   readonly operationId?: string
   readonly summary?: string
   readonly tags?: readonly string[]
-  /** Empty where no key is needed. */
+  /** Empty if no key is needed. */
   readonly security?: readonly unknown[]
   /** The price in words. */
   readonly 'x-credits'?: string
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly content?: Media }
-  readonly responses?: Readonly<Record<string, Answer>>
+  readonly responses?: Readonly<Record<string, DescribedAnswer>>
 }
 
 /** A parameter in the path or in the query. */
@@ -35,7 +35,7 @@ export interface Parameter extends Described {
 }
 
 /** An answer, or a reference to a shared one. */
-export interface Answer {
+export interface DescribedAnswer {
   readonly $ref?: string
   readonly description?: string
   readonly headers?: Readonly<Record<string, unknown>>
@@ -43,25 +43,25 @@ export interface Answer {
 }
 
 /** Something with a schema and words about it. */
-export interface Described {
+interface Described {
   readonly description?: string
   readonly schema?: JsonSchema
 }
 
 /** Schemas by media type. */
-export type Media = Readonly<Record<string, { readonly schema?: JsonSchema }>>
+type Media = Readonly<Record<string, { readonly schema?: JsonSchema }>>
 
 /** An operation with its address. */
-export interface Endpoint {
+export interface AddressedOperation {
   readonly method: string
   readonly path: string
-  /** Its place on the page. */
+  /** Id of its section on the page. */
   readonly anchor: string
   readonly operation: Operation
 }
 
 /** All operations in the order of the document. */
-export function endpointsOf({ paths = {} }: OpenapiDocument): readonly Endpoint[] {
+export function endpointsOf({ paths = {} }: OpenapiDocument): readonly AddressedOperation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -72,17 +72,17 @@ export function endpointsOf({ paths = {} }: OpenapiDocument): readonly Endpoint[
   )
 }
 
-/** True where the operation answers without a key. */
-export function isKeyless({ operation }: Endpoint): boolean {
+/** True if the operation answers without a key. */
+export function isKeyless({ operation }: AddressedOperation): boolean {
   return operation.security?.length === 0
 }
 
-/** Text as the name of a place on the page. */
+/** Text as an anchor of the page. */
 export function anchorOf(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]+/g, '-')
 }
 
-/** What `#/a/b` leads to, or the node itself where it is no reference. */
+/** The target of a reference `#/a/b`, or the node itself if it is not a reference. */
 export function resolved<Node extends { readonly $ref?: unknown }>(node: Node, document: OpenapiDocument): Node {
   if (typeof node.$ref !== 'string') return node
   let target: unknown = document
@@ -90,7 +90,7 @@ export function resolved<Node extends { readonly $ref?: unknown }>(node: Node, d
   return (target ?? {}) as Node
 }
 
-/** The name at the end of a reference; empty where there is none. */
+/** The name at the end of a reference; empty if it is not a reference. */
 export function referenceName({ $ref }: { readonly $ref?: unknown }): string {
   return typeof $ref === 'string' ? ($ref.split('/').at(-1) ?? '') : ''
 }

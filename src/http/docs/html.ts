@@ -1,9 +1,9 @@
-/** Text that is HTML already, made by `html`, which escapes whatever else it is given; the page's style is ours as it is. */
+/** Text that is HTML already: made by `html`, which escapes everything else, or the page's own style. */
 export interface Html {
   readonly markup: string
 }
 
-/** What a page may be made of: HTML goes in as it is, text and numbers escaped, lists one after another. */
+/** Content of a page: HTML is kept, text and numbers are escaped, lists are joined. */
 export type Content = Html | string | number | readonly Content[]
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ export function joined(pieces: readonly Content[], separator: string): Content {
   return pieces.flatMap((piece, index) => (index === 0 ? [piece] : [separator, piece]))
 }
 
-/** A sentence of the document; what stands in backticks is set as code. */
+/** A sentence of the document; text in backticks becomes code. */
 export function prose(text: string): Content {
   return text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`))
 }

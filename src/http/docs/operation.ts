@@ -1,7 +1,7 @@
 import { curlExample } from './curl.ts'
 import {
-  type Answer,
-  type Endpoint,
+  type AddressedOperation,
+  type DescribedAnswer,
   isKeyless,
   type OpenapiDocument,
   type Parameter,
@@ -10,8 +10,8 @@ import {
 import { type Content, type Html, html, joined, prose } from './html.ts'
 import { fieldTree, valueLine } from './schema.ts'
 
-/** One operation: price, parameters, body, example, and its own answers; of the shared ones a link. */
-export function operationSection(endpoint: Endpoint, document: OpenapiDocument): Html {
+/** One operation: price, parameters, body, example, its own answers, and links to the shared ones. */
+export function operationSection(endpoint: AddressedOperation, document: OpenapiDocument): Html {
   const { anchor, operation } = endpoint
   const { summary = '', parameters = [], responses = {} } = operation
   const price = operation['x-credits']
@@ -31,12 +31,12 @@ ${sharedAnswers(answers)}
 </article>`
 }
 
-/** Method and path; a path breaks after a slash where the line is too short for it. */
-export function address({ method, path }: Endpoint): Html {
+/** Method and path; a path that is too long for its line breaks after a slash. */
+export function address({ method, path }: AddressedOperation): Html {
   return html`<span class="method ${method === 'GET' ? 'get' : 'other'}">${method}</span> <code>${breakable(path, '/')}</code>`
 }
 
-/** Text that may break after each `sign`, and is found and copied whole. */
+/** Text that may break after each `sign`; search and copy still see it whole. */
 function breakable(text: string, sign: string): Content {
   const pieces = text.split(sign)
   return pieces.map((piece, index) => (index + 1 < pieces.length ? html`${piece}${sign}<wbr>` : piece))
@@ -51,10 +51,10 @@ function parameterTable(parameters: readonly Parameter[], document: OpenapiDocum
 }
 
 function ownAnswer(
-  [status, { description = '', headers = {}, content = {} }]: readonly [string, Answer],
-  { endpoint, document }: { readonly endpoint: Endpoint; readonly document: OpenapiDocument },
+  [status, { description = '', headers = {}, content = {} }]: readonly [string, DescribedAnswer],
+  { endpoint, document }: { readonly endpoint: AddressedOperation; readonly document: OpenapiDocument },
 ): Html {
-  // The price stands above already.
+  // The price is shown above.
   const words = isKeyless(endpoint) ? description : (/^.*?\.(?=\s)/s.exec(description)?.[0] ?? description)
   const media = Object.entries(content)
   return html`<details open class="answer"><summary><span class="status">${status}</span> ${prose(words)} <span class="media">${joined(
@@ -71,7 +71,7 @@ function headerLine(names: readonly string[]): Content {
   return html`<p class="also"><a href="#headers">Headers</a>: ${joined(links, ', ')}</p>`
 }
 
-function sharedAnswers(answers: readonly (readonly [string, Answer])[]): Content {
+function sharedAnswers(answers: readonly (readonly [string, DescribedAnswer])[]): Content {
   const shared = answers.filter(([, { $ref }]) => $ref !== undefined)
   if (shared.length === 0) return ''
   const links = shared.map(([status, answer]) => html`<a href="#${referenceName(answer)}">${status}</a>`)

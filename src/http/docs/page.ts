@@ -1,21 +1,21 @@
 import { hash } from 'node:crypto'
 import { KEY_VARIABLE, shellQuoted, URL_VARIABLE } from './curl.ts'
-import { anchorOf, type Endpoint, endpointsOf, isKeyless, type OpenapiDocument } from './document.ts'
+import { type AddressedOperation, anchorOf, endpointsOf, isKeyless, type OpenapiDocument } from './document.ts'
 import { type Content, type Html, html, prose } from './html.ts'
 import { address, operationSection } from './operation.ts'
 import { errorSection, headerSection } from './shared.ts'
 import { DOCS_STYLE } from './style.ts'
 
 /** A page as it is sent. */
-export interface DocsPage {
+interface DocsPage {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Where a service listens that nobody has told its public address. */
+/** Address shown if the service has no public one. */
 const USUAL_URL = 'http://127.0.0.1:8080'
 
-/** Nothing is loaded, run, sent or framed; the one style is known by its hash. */
+/** The page may load, run, send and frame nothing; its one style is allowed by its hash. */
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
@@ -29,8 +29,8 @@ const HEADERS = {
 }
 
 /**
- * The page of an OpenAPI document for people: one HTML text without script, complete in itself. Everything that the
- * document holds is escaped. The same document always gives the same text.
+ * The page of an OpenAPI document for people: one self-contained HTML text without script. All text of the document is
+ * escaped. The same document gives the same page.
  */
 export function docsPage(document: OpenapiDocument): DocsPage {
   const endpoints = endpointsOf(document)
@@ -71,12 +71,12 @@ ${keyless.map((each) => operationSection(each, document))}
 
 interface Group {
   readonly name: string
-  readonly members: readonly Endpoint[]
+  readonly members: readonly AddressedOperation[]
 }
 
 /** Operations by their first tag. */
-function groupsOf(endpoints: readonly Endpoint[]): readonly Group[] {
-  const groups = new Map<string, Endpoint[]>()
+function groupsOf(endpoints: readonly AddressedOperation[]): readonly Group[] {
+  const groups = new Map<string, AddressedOperation[]>()
   for (const endpoint of endpoints) {
     const name = endpoint.operation.tags?.[0] ?? 'other'
     const members = groups.get(name)
@@ -108,7 +108,7 @@ ${rest === '' ? '' : html`<p>${prose(rest)}</p>`}
 </header>`
 }
 
-function contents(groups: readonly Group[], keyless: readonly Endpoint[]): Html {
+function contents(groups: readonly Group[], keyless: readonly AddressedOperation[]): Html {
   const lists = [...groups, { name: 'without a key', members: keyless }].map(
     ({ name, members }) =>
       html`<p class="group">${titled(name)}</p><ul>${members.map((each) => item(each.anchor, shortAddress(each)))}</ul>`,
@@ -124,8 +124,8 @@ function item(anchor: string, content: Content): Html {
   return html`<li><a href="#${anchor}">${content}</a></li>`
 }
 
-/** Without the version, which all share. */
-function shortAddress(endpoint: Endpoint): Html {
+/** Without the version, which all paths share. */
+function shortAddress(endpoint: AddressedOperation): Html {
   return address({ ...endpoint, path: endpoint.path.replace(/^\/v1\//, '/') })
 }
 

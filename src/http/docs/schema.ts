@@ -2,7 +2,7 @@ import type { JsonSchema } from '../json_schema.ts'
 import { type OpenapiDocument, resolved } from './document.ts'
 import { type Content, type Html, html, joined, prose } from './html.ts'
 
-/** A schema may lead back to itself; a page may not. */
+/** A schema may refer to itself, so the page must stop. */
 const DEPTH_MAX = 12
 /** Objects this deep are folded until they are opened. */
 const FOLDED_DEPTH = 3
@@ -13,18 +13,18 @@ export function valueLine(schema: JsonSchema, document: OpenapiDocument, descrip
   return html`${facts(schema, document)}${words === undefined ? '' : html`<p>${prose(words)}</p>`}`
 }
 
-/** The fields of a schema as a tree of lists; the value itself where it has none. */
+/** The fields of a schema as a tree of lists; the value itself if it has none. */
 export function fieldTree(schema: JsonSchema, document: OpenapiDocument): Html {
   const tree = fields(schema, { document, depth: 1 })
   return tree ?? html`<div class="value">${valueLine(schema, document)}</div>`
 }
 
-interface Place {
+interface TreePosition {
   readonly document: OpenapiDocument
   readonly depth: number
 }
 
-function fields(schema: JsonSchema, place: Place): Html | undefined {
+function fields(schema: JsonSchema, place: TreePosition): Html | undefined {
   const found = fieldsIn(schema, place)
   return found.length === 0 ? undefined : html`<ul class="fields">${found.map((each) => field(each, place))}</ul>`
 }
@@ -35,7 +35,7 @@ interface Field {
   readonly optional: boolean
 }
 
-function field({ name, schema, optional }: Field, { document, depth }: Place): Html {
+function field({ name, schema, optional }: Field, { document, depth }: TreePosition): Html {
   const head = html`<code class="name">${name}</code> ${facts(schema, document)}${optional ? html` <span class="optional">optional</span>` : ''}`
   const words = descriptionOf(resolved(schema, document))
   const said = words === undefined ? '' : html`<p>${prose(words)}</p>`
@@ -45,8 +45,8 @@ function field({ name, schema, optional }: Field, { document, depth }: Place): H
   return depth < FOLDED_DEPTH ? html`<li><details open>${body}</li>` : html`<li><details>${body}</li>`
 }
 
-/** Fields of an object, of what a list or a map holds, and of every alternative. */
-function fieldsIn(given: JsonSchema, { document, depth }: Place): readonly Field[] {
+/** Fields of an object, of the items of a list or map, and of every alternative. */
+function fieldsIn(given: JsonSchema, { document, depth }: TreePosition): readonly Field[] {
   const schema = resolved(given, document)
   if (depth > DEPTH_MAX) return []
   const required = list(schema['required'])
@@ -76,7 +76,7 @@ function typeOf(given: JsonSchema, document: OpenapiDocument): string {
   return 'const' in schema ? typeof schema['const'] : 'any'
 }
 
-/** What holds beyond the type, of the value and of what a list, a map or an alternative holds. */
+/** Limits of a value, and of the items of a list, a map or an alternative. */
 function limitsOf(given: JsonSchema, document: OpenapiDocument): readonly Content[] {
   const schema = resolved(given, document)
   const limits: Content[] = []

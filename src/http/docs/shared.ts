@@ -1,9 +1,9 @@
 import type { JsonSchema } from '../json_schema.ts'
-import { type Answer, type OpenapiDocument, resolved } from './document.ts'
+import { type DescribedAnswer, type OpenapiDocument, resolved } from './document.ts'
 import { type Content, type Html, html, joined, prose } from './html.ts'
 import { fieldTree, valueLine } from './schema.ts'
 
-/** The failures that operations share, each once, and what their body looks like. */
+/** The failures that operations share, and the shape of their body. */
 export function errorSection(document: OpenapiDocument): Html {
   const { schemas = {}, responses = {} } = document.components ?? {}
   const error = schemas['Error']
@@ -26,7 +26,10 @@ export function headerSection(document: OpenapiDocument): Html {
   )}</tbody></table>`
 }
 
-function errorRow({ name, response }: { readonly name: string; readonly response: Answer }, document: OpenapiDocument) {
+function errorRow(
+  { name, response }: { readonly name: string; readonly response: DescribedAnswer },
+  document: OpenapiDocument,
+) {
   const { description = '', headers = {}, content = {} } = response
   const codes = Object.values(content).flatMap(({ schema = {} }) => codesIn(schema, document))
   const own = Object.keys(headers).filter((header) => !header.startsWith('X-'))

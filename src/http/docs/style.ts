@@ -1,4 +1,4 @@
-/** The whole style of the page: no font, picture or file from elsewhere, light and dark, narrow, wide and on paper. */
+/** The whole style of the page, without fonts, pictures or files: light, dark, narrow, wide and on paper. */
 export const DOCS_STYLE = `
 :root {
   color-scheme: light dark;

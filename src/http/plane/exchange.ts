@@ -47,7 +47,7 @@ export interface ExchangeServices {
 }
 
 /** A finished answer, and the state of its organization if the key was recognised. */
-export interface SettledAnswer {
+interface SettledAnswer {
   readonly answer: PreparedAnswer
   readonly account?: AccountState
 }
@@ -134,7 +134,7 @@ async function work(
   }
   const reply = answer.present(new RequestAddress(exchange))
   const body = successText(reply, requestId)
-  // Read once more, because nobody is charged for an answer to a closed connection.
+  // Checked last: an answer to a closed connection is not charged.
   if (request.signal.aborted) return CALLER_LEFT
   return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
 }
@@ -171,7 +171,7 @@ function loggedFailure(error: unknown, { found, requestId }: Exchange, log: Log)
   return shown
 }
 
-/** Absolute address of a request, parsed only if a route asks for it. */
+/** Absolute address of a request, built only if a route asks for it. */
 class RequestAddress implements PresentContext {
   readonly #exchange: Exchange
 

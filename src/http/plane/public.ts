@@ -36,7 +36,7 @@ export function createOperatorPages(options: {
   readonly probes: Probes
   readonly clock: Clock
   readonly metrics: Metrics
-  /** True once the process is about to stop. */
+  /** True once the process is stopping. */
   readonly draining: () => boolean
 }): Pages {
   const readiness = createReadiness(options.probes, options.clock)
