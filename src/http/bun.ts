@@ -1,6 +1,6 @@
 import type { App } from './app.ts'
 import { isAltered, segmentPatterns } from './bun_target.ts'
-import { type Served, servedUrl } from './served.ts'
+import { type ListeningServer, urlOf } from './served.ts'
 
 /** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
 const IDLE_TIMEOUT_SEC = 10
@@ -11,7 +11,10 @@ const IDLE_TIMEOUT_SEC = 10
 const BODY_BYTES_UNREACHED = 2 ** 40
 
 /** Serves the app by `Bun.serve`; port 0 takes a free one. */
-export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: number; readonly host: string }): Served {
+export function serveBun(
+  app: Pick<App, 'handler'>,
+  options: { readonly port: number; readonly host: string },
+): ListeningServer {
   function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
     // The app refuses an empty URL: a target that normalization has changed must not reach another path.
     if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
@@ -41,5 +44,5 @@ export function serveBun(app: Pick<App, 'handler'>, options: { readonly port: nu
     error: () => new Response(null, { status: 500 }),
   })
   const port = server.port ?? options.port
-  return { port, url: servedUrl(options.host, port), stop: () => server.stop() }
+  return { port, url: urlOf(options.host, port), stop: () => server.stop() }
 }

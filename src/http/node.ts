@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import type { App } from './app.ts'
-import { type Served, servedUrl } from './served.ts'
+import { type ListeningServer, urlOf } from './served.ts'
 import { isPlainPath } from './target.ts'
 
 /** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */
@@ -25,7 +25,7 @@ const UNSUPPORTED = 'TRACE'
 export async function serveNode(
   app: Pick<App, 'handler'>,
   options: { readonly port: number; readonly host: string },
-): Promise<Served> {
+): Promise<ListeningServer> {
   const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -76,7 +76,7 @@ export async function serveNode(
     })
   })
   const { port } = server.address() as AddressInfo
-  return { port, url: servedUrl(options.host, port), stop: () => stop(server) }
+  return { port, url: urlOf(options.host, port), stop: () => stop(server) }
 }
 
 /** The status of a head that Bun answers with a bare status. */

@@ -1,5 +1,5 @@
 /** A listening server. */
-export interface Served {
+export interface ListeningServer {
   readonly port: number
   /** `http://host:port`. */
   readonly url: string
@@ -8,6 +8,6 @@ export interface Served {
 }
 
 /** Address of a listening server: an IPv6 host stands in brackets. */
-export function servedUrl(host: string, port: number): string {
+export function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -18,12 +18,12 @@ import { CodedError } from '../../src/lib/error.ts'
 
 const CHECKSUMMED = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
-/** What a parameter named `x` gives, or the code and message that refuse it. */
 /** Reads and checks parameters, as the app does. */
 function parseInput<Input>(schema: v.GenericSchema<unknown, Input>, raw: RawInput): Input {
   return validated(schema, readParameters(schema, raw))
 }
 
+/** The value of a parameter named `x`, or the code and message that refuse it. */
 function read(schema: v.GenericSchema<unknown, unknown>, text: string): unknown {
   return outcome(() => {
     const input = parseInput(v.object({ x: schema }), { params: {}, query: `x=${encodeURIComponent(text)}` })
@@ -65,7 +65,7 @@ describe('evmAddress', () => {
 })
 
 describe('page and limit', () => {
-  test('are 1 and 10 where absent or empty', () => {
+  test('are 1 and 10 if absent or empty', () => {
     expect(parseInput(v.object({ page, limit }), { params: {}, query: '' })).toEqual({ page: 1, limit: 10 })
     expect(parseInput(v.object({ page, limit }), { params: {}, query: 'page=&limit=' })).toEqual({ page: 1, limit: 10 })
   })
@@ -276,7 +276,7 @@ describe('parseInput()', () => {
     expect(parse(`wallet=${CHECKSUMMED}&utm=${long}&${long}=1&__proto__=${long}`)).toMatchObject({ page: 1 })
   })
 
-  test('says that a plus sign became a space where it may be the mistake, and only there', () => {
+  test('says that a plus sign became a space if that may be the mistake', () => {
     const moment = v.object({ from: instantFrom })
     const read = (query: string) => outcome(() => parseInput(moment, { params: {}, query }))
     const hint = '; "+" in a query is a space, write %2B for a plus sign'

@@ -101,7 +101,7 @@ describe('openapiDocument()', () => {
     expect(document.components.responses.Error415.headers['Accept-Encoding']).toBeDefined()
   })
 
-  test('lists X-As-Of where a chain is read, and not where none is', () => {
+  test('lists X-As-Of if a chain is read, and only then', () => {
     const [first, ...others] = routes
     if (first === undefined) throw new Error('Expected a route')
     const { paths } = JSON.parse(openapiDocument({ routes: [{ ...first, asOf: false }, ...others] }))

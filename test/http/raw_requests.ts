@@ -16,7 +16,7 @@ const LIST = '/v1/positions/uniswap-v3'
 const AUTH = 'Authorization: Bearer good\r\n'
 const CONNECT_CLOSES = 'it closes the connection of a CONNECT'
 
-/** The same bytes for both servers, and what they must answer. A code is empty where the answer has no envelope. */
+/** The same bytes for both servers, and what they must answer. A code is empty if the answer has no envelope. */
 export const RAW_REQUESTS: readonly RawRequest[] = [
   // Accepted.
   get('a list', `${LIST}?wallet=${WALLET}`, 200),
@@ -123,7 +123,7 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
   get('an unknown path without a key', '/v1/nothing', 404, { code: 'NOT_FOUND', auth: '' }),
   raw('DELETE', `DELETE ${LIST}/5 HTTP/1.1\r\nHost: h\r\n${AUTH}Connection: close\r\n\r\n`, 405, 'INVALID_REQUEST'),
   raw(
-    'POST where GET is',
+    'POST to a path of GET',
     `POST ${LIST} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
     405,
     'INVALID_REQUEST',

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { serveBun } from '../../src/http/bun.ts'
-import type { Served } from '../../src/http/served.ts'
+import type { ListeningServer } from '../../src/http/served.ts'
 import { sendRaw } from '../support/client.ts'
 import { createFixture, WALLET } from './fixture.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
 
-let served: Served
+let served: ListeningServer
 let node: Bun.Subprocess<'ignore', 'pipe', 'inherit'>
 let nodePort: number
 let directory: string
@@ -57,7 +57,7 @@ describe('the same bytes', () => {
   }
 })
 
-test('an operator page is reached by its own target and no other, however a path is written', async () => {
+test('only its own target reaches an operator page, in any spelling of a path', async () => {
   const pieces = ['/', '/', '/', '\\', '.', '..', '%2e', '%2E', '%5c', '%2f', ';', '#', '%zz', '\xe9', 'v1', 'metrics']
   const target = fc.array(fc.constantFrom(...pieces, 'metrics', '/../metrics'), { minLength: 1, maxLength: 9 })
   await fc.assert(
@@ -79,7 +79,7 @@ test('an operator page is reached by its own target and no other, however a path
   )
 }, 60_000)
 
-test('links follow Host alone: what is forwarded, by whomever, is not trusted', async () => {
+test('links follow Host: forwarding headers are not trusted', async () => {
   const forwarded =
     'X-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-For: 6.6.6.6\r\n' +
     'X-Forwarded-Prefix: /evil\r\nX-Original-URL: /metrics\r\nForwarded: host=evil.example;proto=https\r\n'

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { serveBun } from '../../src/http/bun.ts'
-import type { Served } from '../../src/http/served.ts'
+import type { ListeningServer } from '../../src/http/served.ts'
 import { sendRaw } from '../support/client.ts'
 import { createFixture } from './fixture.ts'
 
 const ITEM = '/v1/positions/uniswap-v3/5'
 const HEAD_LINES = 'Host: h\r\nAuthorization: Bearer good\r\n'
 
-let served: Served | undefined
+let served: ListeningServer | undefined
 
 afterEach(async () => {
   await served?.stop()
@@ -54,7 +54,7 @@ describe('serveBun()', () => {
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
   })
 
-  test('stop() finishes what is accepted and refuses what is new', async () => {
+  test('stop() answers accepted requests and refuses new ones', async () => {
     const { app, happenings } = createFixture()
     const server = serveBun(app, { port: 0, host: '127.0.0.1' })
     const { promise, resolve } = Promise.withResolvers<void>()

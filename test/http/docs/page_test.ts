@@ -97,7 +97,7 @@ describe('docsPage()', () => {
     }
   })
 
-  test('ends where a schema leads back to itself', () => {
+  test('ends if a schema refers to itself', () => {
     const node = { $ref: '#/components/schemas/Node' }
     const again = { type: 'object', properties: { next: node } }
     const document = { paths: { '/x': { get: { responses: { 200: answerOf(node) } } } } }
