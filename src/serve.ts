@@ -1,6 +1,6 @@
 import type { HattipHandler } from '@hattip/core'
 import type { Config } from './config.ts'
-import type { ListeningServer } from './http/served.ts'
+import type { ListeningServer } from './http/server/listening.ts'
 import { createLog } from './lib/log.ts'
 import { isLoopback } from './lib/loopback.ts'
 import { createServices, type First } from './services.ts'

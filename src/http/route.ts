@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { type Parameters, validated } from './parse_input.ts'
+import { type Parameters, validated } from './request/parameters.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
+import { openapiDocument } from '../../src/http/openapi/document.ts'
 import {
   chainIdIn,
   choice,
@@ -12,9 +13,8 @@ import {
   page,
   targetHealthFactor,
   tokenId,
-} from '../../src/http/input.ts'
-import { openapiDocument } from '../../src/http/openapi.ts'
-import { pageOf, pagination } from '../../src/http/page.ts'
+} from '../../src/http/request/input.ts'
+import { pageOf, pagination } from '../../src/http/request/page.ts'
 import { type Route, route, routeWithBody } from '../../src/http/route.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { serveBun } from '../../src/http/bun.ts'
-import { docsPage } from '../../src/http/docs/page.ts'
-import type { ListeningServer } from '../../src/http/served.ts'
+import { docsPage } from '../../src/http/openapi/docs/page.ts'
+import { serveBun } from '../../src/http/server/bun.ts'
+import type { ListeningServer } from '../../src/http/server/listening.ts'
 import { createClient, sendRaw } from '../support/client.ts'
 import { createFixture } from './fixture.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import { docsPage } from '../docs/page.ts'
+import { docsPage } from '../openapi/docs/page.ts'
 import type { PreparedAnswer } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
 

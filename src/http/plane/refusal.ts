@@ -1,6 +1,6 @@
 import { CodedError } from '../../lib/error.ts'
-import { preflightHeaders } from '../cors.ts'
 import { HttpError } from '../error.ts'
+import { preflightHeaders } from '../request/cors.ts'
 import type { PreparedAnswer } from '../respond.ts'
 import type { Found } from '../route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'

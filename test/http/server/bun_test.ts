@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { serveBun } from '../../src/http/bun.ts'
-import type { ListeningServer } from '../../src/http/served.ts'
-import { sendRaw } from '../support/client.ts'
-import { createFixture } from './fixture.ts'
+import { serveBun } from '../../../src/http/server/bun.ts'
+import type { ListeningServer } from '../../../src/http/server/listening.ts'
+import { sendRaw } from '../../support/client.ts'
+import { createFixture } from '../fixture.ts'
 
 const ITEM = '/v1/positions/uniswap-v3/5'
 const HEAD_LINES = 'Host: h\r\nAuthorization: Bearer good\r\n'

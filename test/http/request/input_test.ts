@@ -12,9 +12,9 @@ import {
   shortText,
   targetHealthFactor,
   tokenId,
-} from '../../src/http/input.ts'
-import { type RawInput, readParameters, validated } from '../../src/http/parse_input.ts'
-import { CodedError } from '../../src/lib/error.ts'
+} from '../../../src/http/request/input.ts'
+import { type RawInput, readParameters, validated } from '../../../src/http/request/parameters.ts'
+import { CodedError } from '../../../src/lib/error.ts'
 
 const CHECKSUMMED = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../lib/clock.ts'
-import { AbortedError, UnavailableError } from '../lib/error.ts'
-import type { Answer, Call, ReadContext } from './route.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { AbortedError, UnavailableError } from '../../lib/error.ts'
+import type { Answer, Call, ReadContext } from '../route.ts'
 
 /** Request and organization of a read. */
 interface Reader extends Omit<ReadContext, 'signal'> {

@@ -1,9 +1,9 @@
-import { ERROR_CODES } from '../lib/error.ts'
-import { STATUS_BY_CODE } from './error.ts'
+import { ERROR_CODES } from '../../lib/error.ts'
+import { STATUS_BY_CODE } from '../error.ts'
+import type { Route } from '../route.ts'
+import { braced } from '../route_table.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
-import { PAGE_PATHS, PUBLIC_PAGE_PATHS } from './openapi_pages.ts'
-import type { Route } from './route.ts'
-import { braced } from './route_table.ts'
+import { PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
 const DOCUMENT_VERSION = '1.0.0'

@@ -1,5 +1,5 @@
-import { serveNode } from '../../src/http/node.ts'
-import { createFixture } from './fixture.ts'
+import { serveNode } from '../../../src/http/server/node.ts'
+import { createFixture } from '../fixture.ts'
 
 /** The fixture's app on Node; the differential test bundles this file and reads the port from its first line. */
 const { app } = createFixture()

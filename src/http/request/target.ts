@@ -1,4 +1,4 @@
-import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from './limits.ts'
+import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 
 /** Path and query of a request's target, not decoded. */
 export interface Target {

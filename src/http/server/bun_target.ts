@@ -1,4 +1,4 @@
-import { targetOf } from './target.ts'
+import { targetOf } from '../request/target.ts'
 
 /** Deepest path whose segments are looked at; no route is nearly as deep. */
 const SEGMENTS_MAX = 16

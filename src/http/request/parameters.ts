@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { CodedError } from '../lib/error.ts'
-import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from './limits.ts'
+import { CodedError } from '../../lib/error.ts'
+import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
 
 /** Text of a request's parameters. */
 export interface RawInput {

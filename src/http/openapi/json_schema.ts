@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import type { Documented } from './input.ts'
+import type { Documented } from '../request/input.ts'
 
 /** A JSON Schema as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-import { BODY_BYTES_MAX } from '../../src/http/limits.ts'
-import { WALLET } from './fixture.ts'
+import { BODY_BYTES_MAX } from '../../../src/http/limits.ts'
+import { WALLET } from '../fixture.ts'
 
 /** Bytes to send, by what they are about. */
 export interface RawRequest {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { STATUS_BY_CODE } from '../../src/http/error.ts'
-import { choice, documented, flag, limit } from '../../src/http/input.ts'
-import { jsonSchema } from '../../src/http/json_schema.ts'
-import { openapiDocument } from '../../src/http/openapi.ts'
-import { createClient } from '../support/client.ts'
-import { mismatches } from '../support/json_schema.ts'
-import { createFixture, fixtureRoutes } from './fixture.ts'
+import { STATUS_BY_CODE } from '../../../src/http/error.ts'
+import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { jsonSchema } from '../../../src/http/openapi/json_schema.ts'
+import { choice, documented, flag, limit } from '../../../src/http/request/input.ts'
+import { createClient } from '../../support/client.ts'
+import { mismatches } from '../../support/json_schema.ts'
+import { createFixture, fixtureRoutes } from '../fixture.ts'
 
 const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined })
 const text = openapiDocument({ routes, publicUrl: 'https://api.example' })

@@ -1,6 +1,6 @@
-import type { App } from './app.ts'
+import type { App } from '../app.ts'
 import { isAltered, segmentPatterns } from './bun_target.ts'
-import { type ListeningServer, urlOf } from './served.ts'
+import { type ListeningServer, urlOf } from './listening.ts'
 
 /** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
 const IDLE_TIMEOUT_SEC = 10

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { parseJson } from '../../src/http/body.ts'
-import { CodedError } from '../../src/lib/error.ts'
-import { createClient } from '../support/client.ts'
-import { createFixture, WALLET } from './fixture.ts'
+import { parseJson } from '../../../src/http/request/body.ts'
+import { CodedError } from '../../../src/lib/error.ts'
+import { createClient } from '../../support/client.ts'
+import { createFixture, WALLET } from '../fixture.ts'
 
 describe('parseJson()', () => {
   test.each([

@@ -1,6 +1,6 @@
-import { fitsJson } from '../lib/json.ts'
-import { HttpError } from './error.ts'
-import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from './limits.ts'
+import { fitsJson } from '../../lib/json.ts'
+import { HttpError } from '../error.ts'
+import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
 
 /** Of an answer that leaves a body unread: the connection would stay open for the rest of it. */
 const CLOSE = { connection: 'close' }

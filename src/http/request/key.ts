@@ -1,4 +1,4 @@
-import { KEY_LENGTH_MAX } from './limits.ts'
+import { KEY_LENGTH_MAX } from '../limits.ts'
 
 const SCHEME = 'Bearer '
 
