@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readConfig } from './config.ts'
-import { serveNode } from './http/node.ts'
+import { serveNode } from './http/server/node.ts'
 import { serve } from './serve.ts'
 
 /** The same service on Node, by Hattip's adapter; it needs `DATABASE_URL`, migrated by the executable's `migrate`. */

@@ -1,6 +1,6 @@
 import type { HattipHandler } from '@hattip/core'
 import type { Config } from './config.ts'
-import type { Served } from './http/served.ts'
+import type { ListeningServer } from './http/server/listening.ts'
 import { createLog } from './lib/log.ts'
 import { isLoopback } from './lib/loopback.ts'
 import { createServices, type First } from './services.ts'
@@ -11,7 +11,7 @@ export interface ServeOptions {
   readonly listen: (
     app: { readonly handler: HattipHandler },
     address: Pick<Config, 'host' | 'port'>,
-  ) => Served | Promise<Served>
+  ) => ListeningServer | Promise<ListeningServer>
   /** Takes one line for a person. */
   readonly out: (text: string) => void
   /** Takes one line of the log. */
@@ -39,7 +39,7 @@ export async function serve(config: Config, { listen, out, err, stop }: ServeOpt
   const log = createLog({ level: config.logLevel, write: (line) => err(line.trimEnd()) })
   const services = await createServices(config, { log, onProgress: (step) => out(`${step} …`) })
   const { app } = services
-  const servers: Served[] = []
+  const servers: ListeningServer[] = []
   try {
     const server = await listening(app.handler, { name: 'PORT', port })
     const operator =
@@ -72,7 +72,7 @@ export async function serve(config: Config, { listen, out, err, stop }: ServeOpt
   async function listening(
     handler: HattipHandler,
     { name, port }: { readonly name: string; readonly port: number },
-  ): Promise<Served> {
+  ): Promise<ListeningServer> {
     try {
       const server = await listen({ handler }, { host, port })
       servers.push(server)

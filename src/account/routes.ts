@@ -1,8 +1,17 @@
 import * as v from 'valibot'
 import type { Database } from '../db/database.ts'
-import { choice, documented, instantFrom, instantTo, limit, page, shortText, wholeNumber } from '../http/input.ts'
 import { PARAMETER_LENGTH_MAX } from '../http/limits.ts'
-import { pagination } from '../http/page.ts'
+import {
+  choice,
+  documented,
+  instantFrom,
+  instantTo,
+  limit,
+  page,
+  shortText,
+  wholeNumber,
+} from '../http/request/input.ts'
+import { pagination } from '../http/request/page.ts'
 import { type Route, route } from '../http/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'

@@ -1,4 +1,4 @@
-import { serveBun } from '../http/bun.ts'
+import { serveBun } from '../http/server/bun.ts'
 import { serve } from '../serve.ts'
 import type { Command } from './command.ts'
 

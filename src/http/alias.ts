@@ -10,7 +10,7 @@ export function canonicalPath(path: string, aliases: ReadonlyMap<string, string>
   return canonical === undefined ? path : `${path.slice(0, start)}${canonical}${path.slice(end)}`
 }
 
-/** Where a path's third segment ends; -1 where it has fewer. */
+/** Index at which a path's third segment ends; -1 if it has fewer. */
 export function familyEnd(path: string): number {
   let slash = 0
   for (let segment = 1; segment < FAMILY_SEGMENTS; segment += 1) {

@@ -4,24 +4,24 @@ import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
-import { bodyFault } from './body.ts'
-import { createCors } from './cors.ts'
-import { createDeadlines } from './deadline.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
-import { createOrganizationSlots } from './organization_slots.ts'
+import { createDeadlines } from './plane/deadline.ts'
+import { type Exchange, type ExchangeServices, runExchange } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
-import { type Exchange, type MeterServices, meter } from './plane/metered.ts'
+import { createOrganizationSlots } from './plane/organization_slots.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
+import { bodyFault } from './request/body.ts'
+import { createCors } from './request/cors.ts'
+import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
-import { createRouteTable } from './route_table.ts'
-import { isHost, type Target, targetOf, unreadTarget } from './target.ts'
+import { createRouteTable, type RouteTable } from './route_table.ts'
 
 /** What the HTTP layer is given. */
-export interface AppOptions {
+interface AppOptions {
   readonly routes: readonly Route[]
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
   readonly aliases: ReadonlyMap<string, string>
@@ -34,11 +34,11 @@ export interface AppOptions {
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
-  /** True if `/metrics` and `/readyz` are served by `operator` alone. @default false */
+  /** True if only `operator` serves `/metrics` and `/readyz`. @default false */
   readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
-  /** Makes `req_` and 26 characters, unique for ever. */
+  /** Makes `req_` and 26 unique characters. */
   readonly requestId: () => string
   /** Limits in place of the usual ones. */
   readonly limits?: {
@@ -52,19 +52,19 @@ export interface AppOptions {
 export interface App {
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
-  /** Answers requests to the operator's own port: `/metrics`, `/readyz` and nothing else; never rejects. */
+  /** Answers requests to the operator's own port, which has only `/metrics` and `/readyz`; never rejects. */
   readonly operator: HattipHandler
   /** Requests accepted and not yet answered. */
   inFlight(): number
-  /** From now on `/readyz` says no, so that load balancers look elsewhere; requests are answered as before. */
+  /** From now on `/readyz` is 503, so that load balancers look elsewhere; requests are answered as before. */
   drain(): void
-  /** True once no request is in flight, false where one still is after `deadlineMs`. */
+  /** True once no request is in flight, false if one still is after `deadlineMs`. */
   idle(options: { readonly deadlineMs: number }): Promise<boolean>
   /** Ends all reads under way with 503, for a stop that has waited long enough. */
   cancel(): void
 }
 
-/** Builds the life of a request around the routes and the gate. Throws where two routes share method and path. */
+/** Builds the life of a request around the routes and the gate. Throws if two routes share method and path. */
 export function createApp(options: AppOptions): App {
   const { clock, log, limits = {} } = options
   const inFlight = createInFlight()
@@ -80,45 +80,51 @@ export function createApp(options: AppOptions): App {
   const publicPages = createPublicPages(options)
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const metered = { gate: options.gate, clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
-  const { gate: _, ...keyless } = metered
+  const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const forCallers: Port = { pages, find: table.find, services: { ...keyless, gate: options.gate } }
+  const forOperator: Port = { pages: operatorPages, find: () => ({ kind: 'unknown' }), services: keyless }
 
-  /** A page, or what the table of routes has. */
-  function findForCallers({ method, asked, path, fault }: Arrival): Exchange['found'] {
-    const page = fault === undefined ? pages.get(asked) : undefined
-    return page === undefined ? table.find(method, path) : pageOr405(page, method)
-  }
-
-  /** A page of the operator's; keys and routes mean nothing here. */
-  function findForOperator({ method, asked, fault }: Arrival): Exchange['found'] {
-    const page = fault === undefined ? operatorPages.get(asked) : undefined
-    return page === undefined ? { kind: 'unknown' } : pageOr405(page, method)
-  }
-
-  async function handle(
-    request: Request,
-    { find, services }: { readonly find: (arrival: Arrival) => Exchange['found']; readonly services: MeterServices },
-  ): Promise<Response> {
+  async function handle(request: Request, { pages, find, services }: Port): Promise<Response> {
     const startedMs = clock.monotonicMs()
+    const { method, headers } = request
     const fresh = options.requestId()
-    const given = request.headers.get('x-request-id')
+    const given = headers.get('x-request-id')
     const requestId = given !== null && isRequestId(given) ? given : fresh
-    const settlementId = fresh.slice(ID_PREFIX_LENGTH)
-    const arrival = arrivalOf(request, { canonical: table.canonical, publicBase })
-    const found = find(arrival)
+    const host = headers.get('host')
+    const target = targetOf(request.url)
+    const fault = faultOf(request, { target, host })
+    const asked = target?.path ?? unreadTarget(request.url)
+    const path = table.canonical(asked)
+    const page = fault === undefined ? pages.get(asked) : undefined
+    const found = page === undefined ? find(method, path) : pageOr405(page, method)
+    const exchange: Exchange = {
+      request,
+      requestId,
+      settlementId: fresh.slice(ID_PREFIX_LENGTH),
+      startedMs,
+      method,
+      path,
+      query: target?.query ?? '',
+      base: publicBase ?? `http://${host}`,
+      found,
+      fault,
+    }
+
     inFlight.enter()
-    const { outcome, account } = await meter({ ...arrival, requestId, settlementId, startedMs, found }, services)
+    const { answer, account } = await runExchange(exchange, services)
     inFlight.leave()
+
+    const { status } = answer
     const latencyMs = clock.monotonicMs() - startedMs
-    const route = routeName(arrival, found)
-    record({ route, status: outcome.status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
-    log.debug({ msg: 'Answered a request', requestId, route, status: outcome.status, latencyMs })
-    return respond(outcome, { requestId, account, cors: cors(request), close: leavesBody(request) })
+    const route = routeName(exchange)
+    record({ route, status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs })
+    return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }
 
   return {
-    handler: ({ request }) => handle(request, { find: findForCallers, services: metered }),
-    operator: ({ request }) => handle(request, { find: findForOperator, services: keyless }),
+    handler: ({ request }) => handle(request, forCallers),
+    operator: ({ request }) => handle(request, forOperator),
     inFlight: inFlight.count,
     drain() {
       draining = true
@@ -130,29 +136,17 @@ export function createApp(options: AppOptions): App {
 
 const ID_PREFIX_LENGTH = 'req_'.length
 
-/** A request as it came in, before anybody looks for what it leads to. */
-interface Arrival extends Pick<Exchange, 'request' | 'method' | 'path' | 'query' | 'base' | 'fault'> {
-  /** Path as it was asked for, not decoded, its alias not replaced. */
-  readonly asked: string
+/** What a port serves, and what answering needs there. */
+interface Port {
+  readonly pages: Pages
+  readonly find: RouteTable['find']
+  readonly services: ExchangeServices
 }
 
-function arrivalOf(
-  request: Request,
-  options: { readonly canonical: (path: string) => string; readonly publicBase: string | undefined },
-): Arrival {
-  const { method } = request
-  const host = request.headers.get('host')
-  const target = targetOf(request.url)
-  const fault = faultOf(request, { target, host })
-  const { path: asked, query } = target ?? { path: unreadTarget(request.url), query: '' }
-  const base = options.publicBase ?? `http://${host}`
-  return { request, method, asked, path: options.canonical(asked), query, base, fault }
-}
-
-/** The name that metrics know what was found by. */
-function routeName({ asked, fault }: Arrival, found: Exchange['found']): string {
+/** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
+function routeName({ path, found, fault }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return asked
+  if (found.kind === 'page') return path
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
 
@@ -164,17 +158,17 @@ function pageOr405(page: Page, method: string): Exchange['found'] {
   return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', allow: PUBLIC_METHODS }
 }
 
-/** True where the connection would stay open only for the rest of a body that nobody will read. */
+/** True if the connection would stay open only for the rest of an unread body. */
 function leavesBody(request: Request): boolean {
   return mayHaveBody(request.method) && request.body !== null && !request.bodyUsed
 }
 
-/** Bodies of GET and HEAD mean nothing, and no runtime hands them on. */
+/** Bodies of GET and HEAD mean nothing, and no runtime passes them on. */
 function mayHaveBody(method: string): boolean {
   return !isRead(method)
 }
 
-/** What no caller may send: a target or a host that cannot be read, a body that is too large or encoded. */
+/** Fault of the request itself: a target or a host that cannot be read, a body that is too large or encoded. */
 function faultOf(
   request: Request,
   { target, host }: { readonly target: Target | undefined; readonly host: string | null },

@@ -1,6 +1,6 @@
 import { AbortedError, CodedError, type ErrorCode, UnavailableError, UpstreamError } from '../lib/error.ts'
 
-/** Status of every error code. `INVALID_REQUEST` is any 4xx that has no code of its own. */
+/** Status of every error code. `INVALID_REQUEST` stands for every 4xx without a code of its own. */
 export const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   MISSING_PARAMETER: 400,
   INVALID_PARAMETER: 400,
@@ -20,7 +20,7 @@ export const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   GATEWAY_TIMEOUT: 504,
 }
 
-/** A failure of HTTP itself: headers that the answer must carry, or a status that no code stands for. */
+/** A failure with headers that the answer must carry, or with a status that no code stands for. */
 export class HttpError extends CodedError {
   override readonly name = 'HttpError'
   readonly status: number
@@ -60,7 +60,7 @@ export function failureOf(error: unknown, options: { readonly badGateway: boolea
   }
   if (error instanceof UpstreamError && !options.badGateway) return failed('SERVICE_UNAVAILABLE', error.message)
   if (error instanceof CodedError) return failed(error.code, error.message)
-  // The caller's own leaving is not answered at all: here the service ended the work.
+  // The service ended the work: a caller who left gets no answer.
   if (error instanceof AbortedError) return failed('SERVICE_UNAVAILABLE', 'Cannot answer now')
   return failed('INTERNAL_ERROR', 'Cannot answer because of an internal error')
 }

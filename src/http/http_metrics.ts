@@ -1,7 +1,7 @@
 import { type Cell, type HistogramCell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
 /** One finished request, as the metrics see it. */
-export interface Finished {
+interface Finished {
   /** Template of the endpoint, or one of a few fixed words: never the caller's own text. */
   readonly route: string
   readonly status: number

@@ -1,9 +1,9 @@
 /** Requests between their arrival and their answer. */
-export interface InFlight {
+interface InFlight {
   count(): number
   enter(): void
   leave(): void
-  /** True once nobody is left, false where somebody still is after `deadlineMs`. */
+  /** True once no request is in flight, false if one still is after `deadlineMs`. */
   idle(deadlineMs: number): Promise<boolean>
 }
 

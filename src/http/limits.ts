@@ -8,16 +8,16 @@ export const TARGET_LENGTH_MAX = 8 * 1024
 export const QUERY_PARAMETERS_MAX = 32
 /** Longest value of a path or query parameter, in characters. */
 export const PARAMETER_LENGTH_MAX = 256
-/** Where a value that is shown back in an error message is cut. */
+/** Most characters of a value that an error message shows. */
 export const SHOWN_VALUE_LENGTH_MAX = 64
-/** Where the path of an unknown endpoint is cut before it is logged. */
+/** Most characters of an unknown path that are logged. */
 export const LOGGED_PATH_LENGTH_MAX = 200
 /** Highest page that may be asked for. */
 export const PAGE_MAX = 1_000_000_000
 /** Largest and usual page size. */
 export const PAGE_LIMIT_MAX = 25
 export const PAGE_LIMIT_DEFAULT = 10
-/** Longest bearer token that is looked at. */
+/** Longest bearer token that is looked up. */
 export const KEY_LENGTH_MAX = 256
 /** How long the body of a request may take to arrive. */
 export const BODY_TIMEOUT_MS = 5_000

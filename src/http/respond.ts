@@ -1,11 +1,10 @@
 import type { Failure } from './error.ts'
 import type { RateLimit } from './plane/gate.ts'
 
-/** Type of every JSON answer. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** What an answer will say, before it is known whether it is paid for. */
-export interface Outcome {
+/** An answer that is ready to be sent once it is paid for. */
+export interface PreparedAnswer {
   readonly status: number
   /** Finished text; null only for 204. */
   readonly body: string | null
@@ -14,7 +13,7 @@ export interface Outcome {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What a recognised key is told about its organization with every answer. */
+/** State of the caller's organization, sent with every answer to a recognised key. */
 export interface AccountState {
   readonly rateLimit: RateLimit
   readonly creditsCharged: number
@@ -22,23 +21,23 @@ export interface AccountState {
 }
 
 /** An error as an answer: `{ error: { code, message, request_id } }`. */
-export function failure(error: Failure, requestId: string): Outcome {
+export function failure(error: Failure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
   return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }
 }
 
 /**
- * The answer as the adapter sends it. The text goes in as a string and all headers at once: a `Response` made from
- * another one, or `Response.json`, loses its type or length on one of the runtimes.
+ * The answer as the adapter sends it, made from one string and all headers at once: a `Response` made from another one,
+ * or `Response.json`, loses its type or length on one of the runtimes.
  */
 export function respond(
-  outcome: Outcome,
+  outcome: PreparedAnswer,
   options: {
     readonly requestId: string
     readonly account?: AccountState | undefined
     readonly cors?: Readonly<Record<string, string>> | undefined
-    /** True where the connection must end with the answer. */
+    /** True if the connection must end with the answer. */
     readonly close: boolean
   },
 ): Response {

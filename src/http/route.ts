@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { type Parameters, validated } from './parse_input.ts'
+import { type Parameters, validated } from './request/parameters.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -25,7 +25,7 @@ export interface Reply {
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
 }
 
-/** Where a page stands in its list, as an answer says it. */
+/** Position of a page in its list, as answers show it. */
 export interface Pagination {
   readonly page: number
   readonly limit: number
@@ -45,15 +45,15 @@ interface RouteFacts {
   readonly output: GenericSchema
   /** What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503. */
   readonly errors?: readonly (404 | 502 | 503 | 504)[]
-  /** False if no chain is read, so that no answer carries `X-As-Of`. @default true */
+  /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
-  /** How the price is reckoned, one sentence for OpenAPI. */
+  /** How the price is computed, one sentence for OpenAPI. */
   readonly price: string
 }
 
 /** The work of a route, from typed input to the wire. */
 interface RouteWork<Input, Result> extends RouteFacts {
-  /** The least a 2xx can cost with this input: who cannot pay it is refused before any work. */
+  /** The least a 2xx can cost with this input. A caller who cannot pay it is refused before any work. */
   readonly creditsMin: (input: Input) => number
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
   readonly credits: (result: Result, input: Input) => number
@@ -61,14 +61,14 @@ interface RouteWork<Input, Result> extends RouteFacts {
 }
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
-export interface Asked {
+interface Asked {
   /** Path and query parameters together. */
   readonly parameters: Parameters
-  /** Reads the body. Only routes with a body ask for it, once their parameters are known to be right. */
+  /** Reads the body. Only routes with a body call it, after their parameters are valid. */
   readonly body: () => Promise<unknown>
 }
 
-/** A request whose input is right. */
+/** A request whose input is valid. */
 export interface Call {
   /** The least that a success can cost. */
   readonly creditsMin: number
@@ -81,7 +81,7 @@ export interface Answer {
   present(context: PresentContext): Reply
 }
 
-/** One endpoint. Its types stay inside: whoever runs it hands in text or JSON and gets back a reply and its price. */
+/** One endpoint. Its types stay inside: it takes text or JSON and gives a reply and its price. */
 export interface Route extends RouteFacts {
   /** Schema of path and query parameters. */
   readonly input: GenericSchema
@@ -91,7 +91,7 @@ export interface Route extends RouteFacts {
   accept(asked: Asked): Promise<Call>
 }
 
-/** An endpoint whose input is parameters alone, all of them strings. */
+/** An endpoint without a body: its input is strings in path and query. */
 export function route<Input, Result>(
   definition: RouteWork<Input, Result> & { readonly input: GenericSchema<unknown, Input> },
 ): Route {

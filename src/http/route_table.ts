@@ -2,7 +2,7 @@ import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
 import type { Route } from './route.ts'
 
-/** A route in the table, with the names that logs, metrics and the operator's switches know it by. */
+/** A route in the table, with its names in logs, metrics and the operator's switches. */
 export interface Endpoint {
   readonly route: Route
   /** Canonical path with braces: `/v1/positions/uniswap-v3/{id}`. */
@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly name: string
 }
 
-/** What a method and a path lead to. `params` are not decoded. */
+/** What was found for a method and a path. `params` are not decoded. */
 export type Found =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
   /** `template` is absent if the path leads to a page, not to an endpoint. */
@@ -23,7 +23,7 @@ export interface RouteTable {
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found
-  /** Template of the endpoint that a path leads to by whatever method and alias; undefined if it leads nowhere. */
+  /** Template of the endpoint at a path, for any method and alias; undefined for an unknown path. */
   templateOf(path: string): string | undefined
 }
 
@@ -35,20 +35,19 @@ interface Methods {
 }
 
 type Router = ReturnType<typeof createRouter>
-/** What a handler of the router is given. */
+/** Argument of a router's handler. */
 type Context = Parameters<Router['handlers'][number]>[0]
 
-/** Family of the routes that have no three static segments in front. */
+/** Family of routes that do not begin with three static segments. */
 const NO_FAMILY = ''
 const UNKNOWN: Found = { kind: 'unknown' }
 const NO_PARAMETERS = {}
 
 /**
  * Paths without parameters are looked up; the others are matched by one `@hattip/router` for each family. The routers
- * only match: their handlers are asked one by one for what they found, without the router's composition, which turns
- * errors into text and lets a handler without an answer fall through to the next. `aliases` maps other names of a
- * path's third segment to the canonical one. Throws if two routes share method and path, or if a body's schema is not
- * a `v.strictObject`.
+ * only match: their handlers are called one by one, because the router's own composition turns errors into text and
+ * falls through to the next handler. `aliases` maps other names of a path's third segment to the canonical one. Throws
+ * if two routes share method and path, or if a body's schema is not a `v.strictObject`.
  */
 export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<string, string>): RouteTable {
   const fixed = new Map<string, Methods>()
@@ -86,7 +85,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
   const canonical = (path: string) => canonicalPath(path, aliases)
 
   function find(method: string, path: string): Found {
-    // The router would take any number of slashes at the end for none.
+    // The router ignores slashes at the end.
     if (path.endsWith('/')) return UNKNOWN
     const constant = fixed.get(path)
     const methods = constant ?? match(path)
@@ -99,7 +98,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
   return { canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
 }
 
-/** Template of the endpoint that was found, by whatever method. */
+/** Template of the endpoint that was found, for any method. */
 export function templateOf(found: Found): string | undefined {
   if (found.kind === 'endpoint') return found.endpoint.template
   return found.kind === 'other_method' ? found.template : undefined
@@ -116,11 +115,11 @@ function familyOf(path: string): string {
   return leading.includes(':') ? NO_FAMILY : leading
 }
 
-/** A context that is only matched with: handlers read its path and leave parameters in it. */
+/** A context for matching only: handlers read its path and write parameters into it. */
 function matchingContext(): Context {
   const never = () => Promise.reject(new Error('Cannot answer: the router only matches'))
   const url = new URL('http://walletscope.invalid/')
-  // The accessor would normalize what is written to it, and encode it anew when it is read.
+  // The accessor would normalize and encode the path.
   Object.defineProperty(url, 'pathname', { value: url.pathname, writable: true })
   return {
     request: new Request(url.href),
@@ -147,7 +146,7 @@ function methodsOf(routes: readonly Route[]): Methods {
 }
 
 function endpointOf(route: Route): Endpoint {
-  // Any other object schema would drop unknown fields where the contract refuses them.
+  // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)
   }

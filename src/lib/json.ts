@@ -7,13 +7,13 @@ const OPENING_BRACE = 123
 const CLOSING_BRACE = 125
 
 /**
- * True if JSON text nests at most `levelsMax` deep and holds at most `valuesMax` elements and members, as counted by its
- * commas. One pass without memory, for text of strangers: `JSON.parse` itself takes far longer over brackets and small
- * values than over texts of the same length. Says nothing about whether the text is JSON.
+ * True if JSON text nests at most `levelsMax` deep and holds at most `valuesMax` elements and members (no limit if
+ * absent), as counted by its commas. It does not check that the text is JSON. One pass before `JSON.parse`, which takes
+ * far longer over brackets and small values than over strings of the same length.
  */
 export function fitsJson(
   text: string,
-  { levelsMax, valuesMax }: { readonly levelsMax: number; readonly valuesMax: number },
+  { levelsMax, valuesMax = Number.POSITIVE_INFINITY }: { readonly levelsMax: number; readonly valuesMax?: number },
 ): boolean {
   let levels = 0
   let values = 1
@@ -21,7 +21,7 @@ export function fitsJson(
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
       at = stringEnd(text, at)
-      // A text that does not end takes all the rest with it.
+      // An unfinished string holds the rest of the text.
       if (at === -1) return true
     } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
       levels += 1
@@ -36,8 +36,8 @@ export function fitsJson(
   return true
 }
 
-/** Where the string whose opening quote stands at `start` has its closing one; -1 if it has none. */
-export function stringEnd(text: string, start: number): number {
+/** Index of the quote that closes the string opened at `start`; -1 if there is none. */
+function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
   return end

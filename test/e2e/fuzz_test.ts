@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { readConfig } from '../../src/config.ts'
-import { serveBun } from '../../src/http/bun.ts'
+import { serveBun } from '../../src/http/server/bun.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createServices, type Services } from '../../src/services.ts'
 import { type Account, createAccount, readBooks } from '../account/scene.ts'

@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config.ts'
 import { defineFamily } from '../../src/family/family.ts'
 import { FAMILIES, familyAliases } from '../../src/family/mod.ts'
 import { address } from '../../src/family/setting.ts'
-import { openapiDocument } from '../../src/http/openapi.ts'
+import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { route } from '../../src/http/route.ts'
 import { askRoute } from '../support/ask_route.ts'
 

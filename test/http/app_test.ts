@@ -17,9 +17,9 @@ interface Scenario {
   readonly status: number
   readonly code?: string
   readonly message?: string
-  /** Answer headers, exactly; null where one must be absent. */
+  /** Answer headers, exactly; null if one must be absent. */
   readonly headers?: Readonly<Record<string, string | null>>
-  /** Path, status, credits and admission of the log's only row; null where the log stays empty. */
+  /** Path, status, credits and admission of the log's only row; null if the log stays empty. */
   readonly row: readonly [path: string, status: number, credits: number, admitted: boolean] | null
   /** How often a route has read. */
   readonly reads: number
@@ -88,7 +88,7 @@ const SCENARIOS: readonly Scenario[] = [
 
   // Paths and methods.
   {
-    name: 'an unknown path is 404 for a stranger, and nobody is logged',
+    name: 'an unknown path is 404 without a key, and not logged',
     path: '/v1/nothing',
     status: 404,
     code: 'NOT_FOUND',
@@ -366,7 +366,7 @@ const SCENARIOS: readonly Scenario[] = [
     reads: 0,
   },
   {
-    name: 'a bad Host is 400 for a stranger too, and nobody is logged',
+    name: 'a bad Host is 400 without a key too, and not logged',
     path: ITEM,
     request: { headers: { host: 'a b' } },
     status: 400,

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
+import { openapiDocument } from '../../src/http/openapi/document.ts'
 import {
   chainIdIn,
   choice,
@@ -12,9 +13,8 @@ import {
   page,
   targetHealthFactor,
   tokenId,
-} from '../../src/http/input.ts'
-import { openapiDocument } from '../../src/http/openapi.ts'
-import { pageOf, pagination } from '../../src/http/page.ts'
+} from '../../src/http/request/input.ts'
+import { pageOf, pagination } from '../../src/http/request/page.ts'
 import { type Route, route, routeWithBody } from '../../src/http/route.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
@@ -25,20 +25,20 @@ import { createMemoryGate, type MemoryGate } from './memory_gate.ts'
 
 export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
-/** What the routes of this fixture do beside answering. */
+/** Switches and counters of the fixture's routes. */
 export interface Happenings {
   reads: number
-  /** Where set, each read waits for it. */
+  /** If set, each read waits for it. */
   held: Promise<void> | undefined
-  /** Where set, each read does this in place of its own work. */
+  /** If set, each read does this in place of its own work. */
   instead: ((signal: AbortSignal) => Promise<never>) | undefined
-  /** Where set, presentation yields this. */
+  /** If set, presentation yields this. */
   data: unknown
 }
 
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
 
-/** Routes of every shape that there is: a list, one item, a body, one that lists 502. */
+/** Routes of every shape: a list, one item, a body, one that lists 502. */
 export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const work = async (signal: AbortSignal) => {
     happenings.reads += 1
@@ -93,7 +93,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     creditsMin: () => 2,
     read: async ({ id }, { signal }) => {
       await work(signal)
-      // Only its signal ends this one, for tests that cannot reach into the process.
+      // Only its signal ends this read, for tests outside the process.
       if (id === 999n) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
       if (id === 404n) throw new CodedError('NOT_FOUND', 'Cannot find position 404')
       return id
@@ -155,7 +155,7 @@ export interface Fixture {
   readonly ready: { database: boolean; chain: boolean }
 }
 
-/** Makes one. The key `good` belongs to an organization with 1,000 credits and 1,000 requests a second. */
+/** Makes a fixture. The key `good` belongs to an organization with 1,000 credits and 1,000 requests a second. */
 export function createFixture(
   options: {
     readonly corsOrigins?: readonly string[]

@@ -7,7 +7,7 @@ const ITEM = '/v1/positions/uniswap-v3/5'
 const BATCH = '/v1/lending/aave-v3/batch'
 
 describe('rate limit', () => {
-  test('refuses what is above the limit, says when to come back, and then answers', async () => {
+  test('refuses requests above the limit, says when to come back, and then answers', async () => {
     const { app, gate, time } = createFixture()
     const call = createClient(app.handler)
     expect((await call(ITEM, { key: 'slow' })).headers.get('x-ratelimit-remaining')).toBe('1')
@@ -100,7 +100,7 @@ describe('a caller who leaves', () => {
 })
 
 describe('limits', () => {
-  test('a read beyond its budget is 503, even where it ignores its signal', async () => {
+  test('a read beyond its budget is 503, even if it ignores its signal', async () => {
     const { app, gate, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
     happenings.instead = () => new Promise(() => {})
     const answer = await createClient(app.handler)(ITEM, { key: 'good' })
@@ -177,7 +177,7 @@ describe('stopping', () => {
     expect((await call('/healthz')).status).toBe(200)
   })
 
-  test('idle() waits for what is in flight, and no longer than it is told', async () => {
+  test('idle() waits for requests in flight, but not beyond its deadline', async () => {
     const { app, happenings } = createFixture()
     expect(await app.idle({ deadlineMs: 0 })).toBe(true)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -246,7 +246,7 @@ describe('pages without a key', () => {
 })
 
 describe('browsers', () => {
-  test('get no permission where none is configured', async () => {
+  test('get no permission if no origin is configured', async () => {
     const { app } = createFixture()
     const answer = await createClient(app.handler)(ITEM, { key: 'good', headers: { origin: 'https://a.example' } })
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
@@ -281,7 +281,7 @@ describe('links', () => {
     )
   })
 
-  test('start with the host of the request where there is no public address', async () => {
+  test('start with the host of the request if there is no public address', async () => {
     const { app } = createFixture()
     const answer = await createClient(app.handler)(LIST, { key: 'good', headers: { host: 'me.example:8080' } })
     expect(answer.body.pagination.next_page).toStartWith('http://me.example:8080/v1/positions/uniswap-v3?')

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { serveBun } from '../../src/http/bun.ts'
-import { docsPage } from '../../src/http/docs/page.ts'
-import type { Served } from '../../src/http/served.ts'
+import { docsPage } from '../../src/http/openapi/docs/page.ts'
+import { serveBun } from '../../src/http/server/bun.ts'
+import type { ListeningServer } from '../../src/http/server/listening.ts'
 import { createClient, sendRaw } from '../support/client.ts'
 import { createFixture } from './fixture.ts'
 
-let served: Served | undefined
+let served: ListeningServer | undefined
 
 afterEach(async () => {
   await served?.stop()
@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 describe('GET /docs', () => {
-  test('shows the document that /openapi.json serves, to anybody, and charges nobody', async () => {
+  test('shows the document of /openapi.json without a key, and is free', async () => {
     const { app, gate } = createFixture()
     const call = createClient(app.handler)
     const document = (await call('/openapi.json')).body
@@ -24,7 +24,7 @@ describe('GET /docs', () => {
     expect(gate.rows).toEqual([])
   })
 
-  test("has the headers of a page that is nobody else's", async () => {
+  test('has the headers of a page that loads nothing', async () => {
     const call = createClient(createFixture().app.handler)
     const { headers } = await call('/docs', { headers: { 'x-request-id': 'chosen-by-caller' } })
     expect(Object.fromEntries(headers)).toEqual({
@@ -48,7 +48,7 @@ describe('GET /docs', () => {
     expect(head.headers['content-security-policy']).toBe(String(got.headers['content-security-policy']))
   })
 
-  test('other methods are told which there are', async () => {
+  test('other methods are 405 with the methods of the page', async () => {
     const call = createClient(createFixture().app.handler)
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const answer = await call('/docs', { method })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { failureOf } from '../../src/http/error.ts'
-import { readParameters } from '../../src/http/parse_input.ts'
+import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Reply, Route } from '../../src/http/route.ts'
 
 /** One question to a route, as the app would put it. */
@@ -11,7 +11,7 @@ export interface RouteQuestion {
   readonly body?: unknown
 }
 
-/** What a route made of it. */
+/** The route's reply and price. */
 export interface RouteAnswer {
   readonly reply: Reply
   readonly credits: number
@@ -36,7 +36,7 @@ export async function askRoute(
   return { reply, credits: answer.credits, creditsMin: call.creditsMin }
 }
 
-/** What the app would say of a failure of this route. */
+/** A failure of this route as the app answers it. */
 export function failureOfRoute(error: unknown, route: Route) {
   return failureOf(error, { badGateway: route.errors?.includes(502) ?? false })
 }

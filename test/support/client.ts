@@ -6,7 +6,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body as JSON; undefined where it is empty or something else. */
+  /** The body as JSON; undefined if it is empty or something else. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape.
   readonly body: any
 }
@@ -47,11 +47,11 @@ export function createClient(handler: HattipHandler) {
 
 /** An answer off the wire. */
 export interface RawAnswer {
-  /** 0 where the connection closed without one. */
+  /** 0 if the connection closed without one. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
-  /** The error code of the envelope; empty where there is none. */
+  /** The error code of the envelope; empty if there is none. */
   readonly code: string
 }
 
@@ -61,7 +61,7 @@ export function sendRaw(
   bytes: string | Uint8Array,
   options: { readonly quietMs?: number } = {},
 ): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     const chunks: Buffer[] = []
     const finish = () => {
@@ -77,9 +77,8 @@ export function sendRaw(
       if (isWhole(Buffer.concat(chunks).toString('latin1'))) finish()
     })
     socket.on('close', finish)
-    // A reset after the answer is an answer still; before it, status 0 says so.
+    // An answer before a reset still counts; without one the status is 0.
     socket.on('error', finish)
-    socket.on('timeout', () => reject(new Error('Cannot read an answer')))
   })
 }
 

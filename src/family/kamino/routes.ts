@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
-import { documented, targetHealthFactor } from '../../http/input.ts'
+import { documented, targetHealthFactor } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { isBase58Address } from '../../lib/base58.ts'
 import { formatExact } from '../../lib/decimal.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/input.ts'
+import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text_format.ts'

@@ -16,7 +16,7 @@ export interface RateLimit {
   readonly waitMs: number
 }
 
-/** Why a recognised key was turned away before its input was looked at. */
+/** Why a recognised key was refused before its input was read. */
 export type RefusalCode = 'ORGANIZATION_NOT_FOUND' | 'ACCOUNT_SUSPENDED' | 'ENDPOINT_DISABLED' | 'RATE_LIMIT_EXCEEDED'
 
 /** Answer of `admit`. `requestedAtMs` is the database's clock, the one clock that all processes share. */
@@ -36,23 +36,23 @@ export type Admission =
       readonly requestedAtMs: number
     }
 
-/** One finished request, on its way into the organization's log. */
+/** One finished request, to be charged and logged. */
 export interface Settlement {
   /**
-   * 26 time-ordered characters made by us, unique for ever: the key that makes a retry of one settlement harmless and
-   * that a void finds it by. Never the request id, which callers may choose and repeat, and would repeat to pay once.
+   * 26 unique, time-ordered characters made by us: a retry of one settlement is harmless, and a void finds it. Never the
+   * request id: callers choose it, and would repeat it to pay once.
    */
   readonly settlementId: string
   /** What the caller sees as `request_id`; callers may repeat it. */
   readonly requestId: string
   readonly caller: Caller
-  /** False where the gate itself refused the request: such rows do not count in the rate window. */
+  /** False if the gate refused the request: such rows do not count in the rate window. */
   readonly admitted: boolean
   readonly requestedAtMs: number
   readonly method: string
   /** The route's template with canonical names, `/v1/positions/uniswap-v3/{id}`; for an unknown path, the path cut at 200 characters. */
   readonly path: string
-  /** False if the path leads nowhere: such paths are counted together. */
+  /** False for an unknown path: all of them are counted together. */
   readonly routed: boolean
   readonly status: number
   /** What a 2xx costs; 0 for every other status. */
@@ -68,7 +68,7 @@ export interface Settled {
   readonly creditsRemaining: bigint
 }
 
-/** Admission before the work, settlement after it. Both throw `UnavailableError` where the database is away. */
+/** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */
 export interface Gate {
   /** `key`: what follows `Bearer `; `endpoint`: `GET /v1/…` as OpenAPI names it, null for an unknown path. */
   admit(request: { readonly key: string; readonly endpoint: string | null }): Promise<Admission>

@@ -10,8 +10,8 @@ export interface Probes {
   readonly chains: ReadonlyMap<number, Probe>
 }
 
-/** What the dependencies said. */
-export interface Readiness {
+/** Answers of the dependencies. */
+interface Readiness {
   readonly ready: boolean
   readonly database: boolean
   /** By chain id. */
@@ -20,7 +20,7 @@ export interface Readiness {
 
 /** Longest wait for one dependency. */
 const PROBE_TIMEOUT_MS = 2_000
-/** How long an answer is kept: the probe needs no key, so that asking it often must cost nothing. */
+/** How long an answer is kept: `/readyz` needs no key, so asking it often must cost nothing. */
 const KEPT_MS = 1_000
 
 /** Asks all dependencies at once; requests that come while they are asked, or soon after, share the answer. */
@@ -55,7 +55,7 @@ async function answers(probe: Probe): Promise<boolean> {
   try {
     return await Promise.race([probe(controller.signal), late])
   } catch {
-    // Why it does not answer is the client's own affair, and its log's.
+    // The client of the dependency logs why.
     return false
   } finally {
     clearTimeout(timer)

@@ -1,11 +1,11 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import { docsPage } from '../docs/page.ts'
-import type { Outcome } from '../respond.ts'
+import { docsPage } from '../openapi/docs/page.ts'
+import type { PreparedAnswer } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
 
 /** A page that needs no key. */
-export type Page = (requestId: string) => Outcome | Promise<Outcome>
+export type Page = (requestId: string) => PreparedAnswer | Promise<PreparedAnswer>
 
 /** Pages by path. */
 export type Pages = ReadonlyMap<string, Page>
@@ -36,12 +36,12 @@ export function createOperatorPages(options: {
   readonly probes: Probes
   readonly clock: Clock
   readonly metrics: Metrics
-  /** True once the process is about to stop. */
+  /** True once the process is stopping. */
   readonly draining: () => boolean
 }): Pages {
   const readiness = createReadiness(options.probes, options.clock)
 
-  async function readyz(requestId: string): Promise<Outcome> {
+  async function readyz(requestId: string): Promise<PreparedAnswer> {
     const { ready, database, chains } = await readiness()
     const draining = options.draining()
     const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
@@ -56,6 +56,6 @@ export function createOperatorPages(options: {
   ])
 }
 
-function page(body: string): Outcome {
+function page(body: string): PreparedAnswer {
   return { status: 200, body, credits: 0, headers: {} }
 }

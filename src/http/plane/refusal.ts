@@ -1,7 +1,7 @@
 import { CodedError } from '../../lib/error.ts'
-import { preflightHeaders } from '../cors.ts'
 import { HttpError } from '../error.ts'
-import type { Outcome } from '../respond.ts'
+import { preflightHeaders } from '../request/cors.ts'
+import type { PreparedAnswer } from '../respond.ts'
 import type { Found } from '../route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 
@@ -12,8 +12,8 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
 
-/** What a path says that has no work for this method. Throws NOT_FOUND, or INVALID_REQUEST with status 405. */
-export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): Outcome {
+/** Answer to OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */
+export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): PreparedAnswer {
   if (found.kind === 'unknown') throw new CodedError('NOT_FOUND', 'Cannot find this path')
   if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
   throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {
@@ -22,7 +22,7 @@ export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>
   })
 }
 
-/** One message for every way in which a key can be wrong. */
+/** The same message for every wrong key: it must not tell why. */
 export function unknownKey(): HttpError {
   return new HttpError(
     'INVALID_API_KEY',
@@ -33,20 +33,20 @@ export function unknownKey(): HttpError {
   )
 }
 
-/** Why the gate turned a recognised key away. */
+/** Error for a recognised key that the gate refused. */
 export function refusal({ code, rateLimit }: Extract<Admission, { readonly kind: 'refused' }>): CodedError {
   if (code !== 'RATE_LIMIT_EXCEEDED') return new CodedError(code, REFUSALS[code])
-  // Not from the reset's second, which is rounded up already: nearly every wait would be told as two seconds.
+  // Not from `resetSec`, which is rounded up already: nearly every wait would become two seconds.
   const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
   return new HttpError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
 }
 
-/** 402, before the work or at the charge, which must not tell the price: that says what a wallet holds. */
+/** 402, before the work or at the charge. At the charge `detail` must hide the price: it tells what a wallet holds. */
 export function tooPoor(detail: string): CodedError {
   return new CodedError('INSUFFICIENT_CREDITS', `Cannot pay for this request: ${detail}`)
 }
 
-/** An organization has all the reads under way that it may have. */
+/** 503: the organization has as many reads under way as it may. */
 export function crowded(): CodedError {
   return new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests of this organization are under way')
 }

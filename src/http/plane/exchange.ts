@@ -1,0 +1,196 @@
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import { type Failure, failureOf } from '../error.ts'
+import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
+import { readJson } from '../request/body.ts'
+import { bearerKey } from '../request/key.ts'
+import { readParameters } from '../request/parameters.ts'
+import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
+import type { Answer, PresentContext, Reply } from '../route.ts'
+import { type Endpoint, type Found, templateOf } from '../route_table.ts'
+import type { Deadlines } from './deadline.ts'
+import type { Admission, Gate, Settlement } from './gate.ts'
+import type { OrganizationSlots } from './organization_slots.ts'
+import type { Page } from './public.ts'
+import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts'
+
+/** One request between its arrival and its answer. */
+export interface Exchange {
+  readonly request: Request
+  readonly requestId: string
+  /** Made by us even if the caller chose the request id: it identifies the settlement. */
+  readonly settlementId: string
+  readonly startedMs: number
+  readonly method: string
+  /** Canonical path, not decoded. */
+  readonly path: string
+  /** Query without `?`, not decoded. */
+  readonly query: string
+  /** What absolute links start with: scheme and host, and the public address's own path. */
+  readonly base: string
+  readonly found: Found | { readonly kind: 'page'; readonly page: Page }
+  /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
+  readonly fault: CodedError | undefined
+}
+
+/** What answering needs. */
+export interface ExchangeServices {
+  /** Absent on the operator's port, which takes no keys. */
+  readonly gate?: Gate
+  readonly clock: Clock
+  readonly log: Log
+  readonly deadlines: Deadlines
+  readonly slots: OrganizationSlots
+  /** True if no more requests can be taken. */
+  readonly full: () => boolean
+}
+
+/** A finished answer, and the state of its organization if the key was recognised. */
+interface SettledAnswer {
+  readonly answer: PreparedAnswer
+  readonly account?: AccountState
+}
+
+/** Admission of a request whose key was recognised. */
+type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
+
+/** The caller left before the charge. Only the log sees this status. */
+const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
+const UNPAID = failureOf(tooPoor('the balance does not suffice'), { badGateway: false })
+
+/**
+ * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
+ * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
+ */
+export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
+  const { request, requestId, method, found, fault } = exchange
+  const { gate, log } = services
+  let admission: Recognised | undefined
+  let answer: PreparedAnswer
+  try {
+    if (found.kind === 'page') return { answer: await found.page(requestId) }
+    if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+    const key = bearerKey(request.headers.get('authorization'))
+    if (gate !== undefined && key !== undefined) {
+      const asked = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+      if (asked.kind !== 'unknown_key') admission = asked
+    }
+    if (fault !== undefined) throw fault
+    if (admission?.kind === 'refused') throw refusal(admission)
+    if (found.kind !== 'endpoint') answer = withoutWork(found, method)
+    else if (admission === undefined) throw unknownKey()
+    else answer = await work(admission, { exchange, ...found, services })
+  } catch (error) {
+    const left = admission !== undefined && request.signal.aborted
+    answer = left ? CALLER_LEFT : failure(loggedFailure(error, exchange, log), requestId)
+  }
+  if (gate === undefined || admission === undefined) return { answer }
+
+  // Charges and logs. An answer that cannot be paid, or cannot be settled, does not leave.
+  const { caller, rateLimit } = admission
+  try {
+    const elapsedMs = services.clock.monotonicMs() - exchange.startedMs
+    const { paid, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
+    const account = { rateLimit, ...charge }
+    return { answer: paid ? answer : failure(UNPAID, requestId), account }
+  } catch (error) {
+    const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
+    return { answer: failure(loggedFailure(error, exchange, log), requestId), account }
+  }
+}
+
+/** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
+async function work(
+  { caller, requestedAtMs }: Recognised,
+  {
+    exchange,
+    endpoint,
+    params,
+    services,
+  }: {
+    readonly exchange: Exchange
+    readonly endpoint: Endpoint
+    readonly params: Readonly<Record<string, string>>
+    readonly services: ExchangeServices
+  },
+): Promise<PreparedAnswer> {
+  const { request, requestId, query } = exchange
+  const { route } = endpoint
+  const { organizationId } = caller
+
+  const parameters = readParameters(route.input, { params, query })
+  const call = await route.accept({ parameters, body: () => readJson(request) })
+  if (call.creditsMin > caller.credits) {
+    throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
+  }
+
+  if (!services.slots.take(organizationId)) throw crowded()
+  let answer: Answer
+  try {
+    answer = await services.deadlines.read(call, { request, organizationId, requestedAtMs })
+  } finally {
+    services.slots.free(organizationId)
+  }
+  const reply = answer.present(new RequestAddress(exchange))
+  const body = successText(reply, requestId)
+  // Checked last: an answer to a closed connection is not charged.
+  if (request.signal.aborted) return CALLER_LEFT
+  return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
+}
+
+function settlementOf(
+  { settlementId, requestId, method, path, found }: Exchange,
+  options: { readonly admission: Recognised; readonly answer: PreparedAnswer; readonly elapsedMs: number },
+): Settlement {
+  const { caller, requestedAtMs, kind } = options.admission
+  const { status, credits } = options.answer
+  const template = found.kind === 'page' ? undefined : templateOf(found)
+  return {
+    settlementId,
+    requestId,
+    caller,
+    admitted: kind === 'admitted',
+    requestedAtMs,
+    method,
+    path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
+    routed: template !== undefined,
+    status,
+    credits,
+    latencyMs: Math.max(0, Math.round(options.elapsedMs)),
+  }
+}
+
+/** What the caller may see of a failure, with a line in the log if it is ours. */
+function loggedFailure(error: unknown, { found, requestId }: Exchange, log: Log): Failure {
+  const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
+  const shown = failureOf(error, { badGateway })
+  const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+  if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
+  else if (shown.status >= 500) log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
+  return shown
+}
+
+/** Absolute address of a request, built only if a route asks for it. */
+class RequestAddress implements PresentContext {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get url(): URL {
+    const { base, path, query } = this.#exchange
+    return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
+  }
+}
+
+function successText({ data, pagination, counts }: Reply, requestId: string): string {
+  if (data === undefined) throw new Error('Cannot answer without data')
+  return JSON.stringify({ data, pagination, counts, request_id: requestId })
+}
+
+function asOf(reply: Reply): Readonly<Record<string, string>> {
+  if (reply.asOf === undefined || reply.asOf.length === 0) return {}
+  return { 'x-as-of': reply.asOf.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
+}

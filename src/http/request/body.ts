@@ -1,0 +1,125 @@
+import { fitsJson } from '../../lib/json.ts'
+import { HttpError } from '../error.ts'
+import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
+
+/** Of an answer that leaves a body unread: the connection would stay open for the rest of it. */
+const CLOSE = { connection: 'close' }
+
+/**
+ * What is wrong with a body before a byte of it is read: 413 if it announces more than is taken, 415 if it is encoded.
+ * Nothing otherwise.
+ */
+export function bodyFault(headers: Headers): HttpError | undefined {
+  const announced = headers.get('content-length')
+  if (announced !== null && Number(announced) > BODY_BYTES_MAX) return tooLarge()
+  const encoding = headers.get('content-encoding')
+  return encoding === null || encoding.toLowerCase() === 'identity' ? undefined : encoded()
+}
+
+/**
+ * Reads and parses a body that is a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 if it
+ * does not arrive in time, 400 for another content type, text that is not UTF-8 or not a JSON object, nesting beyond 16.
+ */
+export async function readJson(request: Request): Promise<object> {
+  const type = request.headers.get('content-type')
+  if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
+    throw invalidBody('expected content type application/json', CLOSE)
+  }
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
+  const value = parseJson(utf8(bytes))
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
+  return value
+}
+
+/** JSON text as a value. Of a repeated key the last one counts; `__proto__` is an unknown field to every schema. */
+export function parseJson(text: string): unknown {
+  if (!fitsJson(text, { levelsMax: BODY_DEPTH_MAX })) {
+    throw invalidBody(`expected at most ${BODY_DEPTH_MAX} levels of nesting`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
+  }
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0)
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    reader.cancel().catch(ignoreClosed)
+  }, BODY_TIMEOUT_MS)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(endedEarly)
+      if (late) throw tooSlow()
+      if (done) return concatenated(chunks, length)
+      length += value.length
+      if (length > BODY_BYTES_MAX) {
+        reader.cancel().catch(ignoreClosed)
+        throw tooLarge()
+      }
+      chunks.push(value)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function endedEarly(cause: unknown): never {
+  throw new HttpError('INVALID_REQUEST', 'Cannot read the body: it ended early', { headers: CLOSE, cause })
+}
+
+function ignoreClosed(): void {
+  // The caller is gone or the stream has ended.
+}
+
+function concatenated(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks
+  if (only !== undefined && chunks.length === 1) return only
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.length
+  }
+  return whole
+}
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected UTF-8', { cause })
+  }
+}
+
+function invalidBody(detail: string, headers: Readonly<Record<string, string>> = {}): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: ${detail}`, { headers })
+}
+
+function tooLarge(): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
+    status: 413,
+    headers: CLOSE,
+  })
+}
+
+function encoded(): HttpError {
+  return new HttpError('INVALID_REQUEST', 'Cannot read the body: expected it without Content-Encoding', {
+    status: 415,
+    headers: { ...CLOSE, 'accept-encoding': 'identity' },
+  })
+}
+
+function tooSlow(): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected it within ${BODY_TIMEOUT_MS / 1000} s`, {
+    status: 408,
+    headers: CLOSE,
+  })
+}

@@ -1,0 +1,35 @@
+/** Headers that let a page of another origin read an answer; undefined if no origins are configured. */
+type Cors = (request: Request) => Readonly<Record<string, string>> | undefined
+
+const EXPOSED = [
+  'x-request-id',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-credits-charged',
+  'x-credits-remaining',
+  'x-as-of',
+  'retry-after',
+].join(', ')
+
+/** Allows the configured origins. Answers to others carry no permission, so browsers hide them. */
+export function createCors(origins: readonly string[]): Cors {
+  if (origins.length === 0) return () => undefined
+  const allowed = new Set(origins)
+  const refused = { vary: 'origin' }
+  return (request) => {
+    const origin = request.headers.get('origin')
+    if (origin === null || !allowed.has(origin)) return refused
+    return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
+  }
+}
+
+/** Further headers of a preflight answer; `allow` lists the path's methods. */
+export function preflightHeaders(allow: string): Readonly<Record<string, string>> {
+  return {
+    allow,
+    'access-control-allow-methods': allow,
+    'access-control-allow-headers': 'authorization, content-type, x-request-id',
+    'access-control-max-age': '600',
+  }
+}

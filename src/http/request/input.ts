@@ -1,0 +1,170 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import { getAddress } from 'viem/utils'
+import { pow10, UINT256_MAX } from '../../lib/fixed_point.ts'
+import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text_format.ts'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
+
+/*
+ * Schemas of path and query parameters: text in, a typed value out. The message of each step says what is expected;
+ * `validated` writes the sentence around it. `documented` describes the parameter in OpenAPI, because a pipe from digits
+ * to a number would be described as text.
+ */
+
+const WHOLE_NUMBER = /^(?:0|[1-9][0-9]{0,15})$/
+const TARGET = /^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,18})?$/
+const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASCII' }
+const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
+
+/** An OpenAPI 3.1 schema object that describes a parameter or field. */
+export interface Documented {
+  readonly type?: string
+  readonly [keyword: string]: unknown
+}
+
+/** Describes a schema in OpenAPI, in place of its steps. */
+export function documented<Input>(schema: Documented): v.MetadataAction<Input, { readonly documented: Documented }> {
+  return v.metadata({ documented: schema })
+}
+
+/** An EVM address in one case, or in mixed case with a right checksum; yields the checksummed form. */
+export const evmAddress = v.pipe(
+  v.string('expected an EVM address, 0x and 40 hexadecimal digits'),
+  v.regex(EVM_ADDRESS.pattern, 'expected an EVM address, 0x and 40 hexadecimal digits'),
+  v.check(isOneCaseOrChecksummed, 'expected an EVM address with a right checksum, or all in lower case'),
+  v.transform((text): Address => getAddress(text.toLowerCase())),
+  documented({
+    ...textSchema(EVM_ADDRESS),
+    description: 'EVM address; in mixed case its checksum must be right.',
+  }),
+)
+
+/** A whole number in plain ASCII digits, from `min` to `max`; `expected` completes the message. */
+export function wholeNumber(options: { readonly min: number; readonly max: number; readonly expected?: string }) {
+  const { min, max, expected = `expected a whole number from ${min} to ${max}` } = options
+  return v.pipe(
+    v.string(expected),
+    v.regex(WHOLE_NUMBER, expected),
+    v.transform(Number),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+    documented({ type: 'integer', minimum: min, maximum: max }),
+  )
+}
+
+/** Page number, 1 if absent. */
+export const page = v.optional(wholeNumber({ min: 1, max: PAGE_MAX, expected: 'expected a positive integer' }), '1')
+
+/** Page size, 10 if absent, at most 25. */
+export const limit = v.optional(
+  wholeNumber({ min: 1, max: PAGE_LIMIT_MAX, expected: `expected an integer from 1 to ${PAGE_LIMIT_MAX}` }),
+  String(PAGE_LIMIT_DEFAULT),
+)
+
+/** One of these chain ids; `what` describes them in the error. */
+export function chainIdIn(configuredIds: Iterable<number>, what = 'configured chain') {
+  const ids = [...configuredIds].sort((a, b) => a - b)
+  const expected = `expected the id of a ${what} (${ids.join(', ')})`
+  return v.pipe(
+    v.string(expected),
+    v.regex(WHOLE_NUMBER, expected),
+    v.transform(Number),
+    v.check((id) => ids.includes(id), expected),
+    documented({ type: 'integer', enum: ids }),
+  )
+}
+
+/** `true` or `false`, nothing else. */
+export const flag = v.pipe(
+  v.picklist(['true', 'false'], 'expected true or false'),
+  v.transform((text) => text === 'true'),
+  documented({ type: 'boolean' }),
+)
+
+/** One of the given words. */
+export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const quoted = words.map((word) => `"${word}"`).join(', ')
+  return v.picklist(words, words.length === 1 ? `expected ${quoted} or nothing` : `expected one of ${quoted}`)
+}
+
+/** A token id: decimal digits without leading zeros, below 2^256; yields a bigint. */
+export const tokenId = v.pipe(
+  v.string('expected a token id in decimal digits, below 2^256'),
+  v.regex(TOKEN_ID.pattern, 'expected a token id in decimal digits, below 2^256'),
+  v.transform((text) => BigInt(text)),
+  v.maxValue(UINT256_MAX, 'expected a token id in decimal digits, below 2^256'),
+  documented(textSchema(TOKEN_ID)),
+)
+
+/** Printable ASCII text of at most `max` characters. */
+export function shortText(max: number) {
+  const expected = `expected at most ${max} printable ASCII characters`
+  return v.pipe(
+    v.string(expected),
+    v.maxLength(max, expected),
+    v.regex(PRINTABLE.pattern, expected),
+    v.metadata({ words: PRINTABLE.words }),
+  )
+}
+
+/** Health factor to aim at: a decimal above 1, at most 100, 1.5 if absent; yields its digits unchanged. */
+export const targetHealthFactor = v.optional(
+  v.pipe(
+    v.string('expected a decimal number above 1 and at most 100'),
+    v.regex(TARGET, 'expected a decimal number above 1 and at most 100'),
+    v.check(isTargetHealthFactor, 'expected a decimal number above 1 and at most 100'),
+    documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+  ),
+  '1.5',
+)
+
+/** `YYYY-MM-DD` or ISO 8601; a date means its first instant in UTC, a timestamp without a zone is UTC. */
+export const instantFrom = instant('first')
+
+/** `YYYY-MM-DD` or ISO 8601; a date means its last millisecond in UTC, a timestamp without a zone is UTC. */
+export const instantTo = instant('last')
+
+function instant(edge: 'first' | 'last') {
+  const expected = 'expected a date (YYYY-MM-DD) or an ISO 8601 timestamp'
+  return v.pipe(
+    v.string(expected),
+    v.check((text) => instantMs(text, edge) !== undefined, expected),
+    v.transform((text) => new Date(instantMs(text, edge) ?? Number.NaN)),
+    documented({ type: 'string', description: 'YYYY-MM-DD or an ISO 8601 timestamp; UTC if it names no zone.' }),
+  )
+}
+
+const INSTANT =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?)?$/
+const DAY_MS = 86_400_000
+const OFFSET_MINUTES_MAX = 14 * 60
+
+/** Milliseconds since the epoch, or undefined if the text names no moment of the calendar from 1970 on. */
+function instantMs(text: string, edge: 'first' | 'last'): number | undefined {
+  const match = INSTANT.exec(text)
+  if (match === null) return undefined
+  const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  // Date.UTC reads 30 February as a day of March.
+  if (Number(year) < 1970 || new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
+  if (hour === undefined) return edge === 'first' ? midnight : midnight + DAY_MS - 1
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return undefined
+  const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)
+  if (Number(offsetMinute ?? 0) > 59 || offset > OFFSET_MINUTES_MAX) return undefined
+  const minutes = Number(hour) * 60 + Number(minute) - (sign === '-' ? -offset : offset)
+  const ms = Number((fraction ?? '').padEnd(3, '0').slice(0, 3))
+  return midnight + minutes * 60_000 + Number(second ?? 0) * 1000 + ms
+}
+
+/** Compared in units of 10^-18: as a float, 1 plus the smallest step is 1. */
+function isTargetHealthFactor(text: string): boolean {
+  const [whole = '', fraction = ''] = text.split('.')
+  const units = BigInt(whole + fraction.padEnd(18, '0'))
+  return units > pow10(18) && units <= 100n * pow10(18)
+}
+
+function isOneCaseOrChecksummed(text: string): boolean {
+  const digits = text.slice(2)
+  const lower = digits.toLowerCase()
+  return digits === lower || digits === digits.toUpperCase() || getAddress(`0x${lower}`) === text
+}

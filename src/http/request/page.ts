@@ -1,0 +1,45 @@
+import type { Pagination } from '../route.ts'
+
+/** Which page of how many items each. */
+interface PageRequest {
+  readonly page: number
+  readonly limit: number
+}
+
+/** The items of one page; a page past the end is empty. */
+export function pageOf<Item>(items: readonly Item[], { page, limit }: PageRequest): Item[] {
+  return items.slice((page - 1) * limit, page * limit)
+}
+
+/**
+ * The pagination object of an answer. Links are absolute and keep the caller's other parameters; `override`
+ * pins further ones in them (a moving list's `to`). A page past the end points back at the last page with items, or at
+ * page 1 if there are none.
+ */
+export function pagination(
+  options: PageRequest & {
+    readonly total: number
+    readonly url: URL
+    readonly override?: Readonly<Record<string, string>>
+  },
+): Pagination {
+  const { page, limit, total } = options
+  const last = Math.max(1, Math.ceil(total / limit))
+  return {
+    page,
+    limit,
+    total,
+    next_page: page < last ? link(page + 1, options) : null,
+    prev_page: page > 1 ? link(Math.min(page - 1, last), options) : null,
+  }
+}
+
+function link(
+  page: number,
+  { url, override = {} }: { readonly url: URL; readonly override?: Readonly<Record<string, string>> },
+): string {
+  const target = new URL(url.href)
+  for (const [name, value] of Object.entries(override)) target.searchParams.set(name, value)
+  target.searchParams.set('page', String(page))
+  return target.href
+}

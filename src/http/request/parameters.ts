@@ -1,0 +1,149 @@
+import * as v from 'valibot'
+import { CodedError } from '../../lib/error.ts'
+import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
+
+/** Text of a request's parameters. */
+export interface RawInput {
+  /** Path parameters, not decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /** Query string without `?`, not decoded. */
+  readonly query: string
+}
+
+/** Values by name, not yet checked. */
+export interface Parameters {
+  readonly values: unknown
+  /** Names of values in which a plus sign became a space, which the caller may not have meant. */
+  readonly spaced?: ReadonlySet<string>
+}
+
+/**
+ * The text of path and query parameters by name. An empty value is a missing one, a path parameter wins over a query
+ * parameter of its name, parameters that the schema does not know are ignored. Throws `CodedError`
+ * INVALID_PARAMETER for broken, repeated and too long ones, INVALID_REQUEST for too many.
+ */
+export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
+  const { values, repeated, spaced } = queryValues(raw.query, schema)
+  for (const [name, text] of Object.entries(raw.params)) {
+    repeated.delete(name)
+    spaced.delete(name)
+    const value = decoded(text, { name, plusIsSpace: false })
+    if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+    values[name] = value
+  }
+  for (const name of repeated) {
+    if (hasEntry(schema, name)) throw invalidParameter(name, 'expected it once, it is repeated')
+  }
+  return { values, spaced }
+}
+
+/**
+ * The values as the schema wants them, or the first mistake as a `CodedError`: MISSING_PARAMETER, or INVALID_PARAMETER
+ * that names the parameter, its value and what is expected.
+ */
+export function validated<Output>(
+  schema: v.GenericSchema<unknown, Output>,
+  { values, spaced = NONE }: Parameters,
+): Output {
+  const result = v.safeParse(schema, values, { abortEarly: true })
+  if (result.success) return result.output
+  const [issue] = result.issues
+  const path = issue.path?.map((item) => String(item.key)) ?? []
+  // A check of several parameters together has its own whole sentence.
+  if (path.length === 0) throw new CodedError('INVALID_PARAMETER', issue.message)
+  const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
+  if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
+  if (issue.input === undefined) {
+    throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
+  }
+  const hint = spaced.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
+  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}${hint}`)
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** What the caller wrote, before any step of the schema changed it. */
+function asSent(values: unknown, path: readonly string[]): unknown {
+  const [name, ...rest] = path
+  if (name === undefined || rest.length > 0) return undefined
+  return (values as Readonly<Record<string, unknown>>)[name]
+}
+
+/** True if an object schema has a field of this name. */
+function hasEntry(schema: v.GenericSchema, name: string): boolean {
+  const entries = (schema as { readonly entries?: Readonly<Record<string, unknown>> }).entries
+  return entries !== undefined && Object.hasOwn(entries, name)
+}
+
+interface QueryValues {
+  readonly values: Record<string, string>
+  readonly repeated: Set<string>
+  /** Names of those in which a plus sign became a space. */
+  readonly spaced: Set<string>
+}
+
+function queryValues(query: string, schema: v.GenericSchema): QueryValues {
+  // Without a prototype, `__proto__` is an ordinary name.
+  const values: Record<string, string> = Object.create(null)
+  const repeated = new Set<string>()
+  const spaced = new Set<string>()
+  if (query === '') return { values, repeated, spaced }
+  const pairs = query.split('&', QUERY_PARAMETERS_MAX + 1)
+  if (pairs.length > QUERY_PARAMETERS_MAX) {
+    throw new CodedError(
+      'INVALID_REQUEST',
+      `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`,
+    )
+  }
+  const seen = new Set<string>()
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const rawName = equals < 0 ? pair : pair.slice(0, equals)
+    const name = decoded(rawName, { name: rawName, plusIsSpace: true })
+    const value = equals < 0 ? '' : decoded(pair.slice(equals + 1), { name, plusIsSpace: true })
+    // An unknown parameter may be as long as the target.
+    if (value.length > PARAMETER_LENGTH_MAX && hasEntry(schema, name)) throw tooLong(name, value)
+    if (seen.has(name)) repeated.add(name)
+    seen.add(name)
+    if (value !== '') values[name] = value
+    if (pair.includes('+', equals)) spaced.add(name)
+  }
+  return { values, repeated, spaced }
+}
+
+function decoded(text: string, options: { readonly name: string; readonly plusIsSpace: boolean }): string {
+  const spaced = options.plusIsSpace && text.includes('+') ? text.replaceAll('+', ' ') : text
+  let value = spaced
+  if (spaced.includes('%')) {
+    try {
+      value = decodeURIComponent(spaced)
+    } catch {
+      // A URIError: a broken escape, or bytes that are not UTF-8.
+      throw invalidParameter(shown(options.name), `expected percent-encoded UTF-8, got ${quoted(text)}`)
+    }
+  }
+  if (value.includes('\0')) throw invalidParameter(shown(options.name), 'expected text without NUL')
+  return value
+}
+
+function tooLong(name: string, value: string): CodedError {
+  return invalidParameter(name, `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`)
+}
+
+function invalidParameter(name: string, detail: string): CodedError {
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${name}": ${detail}`)
+}
+
+function quoted(value: unknown): string {
+  if (typeof value === 'string') return `"${shown(value)}"`
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return shown(String(value))
+}
+
+/** Text that is safe to show back: no control, formatting or surrogate characters, cut. */
+function shown(text: string): string {
+  const cut = text.length > SHOWN_VALUE_LENGTH_MAX ? `${text.slice(0, SHOWN_VALUE_LENGTH_MAX)}…` : text
+  return cut.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+}

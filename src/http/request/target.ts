@@ -1,0 +1,52 @@
+import { LOGGED_PATH_LENGTH_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
+
+/** Path and query of a request's target, not decoded. */
+export interface Target {
+  /** Starts with `/`. */
+  readonly path: string
+  /** Without `?`; may be empty. */
+  readonly query: string
+}
+
+const HOST =
+  /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})|\[[0-9A-Fa-f:.]{2,45}\])(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$/
+
+/** True if a `Host` header is one host, with or without a port; false if it is missing, doubled or broken. */
+export function isHost(host: string | null): host is string {
+  return host !== null && HOST.test(host)
+}
+
+/**
+ * Path and query of `Request.url`. Without `new URL`, which throws on a broken host and costs more than all other
+ * routing. Undefined if the target is not a path, begins like a host, has a fragment, or is too long.
+ */
+export function targetOf(url: string): Target | undefined {
+  const start = pathStart(url)
+  if (start < 0 || url.length - start > TARGET_LENGTH_MAX) return undefined
+  // No client sends a fragment, and a proxy may read it as a part of the path.
+  if (url.includes('#', start) || url.startsWith('//', start)) return undefined
+  const mark = url.indexOf('?', start)
+  if (mark < 0) return { path: url.slice(start), query: '' }
+  return { path: url.slice(start, mark), query: url.slice(mark + 1) }
+}
+
+/**
+ * True if a URL parser leaves a path unchanged: it has no dot segments in any encoding, no backslashes, which become
+ * slashes, and no empty first segment, which becomes a host.
+ */
+export function isPlainPath(path: string): boolean {
+  return !path.startsWith('//') && !/\\|\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
+}
+
+/** The path to log for a target that `targetOf` refuses: its beginning, or `/`. */
+export function unreadTarget(url: string): string {
+  const start = pathStart(url)
+  return start < 0 ? '/' : url.slice(start, start + LOGGED_PATH_LENGTH_MAX)
+}
+
+function pathStart(url: string): number {
+  if (url.startsWith('/')) return 0
+  if (url.startsWith('http://')) return url.indexOf('/', 7)
+  if (url.startsWith('https://')) return url.indexOf('/', 8)
+  return -1
+}

@@ -1,0 +1,48 @@
+import type { App } from '../app.ts'
+import { isAltered, segmentPatterns } from './bun_target.ts'
+import { type ListeningServer, urlOf } from './listening.ts'
+
+/** Seconds without a byte after which a connection is closed, so that slow senders cannot hold them. */
+const IDLE_TIMEOUT_SEC = 10
+/**
+ * Bun's own limit answers with an empty 413, so it is set out of reach. The app refuses larger bodies before they are
+ * read, its answer closes the connection, and Bun stops receiving.
+ */
+const BODY_BYTES_UNREACHED = 2 ** 40
+
+/** Serves the app by `Bun.serve`; port 0 takes a free one. */
+export function serveBun(
+  app: Pick<App, 'handler'>,
+  options: { readonly port: number; readonly host: string },
+): ListeningServer {
+  function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
+    // The app refuses an empty URL: a target that normalization has changed must not reach another path.
+    if (isAltered(request)) Object.defineProperty(request, 'url', { value: '' })
+    return app.handler({
+      request,
+      get ip() {
+        return server.requestIP(request)?.address ?? ''
+      },
+      platform: { name: 'bun' },
+      env: () => undefined,
+      passThrough: () => {},
+      waitUntil: () => {},
+    })
+  }
+
+  const server = Bun.serve({
+    port: options.port,
+    hostname: options.host,
+    idleTimeout: IDLE_TIMEOUT_SEC,
+    maxRequestBodySize: BODY_BYTES_UNREACHED,
+    // With it a second service could take the same port, and the system would split the requests between both.
+    reusePort: false,
+    development: false,
+    routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
+    fetch: answer,
+    // The app never rejects; this is for failures around it.
+    error: () => new Response(null, { status: 500 }),
+  })
+  const port = server.port ?? options.port
+  return { port, url: urlOf(options.host, port), stop: () => server.stop() }
+}

@@ -1,0 +1,40 @@
+import { targetOf } from '../request/target.ts'
+
+/** Deepest path whose segments are looked at; no route is nearly as deep. */
+const SEGMENTS_MAX = 16
+
+/** A request of `Bun.serve`, with the segments of its path if a pattern fits. */
+interface Routed extends Request {
+  readonly params?: Readonly<Record<string, string>>
+}
+
+/**
+ * Patterns for `Bun.serve` that match every path of 1 to 16 segments. `Request.url` is normalized: it shows
+ * `/v1/..\metrics` as `/metrics`. Bun's router matches what was sent, and passes its segments on.
+ */
+export function segmentPatterns(): readonly string[] {
+  return Array.from({ length: SEGMENTS_MAX }, (_, last) =>
+    Array.from({ length: last + 1 }, (_, index) => `/:s${index}`).join(''),
+  )
+}
+
+/** True if normalization has changed the path that was sent. */
+export function isAltered({ url, params }: Routed): boolean {
+  const path = targetOf(url)?.path
+  // The app refuses such a target.
+  if (path === undefined) return false
+  const segments = path.slice(1).split('/')
+  if (params === undefined) {
+    // Patterns fail on an empty segment and on a path that is too deep. A path that is neither now has lost segments.
+    return !segments.includes('') && segments.length <= SEGMENTS_MAX
+  }
+  const sent = Object.values(params)
+  return sent.length !== segments.length || sent.some((segment, index) => isOther(segment, segments[index] ?? ''))
+}
+
+/** `sent` is decoded: a backslash in it was `%5c`, which stays, or a real one, which now separates segments. */
+function isOther(sent: string, segment: string): boolean {
+  if (sent === segment) return false
+  if (sent === '.' || sent === '..') return true
+  return sent.split('\\').length !== segment.split(/%5c/i).length
+}

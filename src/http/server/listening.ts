@@ -1,0 +1,13 @@
+/** A listening server. */
+export interface ListeningServer {
+  readonly port: number
+  /** `http://host:port`. */
+  readonly url: string
+  /** Refuses new connections at once; resolves when the accepted requests are answered. */
+  stop(): Promise<void>
+}
+
+/** Address of a listening server: an IPv6 host stands in brackets. */
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

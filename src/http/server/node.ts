@@ -1,0 +1,145 @@
+// First, before anything makes a Response: string bodies then bypass streams, which doubles the speed.
+import '@hattip/adapter-node/fast-fetch'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createRequestAdapter } from '@hattip/adapter-node/request'
+import { sendResponse } from '@hattip/adapter-node/response'
+import type { App } from '../app.ts'
+import { isPlainPath } from '../request/target.ts'
+import { type ListeningServer, urlOf } from './listening.ts'
+
+/** A fixed origin: the adapter would build a URL from the Host header and throw if that is broken. */
+const ORIGIN = 'http://walletscope.invalid'
+/** Bun's own limits, so that both answer the same. Bun takes 200 lines in a head, of which two are not headers. */
+const HEADER_BYTES_MAX = 16 * 1024
+const HEADERS_MAX = 198
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 15_000
+const KEEP_ALIVE_MS = 10_000
+/** How often a closing server closes connections that have become idle. */
+const IDLE_SWEEP_MS = 100
+/** The one method that Node's parser takes and `Request` refuses. */
+const UNSUPPORTED = 'TRACE'
+
+/** Serves the app by Hattip's Node adapter, on Node's own http server; port 0 takes a free one. */
+export async function serveNode(
+  app: Pick<App, 'handler'>,
+  options: { readonly port: number; readonly host: string },
+): Promise<ListeningServer> {
+  const adapt = createRequestAdapter({ origin: ORIGIN, trustProxy: false })
+
+  async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const refused = refusedStatus(incoming)
+    if (refused !== undefined) return void outgoing.writeHead(refused, { connection: 'close' }).end()
+    try {
+      const [request, ip] = adaptAny(adapt, incoming, outgoing)
+      const response = await app.handler({
+        request,
+        ip,
+        platform: { name: 'node' },
+        env: () => undefined,
+        passThrough: () => {},
+        waitUntil: () => {},
+      })
+      if (incoming.method === 'HEAD' || response.status === 204) await sendHead(outgoing, response)
+      else await sendResponse(incoming, outgoing, response)
+    } catch {
+      // The app never rejects: the connection has failed.
+      outgoing.destroy()
+    }
+  }
+
+  function listener(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    void answer(incoming, outgoing)
+  }
+
+  const server = createServer(
+    {
+      requireHostHeader: false,
+      joinDuplicateHeaders: true,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    listener,
+  )
+  // Node drops headers beyond its own limit silently. Without that limit, too many are refused here.
+  server.maxHeadersCount = 0
+  // Expectations other than 100-continue are ignored, as on Bun; Node would answer 417.
+  server.on('checkExpectation', listener)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, url: urlOf(options.host, port), stop: () => stop(server) }
+}
+
+/** The status of a head that Bun answers with a bare status. */
+function refusedStatus({ rawHeaders, httpVersion }: IncomingMessage): 431 | 505 | undefined {
+  if (rawHeaders.length / 2 > HEADERS_MAX) return 431
+  return httpVersion === '1.1' || httpVersion === '1.0' ? undefined : 505
+}
+
+/**
+ * The request as the app wants it. The adapter would throw on a target that is not a plain path and on TRACE. Such a
+ * target arrives as an empty URL, which the app refuses; TRACE keeps its name.
+ */
+function adaptAny(
+  adapt: ReturnType<typeof createRequestAdapter>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): [Request, string] {
+  const unsupported = incoming.method === UNSUPPORTED
+  const path = pathOf(incoming.url ?? '')
+  incoming.url = path ?? '/'
+  if (unsupported) incoming.method = 'OPTIONS'
+  const [request, ip] = adapt(incoming, outgoing)
+  if (unsupported) Object.defineProperty(request, 'method', { value: UNSUPPORTED })
+  if (path === undefined) Object.defineProperty(request, 'url', { value: '' })
+  Object.defineProperty(request, 'signal', { value: leaving(outgoing) })
+  return [request, ip]
+}
+
+/**
+ * Fires when the connection closes before the answer is out. The adapter's own signal fires as soon as a body has been
+ * read, because Node closes the incoming message then.
+ */
+function leaving(outgoing: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) controller.abort()
+  })
+  return controller.signal
+}
+
+/** Path and query of an origin-form or absolute-form target; undefined if a URL parser would change the path. */
+function pathOf(target: string): string | undefined {
+  const authority = /^https?:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
+  const rest = target.slice(authority.length)
+  if (authority === '' && !rest.startsWith('/')) return undefined
+  const whole = rest.startsWith('/') ? rest : `/${rest}`
+  return isPlainPath(whole.split(/[?#]/, 1)[0] ?? '') ? whole : undefined
+}
+
+/** Sends an answer without a body: the adapter would send HEAD without a length, and 204 with one. */
+async function sendHead(outgoing: ServerResponse, response: Response): Promise<void> {
+  const headers = Object.fromEntries(response.headers)
+  if (response.status !== 204) headers['content-length'] = String(Buffer.byteLength(await response.text()))
+  outgoing.writeHead(response.status, headers).end()
+}
+
+async function stop(server: ReturnType<typeof createServer>): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve())
+  })
+  // Connections that become idle after close() would live until their keep-alive ends.
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+  server.closeIdleConnections()
+  await closed
+  clearInterval(sweep)
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { STATUS_BY_CODE } from '../../../src/http/error.ts'
+import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { jsonSchema } from '../../../src/http/openapi/json_schema.ts'
+import { choice, documented, flag, limit } from '../../../src/http/request/input.ts'
+import { createClient } from '../../support/client.ts'
+import { mismatches } from '../../support/json_schema.ts'
+import { createFixture, fixtureRoutes } from '../fixture.ts'
+
+const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined })
+const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
+const document = JSON.parse(text)
+/** Pages that need no key. */
+const PAGES = ['/docs', '/healthz', '/metrics', '/openapi.json', '/readyz']
+
+describe('openapiDocument()', () => {
+  test('is the same text for the same routes in any order', () => {
+    expect(openapiDocument({ routes: [...routes].reverse(), publicUrl: 'https://api.example' })).toBe(text)
+  })
+
+  test('is OpenAPI 3.1, version 1.0.0, with the bearer key on everything', () => {
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.info.version).toBe('1.0.0')
+    expect(document.servers).toEqual([{ url: 'https://api.example' }])
+    expect(document.security).toEqual([{ apiKey: [] }])
+    expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
+  })
+
+  test('has every route and no other, each with its own id', () => {
+    const operations = Object.entries<Record<string, { operationId: string }>>(document.paths).flatMap(
+      ([path, methods]) => Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId })),
+    )
+    const named = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
+    expect(named.sort()).toEqual(
+      [
+        ...routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+        ...PAGES.map((path) => `GET ${path}`),
+      ].sort(),
+    )
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length + PAGES.length)
+  })
+
+  test('pages need no key, and answer what it says of them', async () => {
+    const { app } = createFixture()
+    const call = createClient(app.handler)
+    const check = async (path: string, method: string, status: number) => {
+      const answer = await call(path, { method })
+      expect([path, answer.status]).toEqual([path, status])
+      const { security, responses } = document.paths[path].get
+      expect(security).toEqual([])
+      const said =
+        responses[status].$ref === undefined ? responses[status] : document.components.responses[`Error${status}`]
+      const [[type, { schema }]] = Object.entries<{ schema: object }>(said.content) as [[string, { schema: object }]]
+      expect(answer.headers.get('content-type')).toStartWith(type)
+      expect(mismatches(schema, answer.body ?? answer.text, document)).toEqual([])
+      for (const name of ['Retry-After', 'Allow']) {
+        expect([name, name in said.headers]).toEqual([name, answer.headers.has(name)])
+      }
+    }
+    for (const path of PAGES) {
+      await check(path, 'GET', 200)
+      await check(path, 'POST', 405)
+    }
+    const unready = createFixture()
+    unready.ready.database = false
+    const answer = await createClient(unready.app.handler)('/readyz')
+    expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true])
+    const { schema } = document.paths['/readyz'].get.responses[503].content['application/json']
+    expect(mismatches(schema, answer.body, document)).toEqual([])
+  })
+
+  test("leaves the operator's pages out if they are served elsewhere", async () => {
+    const { paths } = JSON.parse(openapiDocument({ routes, operatorApart: true }))
+    const left = PAGES.filter((path) => !['/metrics', '/readyz'].includes(path))
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual(left)
+  })
+
+  test('every reference leads somewhere', () => {
+    const references = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map((match) => match[1] ?? '')
+    expect(references.length).toBeGreaterThan(10)
+    for (const reference of references) {
+      const target = reference.split('/').reduce((node, key) => node?.[key], document)
+      expect([reference, typeof target]).toEqual([reference, 'object'])
+    }
+  })
+
+  test('every route lists the common statuses, its own, and no more', () => {
+    const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses)
+    const common = ['200', '400', '401', '402', '403', '404', '405', '429', '431', '500', '503']
+    expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
+    expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
+    expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual([...common, '502'].sort())
+    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '408', '413', '415'].sort())
+  })
+
+  test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
+    expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
+    expect(document.components.responses.Error401.headers['WWW-Authenticate']).toBeDefined()
+    expect(document.components.responses.Error405.headers['Allow']).toBeDefined()
+    expect(document.components.responses.Error415.headers['Accept-Encoding']).toBeDefined()
+  })
+
+  test('lists X-As-Of if a chain is read, and only then', () => {
+    const [first, ...others] = routes
+    if (first === undefined) throw new Error('Expected a route')
+    const { paths } = JSON.parse(openapiDocument({ routes: [{ ...first, asOf: false }, ...others] }))
+    const listing = Object.entries<{ get?: { responses: { 200: { headers?: object } } } }>(paths)
+      .filter(([, { get }]) => get !== undefined && 'X-As-Of' in (get.responses[200].headers ?? {}))
+      .map(([path]) => path)
+    expect(listing.sort()).toEqual([
+      '/v1/lending/kamino/position/{obligation_address}/yield',
+      '/v1/positions/uniswap-v3',
+    ])
+  })
+
+  test('503 and 429 carry Retry-After, every code stands under its status', () => {
+    const { responses, schemas } = document.components
+    expect(responses.Error503.headers['Retry-After']).toBeDefined()
+    expect(responses.Error429.headers['Retry-After']).toBeDefined()
+    for (const [code, status] of Object.entries(STATUS_BY_CODE)) {
+      const schema = responses[`Error${status}`].content['application/json'].schema
+      expect(schema.allOf[1].properties.error.properties.code.enum).toContain(code)
+      expect(schemas.Error.properties.error.properties.code.enum).toContain(code)
+    }
+  })
+
+  test('parameters say what is checked', () => {
+    const parameters = document.paths['/v1/positions/uniswap-v3'].get.parameters
+    const named = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
+    expect(named('wallet')).toMatchObject({ in: 'query', required: true, schema: { pattern: '^0x[0-9a-fA-F]{40}$' } })
+    expect(named('page')).toEqual({
+      name: 'page',
+      in: 'query',
+      required: false,
+      schema: { type: 'integer', minimum: 1, maximum: 1_000_000_000, default: 1 },
+    })
+    expect(named('limit').schema).toEqual({ type: 'integer', minimum: 1, maximum: 25, default: 10 })
+    expect(named('status').schema).toEqual({ type: 'string', enum: ['inactive'] })
+    expect(named('full').schema).toEqual({ type: 'boolean', default: false })
+    expect(named('chain_id').schema).toEqual({ type: 'integer', enum: [1, 10] })
+    const [id] = document.paths['/v1/positions/uniswap-v3/{id}'].get.parameters
+    expect(id).toMatchObject({ name: 'id', in: 'path', required: true })
+  })
+
+  test('bodies are closed, answers have their request id, prices are told', () => {
+    const batch = document.paths['/v1/lending/aave-v3/batch'].post
+    expect(batch.requestBody.content['application/json'].schema).toMatchObject({
+      type: 'object',
+      required: ['wallets'],
+      additionalProperties: false,
+      properties: { wallets: { type: 'array', minItems: 1 } },
+    })
+    expect(batch.responses[200].content['application/json'].schema.required).toEqual(['data', 'request_id'])
+    expect(batch['x-credits']).toBe('15 per wallet.')
+  })
+
+  test('/openapi.json serves it', async () => {
+    const answer = await createClient(createFixture().app.handler)('/openapi.json')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(answer.body.paths).toEqual(document.paths)
+  })
+})
+
+describe('jsonSchema()', () => {
+  test.each<[string, v.GenericSchema, unknown]>([
+    [
+      'text',
+      v.pipe(v.string(), v.minLength(1), v.maxLength(3), v.regex(/^a$/)),
+      { type: 'string', minLength: 1, maxLength: 3, pattern: '^a$' },
+    ],
+    [
+      'a number',
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(9)),
+      { type: 'integer', minimum: 1, maximum: 9 },
+    ],
+    [
+      'a list',
+      v.pipe(v.array(v.boolean()), v.maxLength(2)),
+      { type: 'array', items: { type: 'boolean' }, maxItems: 2 },
+    ],
+    ['null or text', v.nullable(v.string()), { type: ['string', 'null'] }],
+    [
+      'null or one of two words',
+      v.nullable(v.picklist(['a', 'b'])),
+      { anyOf: [{ type: 'string', enum: ['a', 'b'] }, { type: 'null' }] },
+    ],
+    ['one of two', v.union([v.literal('MAX'), v.number()]), { anyOf: [{ const: 'MAX' }, { type: 'number' }] }],
+    ['a record', v.record(v.string(), v.number()), { type: 'object', additionalProperties: { type: 'number' } }],
+    [
+      'a choice with a default',
+      v.optional(choice(['a', 'b']), 'a'),
+      { type: 'string', enum: ['a', 'b'], default: 'a' },
+    ],
+    ['a flag with a default', v.optional(flag, 'false'), { type: 'boolean', default: false }],
+    ['a limit', limit, { type: 'integer', minimum: 1, maximum: 25, default: 10 }],
+    ['what is said of it', v.pipe(v.string(), v.transform(Number), documented({ type: 'number' })), { type: 'number' }],
+    [
+      'an object',
+      v.strictObject({ a: v.string(), b: v.optional(v.string()) }),
+      {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: { type: 'string' } },
+        required: ['a'],
+        additionalProperties: false,
+      },
+    ],
+  ])('%s', (_name, schema, expected) => {
+    expect(jsonSchema(schema)).toEqual(expected as never)
+  })
+
+  test('refuses what it does not know', () => {
+    expect(() => jsonSchema(v.date())).toThrow('Cannot describe a schema of kind "date"')
+  })
+})

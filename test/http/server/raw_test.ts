@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { serveBun } from '../../../src/http/server/bun.ts'
+import type { ListeningServer } from '../../../src/http/server/listening.ts'
+import { sendRaw } from '../../support/client.ts'
+import { createFixture, WALLET } from '../fixture.ts'
+import { RAW_REQUESTS } from './raw_requests.ts'
+
+let served: ListeningServer
+let node: Bun.Subprocess<'ignore', 'pipe', 'inherit'>
+let nodePort: number
+let directory: string
+
+beforeAll(async () => {
+  served = serveBun(createFixture().app, { port: 0, host: '127.0.0.1' })
+  directory = await mkdtemp(join(tmpdir(), 'walletscope-raw-'))
+  const built = await Bun.build({
+    entrypoints: [join(import.meta.dir, 'node_entry.ts')],
+    outdir: directory,
+    target: 'node',
+    naming: 'entry.mjs',
+  })
+  expect(built.success).toBe(true)
+  node = Bun.spawn(['node', join(directory, 'entry.mjs')], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
+  const reader = node.stdout.getReader()
+  const { value } = await reader.read()
+  nodePort = Number(new TextDecoder().decode(value).trim())
+  expect(nodePort).toBeGreaterThan(0)
+}, 20_000)
+
+afterAll(async () => {
+  await served.stop()
+  if (node.exitCode === null) node.kill('SIGTERM')
+  await node.exited
+  await rm(directory, { recursive: true, force: true })
+}, 60_000)
+
+describe('the same bytes', () => {
+  for (const { name, bytes, status, code, node: differs } of RAW_REQUESTS) {
+    test(`${name}: Bun answers ${status} ${code}`, async () => {
+      const answer = await sendRaw(served.port, bytes)
+      expect([answer.status, answer.code]).toEqual([status, code])
+      if (code !== '') expect(answer.headers['x-request-id']).toBeString()
+    })
+
+    test(`${name}: Node answers ${differs?.status ?? status} ${differs?.code ?? code}`, async () => {
+      const answer = await sendRaw(nodePort, bytes)
+      if (differs !== undefined) expect([answer.status, answer.code]).toEqual([differs.status, differs.code])
+      // Bun answers by itself without an envelope: on Node the app's answer is as good.
+      else if (status >= 400 && code === '') expect(answer.status).toBe(status)
+      else expect([answer.status, answer.code]).toEqual([status, code])
+    })
+  }
+})
+
+test('only its own target reaches an operator page, in any spelling of a path', async () => {
+  const pieces = ['/', '/', '/', '\\', '.', '..', '%2e', '%2E', '%5c', '%2f', ';', '#', '%zz', '\xe9', 'v1', 'metrics']
+  const target = fc.array(fc.constantFrom(...pieces, 'metrics', '/../metrics'), { minLength: 1, maxLength: 9 })
+  await fc.assert(
+    fc.asyncProperty(target, fc.constantFrom('', 'http://h'), async (parts, authority) => {
+      const path = `/${parts.join('')}`
+      const bytes = `GET ${authority}${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`
+      for (const port of [served.port, nodePort]) {
+        const { status } = await sendRaw(port, bytes)
+        expect([path, status === 200]).toEqual([path, path === '/metrics'])
+      }
+    }),
+    {
+      numRuns: 500,
+      examples: [
+        [['metrics'], ''],
+        [['metrics'], 'http://h'],
+      ],
+    },
+  )
+}, 60_000)
+
+test('links follow Host: forwarding headers are not trusted', async () => {
+  const forwarded =
+    'X-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-For: 6.6.6.6\r\n' +
+    'X-Forwarded-Prefix: /evil\r\nX-Original-URL: /metrics\r\nForwarded: host=evil.example;proto=https\r\n'
+  for (const port of [served.port, nodePort]) {
+    const head = 'Host: api.test:8080\r\nAuthorization: Bearer good\r\nConnection: close\r\n'
+    const { text } = await sendRaw(
+      port,
+      `GET /v1/positions/uniswap-v3?wallet=${WALLET}&page=2&limit=4 HTTP/1.1\r\n${head}${forwarded}\r\n`,
+    )
+    const { next_page, prev_page } = JSON.parse(text).pagination
+    const base = `http://api.test:8080/v1/positions/uniswap-v3?wallet=${WALLET}`
+    expect([next_page, prev_page]).toEqual([`${base}&page=3&limit=4`, `${base}&page=1&limit=4`])
+  }
+})
+
+describe('serveNode()', () => {
+  test('a caller who hangs up ends the read, and is counted as 499', async () => {
+    const socket = connect(nodePort, '127.0.0.1')
+    socket.write('GET /v1/positions/uniswap-v3/999 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n\r\n')
+    await metric('walletscope_http_requests_in_flight 2')
+    socket.destroy()
+    await metric('{route="GET /v1/positions/uniswap-v3/{id}",status="499"} 1')
+  })
+
+  test('HEAD has the length of GET and no body', async () => {
+    const lines = 'Host: h\r\nAuthorization: Bearer good\r\nX-Request-Id: the-same-id\r\nConnection: close\r\n\r\n'
+    const got = await sendRaw(nodePort, `GET /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`)
+    const head = await sendRaw(nodePort, `HEAD /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`, { quietMs: 200 })
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(got.text)))
+  })
+
+  test('stop() lets the process end, kept-alive connections or not', async () => {
+    const idle = connect(nodePort, '127.0.0.1')
+    idle.write('GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n')
+    await new Promise((resolve) => idle.once('data', resolve))
+    node.kill('SIGTERM')
+    expect(await node.exited).toBe(0)
+    idle.destroy()
+  })
+})
+
+/** Waits until the Node process's metrics hold this text. */
+async function metric(text: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const { text: shown } = await sendRaw(nodePort, 'GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
+    if (shown.includes(text)) return
+    await Bun.sleep(10)
+  }
+  throw new Error(`Cannot find metric ${text}`)
+}
