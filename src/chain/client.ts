@@ -85,3 +85,11 @@ export class RpcRefusedError extends Error {
     this.reason = reason
   }
 }
+
+/** The endpoint can run a lens in none of the ways that there are; `cause` is how it refused the last one. */
+export class IncapableError extends RpcRefusedError {
+  constructor(cause: RpcRefusedError) {
+    super(cause.code, 'The endpoint runs no lens')
+    this.cause = cause
+  }
+}

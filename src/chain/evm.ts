@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Chain } from './chain.ts'
-import { type ChainClient, type Endpoint, RpcRefusedError } from './client.ts'
+import { type ChainClient, type Endpoint, IncapableError, RpcRefusedError } from './client.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
 import { createEndpoint, HeadError, type ManagedEndpoint } from './endpoint.ts'
 import { createHeads } from './heads.ts'
@@ -26,6 +26,8 @@ const COMPARE_MS = 10_000
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 const RETRY_AFTER_SEC_MAX = 60
+const NO_LENS =
+  ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
 /** A chain client with a life: `close` when the process stops. */
 export interface EvmClient extends ChainClient {
@@ -136,10 +138,13 @@ export function createChainClient(options: {
     const doubted: ManagedEndpoint[] = []
     let attempts = 0
     let last: unknown
+    let incapable = 0
     for (;;) {
       const next = pick(tries)
       const endpoint = next ?? doubted.shift()
-      if (endpoint === undefined || deadline.signal.aborted) throw unavailable(attempts, last)
+      if (endpoint === undefined || deadline.signal.aborted) {
+        throw unavailable({ attempts, cause: last, because: attempts > 0 && incapable === attempts ? NO_LENS : '' })
+      }
       const isLastResort = next === undefined
       const tried = tries.get(endpoint) ?? 0
       tries.set(endpoint, tried + 1)
@@ -162,16 +167,18 @@ export function createChainClient(options: {
         if (!mayRotate(error) && !deadline.signal.aborted) throw error
         // Asking the same endpoint the same again would be refused again.
         if (error instanceof RpcRefusedError || error instanceof HeadError) tries.set(endpoint, TRIES_PER_ENDPOINT)
+        if (error instanceof IncapableError) incapable++
         if (error instanceof HeadError) doubted.push(endpoint)
         last = error
       }
     }
   }
 
-  function unavailable(attempts: number, cause: unknown): UnavailableError {
+  function unavailable(failure: { attempts: number; cause: unknown; because: string }): UnavailableError {
+    const { attempts, cause, because } = failure
     const pauses = endpoints.filter(({ removed }) => !removed).map(({ health }) => health.busyMs())
     const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    return new UnavailableError(`Cannot read chain ${chain.id} (${chain.name})${after}`, {
+    return new UnavailableError(`Cannot read chain ${chain.id} (${chain.name})${after}${because}`, {
       cause,
       retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(Math.min(...pauses) / 1_000))),
     })

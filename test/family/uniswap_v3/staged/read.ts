@@ -1,32 +1,22 @@
 import type { Address } from 'viem'
-import type { BlockPin } from '../../chain/client.ts'
-import { type Ask, multicall } from '../../chain/multicall.ts'
-import { type ReadBlock, readLatestBlock } from '../../chain/read_block.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { LensSubject } from './abi.ts'
-import { type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
-import type { BrokenPosition, RawRead } from './state.ts'
+import type { BlockPin } from '../../../../src/chain/client.ts'
+import { type ReadBlock, readLatestBlock } from '../../../../src/chain/read_block.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
+import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
+import { UpstreamError } from '../../../../src/lib/error.ts'
+import { type Ask, hasAnswer, multicall } from '../../../support/staged/multicall.ts'
+import { type Entry, readEntries, type StagedSource } from './entries.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
 /** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
-export async function readWalletStaged(
-  source: StagedSource,
-  request: {
-    readonly wallet: Address
-    /** Refuses a list that is too long before its entries are read. */
-    readonly checkBalances: (managers: RawRead['managers']) => void
-  },
-  signal: AbortSignal,
-): Promise<RawRead> {
+export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
   const { subject } = source
-  const { wallet, checkBalances } = request
   const { block, pin, ask } = await pinLatest(source, signal)
   const balances = await ask(
     subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),
   )
   const managers = balances.map((answer) => ({ balance: hasAnswer(answer, 1) ? smallNumber(answer.data) : undefined }))
-  checkBalances(managers)
   const places = managers.flatMap(({ balance = 0 }, manager) =>
     Array.from({ length: balance }, (_, index) => ({ manager, index: BigInt(index) })),
   )
