@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { UpstreamError } from '../lib/error.ts'
 
 /** How far behind, in time, an endpoint may answer before others are preferred; also the least in blocks. */
 const LAG_MS_MAX = 30_000
@@ -18,6 +19,9 @@ export interface Head {
 
 /** What a head is worth beside others: a slow node does not explain `behind`, nor the blocks' own time `ahead`. */
 export type HeadVerdict = 'believed' | 'behind' | 'ahead'
+
+/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
+export class HeadError extends UpstreamError {}
 
 /** Heads that a chain's endpoints have shown lately. */
 export interface Heads {
