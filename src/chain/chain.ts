@@ -34,10 +34,3 @@ export interface UsdFeed {
   readonly feed: Address
   readonly heartbeatSec: number
 }
-
-/** The block that one answer was read at. */
-export interface BlockRef {
-  readonly number: bigint
-  readonly hash: `0x${string}`
-  readonly timestampSec: bigint
-}

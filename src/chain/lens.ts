@@ -1,7 +1,8 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
-import { type BlockAt, type BlockPin, type Endpoint, IncapableError, RevertError, RpcRefusedError } from './client.ts'
+import type { PinnedBlock } from './block.ts'
+import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedError } from './client.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
 import { readLatestBlock } from './read_block.ts'
 
@@ -21,7 +22,7 @@ export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
 export interface LensAccess {
   readonly call: CallLens
   /** Reads the newest block's header, for calls that must all see that block. Throws as `readLatestBlock`. */
-  pin(): Promise<BlockPin>
+  pin(): Promise<PinnedBlock>
 }
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
@@ -87,7 +88,7 @@ export function ladderOf<T>(options: {
     name,
     run(signal) {
       const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
-      return byLens({ call, pin: async () => (await readLatestBlock(endpoint, chainId, signal)).pin }, name)
+      return byLens({ call, pin: () => readLatestBlock(endpoint, chainId, signal) }, name)
     },
   }))
 }

@@ -1,8 +1,8 @@
 import { type Address, isAddressEqual, zeroAddress } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
 import type { Endpoint } from '../../chain/client.ts'
 import { type LensWay, ladderOf, type Rung } from '../../chain/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
-import type { PinnedBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { inTurns } from '../../lib/turns.ts'
 import type { Place as FamilyPlace } from '../place.ts'
@@ -76,13 +76,13 @@ export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<
       ladderFor(asked.place, {
         ...{ endpoint, ways, pageSizes: BRIEF_PAGE_SIZES },
         byLens: async (source) => {
-          const { pin, pages } = await scanWalletByLens(source, {
+          const { block, pages } = await scanWalletByLens(source, {
             wallet,
             countOf: (managers) => count(managers, LIST_MAX),
             digest: (page) => inTurns(interpretScan(page, options)),
           })
           const digests = pages.map(({ page }) => page.digest)
-          return await inTurns(joinScans({ ...pages[0].page.block, ...pin }, digests))
+          return await inTurns(joinScans({ ...pages[0].page.block, hash: block.hash }, digests))
         },
       }),
   }

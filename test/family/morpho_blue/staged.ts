@@ -84,11 +84,12 @@ export async function readPositionStaged(
 async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, prices } = source
   const { morpho, marketId, wallet } = question
-  const { block, pin: at } = await readLatestBlock(endpoint, chainId, signal)
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
   const asker: Asker = {
     together: (calls) =>
-      calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: at, multicall3 }, signal),
-    alone: (call) => callAlone(endpoint, { call, block: at }, signal),
+      calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: { hash }, multicall3 }, signal),
+    alone: (call) => callAlone(endpoint, { call, block: { hash } }, signal),
   }
   const [params, market, position, feeRecipient] = await asker.together([
     to(morpho, 'idToMarketParams', [marketId]),

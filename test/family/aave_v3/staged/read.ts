@@ -37,8 +37,9 @@ export async function readWalletsStaged(
  */
 async function readStaged(source: StagedSource, wallets: readonly Address[], signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, providers } = source
-  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
-  const options = { block: pin, multicall3 }
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
+  const options = { block: { hash }, multicall3 }
   const begin = (): Round => createRound((calls) => multicall(endpoint, { ...options, calls }, signal))
   const beginEach = (): Round => createRound((calls) => multicallEach(endpoint, { ...options, calls }, signal))
 

@@ -1,5 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { BlockPin, Endpoint } from '../../../../src/chain/client.ts'
+import type { PinnedBlock } from '../../../../src/chain/block.ts'
+import type { Endpoint } from '../../../../src/chain/client.ts'
 import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
 import type { BrokenPosition, RawPool, RawPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
@@ -29,7 +30,7 @@ interface EntriesRequest {
   readonly entries: readonly Entry[]
   /** Filled with what else turns out broken, by place in `entries`. */
   readonly broken: Map<number, BrokenPosition>
-  readonly block: BlockPin
+  readonly block: Pick<PinnedBlock, 'hash'>
 }
 
 /** Pools, ticks, tokens and prices of the entries, in three rounds. */

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { BlockPin } from '../../../../src/chain/client.ts'
-import { type ReadBlock, readLatestBlock } from '../../../../src/chain/read_block.ts'
+import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
+import { readLatestBlock } from '../../../../src/chain/read_block.ts'
 import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
 import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
@@ -85,9 +85,11 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
 async function pinLatest(
   source: StagedSource,
   signal: AbortSignal,
-): Promise<{ block: ReadBlock; pin: BlockPin; ask: Ask }> {
+): Promise<{ block: Block; pin: Pick<PinnedBlock, 'hash'>; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
-  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
+  const pin = { hash }
   const ask: Ask = (calls) =>
     calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: pin, multicall3 }, signal)
   return { block, pin, ask }

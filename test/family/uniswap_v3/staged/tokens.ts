@@ -1,5 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { BlockPin, Endpoint } from '../../../../src/chain/client.ts'
+import type { PinnedBlock } from '../../../../src/chain/block.ts'
+import type { Endpoint } from '../../../../src/chain/client.ts'
 import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
 import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/state.ts'
@@ -17,7 +18,7 @@ import { SELECTOR, smallNumber } from './words.ts'
 interface TokensRequest {
   readonly endpoint: Endpoint
   readonly multicall3: Address
-  readonly block: BlockPin
+  readonly block: Pick<PinnedBlock, 'hash'>
   readonly addresses: readonly Address[]
 }
 
