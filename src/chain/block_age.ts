@@ -1,4 +1,5 @@
 import { UpstreamError } from '../lib/error.ts'
+import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
 
 /** How far the newest block may be from the wall clock where the chain's row does not say; the larger of the two. */
@@ -16,7 +17,7 @@ export function blockAgeMaxSec({ blockTimeMs, maxBlockAgeSec }: Pick<Chain, 'blo
  * wrong: interest would accrue that nobody owes, and fresh prices would look stale.
  */
 export function checkBlockAge(
-  block: { readonly number: bigint; readonly timestampSec: bigint },
+  block: Pick<Block, 'number' | 'timestampSec'>,
   { chain, nowMs }: { readonly chain: Chain; readonly nowMs: number },
 ): void {
   const ageSec = Math.round(nowMs / 1_000 - Number(block.timestampSec))

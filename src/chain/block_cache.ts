@@ -1,6 +1,7 @@
 import { createCache } from '../lib/cache.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { BlockRef, Chain } from './chain.ts'
+import type { Block } from './block.ts'
+import type { Chain } from './chain.ts'
 
 /** What `reuse` needs to know about a reading. */
 export interface BlockRead<T> {
@@ -21,7 +22,7 @@ export interface BlockCache<T> {
 }
 
 /** Makes a cache of at most `entriesMax` results and, where `bytesOf` says how large one is, `bytesMax` bytes. */
-export function createBlockCache<T extends { readonly block: Pick<BlockRef, 'timestampSec'> }>(options: {
+export function createBlockCache<T extends { readonly block: Pick<Block, 'timestampSec'> }>(options: {
   readonly clock: Clock
   readonly entriesMax: number
   readonly bytesMax?: number

@@ -11,7 +11,7 @@ export interface Chain {
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
-  /** Absent: a deployless call takes its place. */
+  /** For those who ask many contracts at once; no reading of this program needs it. */
   readonly multicall3?: Address
   readonly prices: ChainPrices
   /** Tokens that the operator calls spam, checksummed. */
@@ -33,11 +33,4 @@ export interface ChainPrices {
 export interface UsdFeed {
   readonly feed: Address
   readonly heartbeatSec: number
-}
-
-/** The block that one answer was read at. */
-export interface BlockRef {
-  readonly number: bigint
-  readonly hash: `0x${string}`
-  readonly timestampSec: bigint
 }

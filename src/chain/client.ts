@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Block, PinnedBlock } from './block.ts'
 import type { Chain } from './chain.ts'
 
 /** One RPC endpoint of a chain, behind a transport that checks every answer before it believes it. */
@@ -22,18 +23,13 @@ export interface Endpoint {
    * further from the wall clock than the chain allows, or far off what other endpoints have shown: those are then asked,
    * and this one again only if none of them answers.
    */
-  observeBlock(block: { readonly chainId: number; readonly number: bigint; readonly timestampSec: bigint }): void
+  observeBlock(block: Pick<Block, 'chainId' | 'number' | 'timestampSec'>): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }
 
-/** A block by its hash, so that nothing that takes its place at the same height is read for it. */
-export interface BlockPin {
-  readonly hash: Hex
-}
-
 /** The block that a call sees. */
-export type BlockAt = BlockPin | bigint | 'latest'
+export type BlockAt = Pick<PinnedBlock, 'hash'> | bigint | 'latest'
 
 /** One read-only call. Without `to` the data is init code (a deployless call). */
 export interface EthCall {
@@ -83,5 +79,13 @@ export class RpcRefusedError extends Error {
     super(message)
     this.code = code
     this.reason = reason
+  }
+}
+
+/** The endpoint can run a lens in none of the ways that there are; `cause` is how it refused the last one. */
+export class IncapableError extends RpcRefusedError {
+  constructor(cause: RpcRefusedError) {
+    super(cause.code, 'The endpoint runs no lens')
+    this.cause = cause
   }
 }

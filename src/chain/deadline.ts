@@ -1,3 +1,5 @@
+import { AbortedError } from '../lib/error.ts'
+
 /** A time limit that ends an operation, and tells whether it was the limit or the caller that did. */
 export interface Deadline {
   /** Fires when the limit is reached or the parent fires. */
@@ -27,5 +29,20 @@ export function startDeadline(
       clearTimeout(timer)
       parent.removeEventListener('abort', abort)
     },
+  }
+}
+
+/** Runs `work` within a limit of `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
+export async function withinDeadline<T>(
+  work: (deadline: Deadline) => Promise<T>,
+  { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
+): Promise<T> {
+  const deadline = startDeadline(ms, { parent: signal, now })
+  try {
+    return await work(deadline)
+  } catch (error) {
+    throw signal.aborted ? new AbortedError('The caller left') : error
+  } finally {
+    deadline.stop()
   }
 }

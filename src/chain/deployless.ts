@@ -33,11 +33,6 @@ export function deploylessCode(runtime: Hex, data: Hex): Hex {
   return concatHex([program({ creationBytes, dataBytes }), copy, runtime, data])
 }
 
-/** How many bytes of call data fit beside `runtime`. */
-export function deploylessDataBytesMax(runtime: Hex): number {
-  return INIT_CODE_BYTES_MAX - PROGRAM_BYTES - COPY_BYTES - size(runtime)
-}
-
 /**
  * What the deployed code returned, out of the revert data of `deploylessCode`. Throws `RevertError` where the code
  * reverted, `RpcRefusedError` where the mark is missing (a node that hides revert data) or nothing was deployed.

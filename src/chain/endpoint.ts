@@ -1,25 +1,22 @@
 import { toHex } from 'viem'
 import { pause, untilAborted } from '../lib/abort.ts'
-import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { checkBlockAge } from './block_age.ts'
 import type { Chain } from './chain.ts'
 import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
-import type { Heads } from './heads.ts'
-import { createHealth, type Health } from './health.ts'
-import { BusyError, MissingBlockError } from './rpc_error.ts'
-import { type RpcRecorder, recorded } from './rpc_metrics.ts'
+import { type ConnectionOptions, createConnection } from './connection.ts'
+import { HeadError, type Heads } from './heads.ts'
+import type { RotatingEndpoint } from './rotation.ts'
+import { MissingBlockError } from './rpc_error.ts'
 import { parseBytes, parseQuantity } from './rpc_value.ts'
-import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
-import { createTransport, type Fetch, type RpcRequest } from './transport.ts'
+import type { RpcRequest } from './transport.ts'
 
 /** Pauses before a block that is missing is asked for again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
-export interface ManagedEndpoint extends Endpoint {
-  readonly health: Health
+export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
   /** True once the endpoint has answered for another chain: it is never asked again. */
   readonly removed: boolean
   /** The same endpoint for one read. */
@@ -40,45 +37,21 @@ export interface ReadLimits {
 }
 
 /** What endpoints of one chain share. */
-export interface EndpointOptions {
+export interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
   readonly chain: Chain
-  readonly timeoutMs: number
   readonly heads: Heads
-  readonly clock: Clock
   readonly log: Log
-  readonly fetch: Fetch
-  readonly random: () => number
-  readonly record?: RpcRecorder
 }
-
-/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
-export class HeadError extends UpstreamError {}
 
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
-  const { chain, timeoutMs, heads, clock, log, fetch, random, record = () => {} } = options
-  const plain = createTransport({ url: chain.rpcUrls[index] ?? '', timeoutMs, clock, fetch })
-  const transport = recorded(plain, { record, clock })
-  const slots = createSlots(ENDPOINT_LIMITS)
-  const health = createHealth({ clock, random })
+  const { chain, heads, log, ...others } = options
+  const { timeoutMs, clock } = others
+  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', others)
   const learned: Endpoint['learned'] = new Map()
   let verified = false
   let verifying: Promise<void> | undefined
   let removed = false
-
-  function send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
-    return slots.run(async () => {
-      const startedMs = clock.monotonicMs()
-      const result = await transport.send(request, signal).catch(slowDownIfBusy)
-      health.measured(clock.monotonicMs() - startedMs)
-      return result
-    }, signal)
-  }
-
-  function slowDownIfBusy(error: unknown): never {
-    if (error instanceof BusyError) slots.slowDown()
-    throw error
-  }
 
   /** Asks again, after a pause, a node that does not have the block yet: another one behind the same address has. */
   async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {

@@ -1,31 +1,29 @@
-import { pause, untilAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
-import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
+import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Chain } from './chain.ts'
-import { type ChainClient, type Endpoint, RpcRefusedError } from './client.ts'
-import { type Deadline, startDeadline } from './deadline.ts'
-import { createEndpoint, HeadError, type ManagedEndpoint } from './endpoint.ts'
+import { type ChainClient, type Endpoint, IncapableError } from './client.ts'
+import { withinDeadline } from './deadline.ts'
+import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { createHeads } from './heads.ts'
 import { createSpread } from './health.ts'
 import { readLatestBlock } from './read_block.ts'
-import { BusyError } from './rpc_error.ts'
+import { createRotation, type Exhaustion, type RotationPolicy } from './rotation.ts'
 import type { RpcRecorder } from './rpc_metrics.ts'
-import { CrowdedError } from './slots.ts'
 import type { Fetch } from './transport.ts'
 
 /** All the time that one read has, over all its tries. */
 const BUDGET_MS = 2_500
 /** What one call may take of it: one that hangs leaves time for another endpoint. */
 const CALL_SHARE = 0.4
-const TRIES_PER_ENDPOINT = 2
-/** Pause before an endpoint is tried again by the same read, spread by as much again. */
-const AGAIN_MS = 50
-/** How often, at most, another endpoint than the one that serves is asked how far it is. */
-const COMPARE_MS = 10_000
-/** A read that succeeded this recently proves readiness. */
-const READY_MS = 5_000
+const POLICY: RotationPolicy = {
+  ...{ triesMax: 2, againMs: 50, lostAt: 'open', firstLookMs: 0 },
+  // What one of our questions is refused for says nothing about the others.
+  blamesRefusals: false,
+}
 const RETRY_AFTER_SEC_MAX = 60
+const NO_LENS =
+  ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
 /** A chain client with a life: `close` when the process stops. */
 export interface EvmClient extends ChainClient {
@@ -36,11 +34,9 @@ export interface EvmClient extends ChainClient {
 }
 
 /**
- * Makes the client of one chain. Every endpoint must have answered `eth_chainId` with the chain's id before one of its
- * answers is believed. The healthiest is asked first; each failure moves on to the next, and back to the first when
- * all have had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds. One
- * whose newest block is far off what the others show is used only if none of them answers. While reads come in, the
- * others are asked for their newest block now and then, so that an endpoint that stands still is found out.
+ * Makes the client of one chain, over its endpoints in rotation. Every endpoint must have answered `eth_chainId` with
+ * the chain's id before one of its answers is believed. One whose newest block is far off what the others show is used
+ * only if none of them answers.
  */
 export function createChainClient(options: {
   readonly chain: Chain
@@ -57,170 +53,47 @@ export function createChainClient(options: {
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
   const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
-  const background = new AbortController()
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
-  /** The single try that an endpoint in state `open` is given, and background probes. */
-  const trials = new Map<ManagedEndpoint, Promise<unknown>>()
-  let succeededMs = Number.NEGATIVE_INFINITY
-  let comparedMs = Number.NEGATIVE_INFINITY
-  let comparisons = 0
+  const rotation = createRotation({
+    ...{ endpoints, chainId: chain.id, policy: POLICY, clock, log, random },
+    isBehind: heads.isDoubted,
+    look: (endpoint, signal) => verified(endpoint, () => readHead(endpoint, signal), signal),
+    exhausted: (exhaustion) => unavailable(chain, exhaustion),
+  })
 
-  async function attemptOn<T>(endpoint: ManagedEndpoint, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
-    const before = endpoint.health.state()
-    try {
-      // At the same time, so that the first use of an endpoint costs no round trip more; but checked first.
-      const [verified, answered] = await Promise.allSettled([endpoint.verify(signal), attempt(endpoint, signal)])
-      if (verified.status === 'rejected') throw verified.reason
-      if (answered.status === 'rejected') throw answered.reason
-      endpoint.health.succeeded()
-      succeededMs = clock.monotonicMs()
-      if (before === 'open') log.info({ msg: 'Regained an RPC endpoint', chainId: chain.id, endpoint: endpoint.index })
-      return answered.value
-    } catch (error) {
-      if (error instanceof BusyError) endpoint.health.limited(error.retryAfterMs)
-      else if (isFailure(error) && !signal.aborted) endpoint.health.failed()
-      if (before !== 'open' && endpoint.health.state() === 'open') {
-        log.warn({ msg: 'Lost an RPC endpoint', chainId: chain.id, endpoint: endpoint.index, reason: String(error) })
-      }
-      throw error
-    }
-  }
-
-  /** An endpoint in state `open` is tried by one caller at a time, who is remembered here for the others to wait for. */
-  function tryOn<T>(endpoint: ManagedEndpoint, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
-    const trial = attemptOn(endpoint, attempt, signal)
-    if (endpoint.health.state() !== 'open') return trial
-    const settled = trial.catch(() => {}).finally(() => trials.delete(endpoint))
-    trials.set(endpoint, settled)
-    return trial
-  }
-
-  /** Asks an endpoint for its newest block without a caller waiting for the outcome. */
-  function probe(endpoint: ManagedEndpoint): void {
-    const probed = attemptOn(endpoint, readHead, background.signal)
-    trials.set(
-      endpoint,
-      probed.catch(() => {}).finally(() => trials.delete(endpoint)),
+  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS }) => {
+    const timeoutMs = budgetMs * CALL_SHARE
+    return withinDeadline(
+      (deadline) =>
+        rotation.ask((endpoint, { signal: within, isLastResort }) => {
+          const limited = endpoint.within({ timeoutMs, isLastResort })
+          return verified(endpoint, () => attempt(limited, within), within)
+        }, deadline),
+      { ms: budgetMs, signal, now: clock.monotonicMs },
     )
-  }
-
-  /** Who failed is asked again when its time has come, and another one now and then, each in turn. */
-  function probeOthers(chosen: ManagedEndpoint): void {
-    const others = endpoints.filter((each) => each !== chosen && !each.removed && !trials.has(each))
-    for (const endpoint of others) if (endpoint.health.probeDue()) probe(endpoint)
-    if (clock.monotonicMs() - comparedMs < COMPARE_MS) return
-    const able = others.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
-    const other = able[comparisons % able.length]
-    if (other === undefined) return
-    comparisons++
-    comparedMs = clock.monotonicMs()
-    probe(other)
-  }
-
-  /** The next endpoint to try: least tried by this read first, then by health, head and latency, then as configured. */
-  function pick(tries: ReadonlyMap<ManagedEndpoint, number>): ManagedEndpoint | undefined {
-    const score = (endpoint: ManagedEndpoint): number => {
-      const { health, index } = endpoint
-      const state = health.busyMs() > 0 ? 4 : { ready: 0, doubtful: 2, open: 3 }[health.state()]
-      const doubted = heads.isDoubted(index) ? 1 : 0
-      return (((tries.get(endpoint) ?? 0) * 8 + Math.max(state, doubted)) * 32 + health.latencyClass()) * 256 + index
-    }
-    return endpoints
-      .filter((endpoint) => !endpoint.removed && (tries.get(endpoint) ?? 0) < TRIES_PER_ENDPOINT)
-      .sort((a, b) => score(a) - score(b))[0]
-  }
-
-  async function readWithin<T>(attempt: LimitedAttempt<T>, deadline: Deadline): Promise<T> {
-    const tries = new Map<ManagedEndpoint, number>()
-    /** Those whose newest block was not believed beside the others': better than nobody. */
-    const doubted: ManagedEndpoint[] = []
-    let attempts = 0
-    let last: unknown
-    for (;;) {
-      const next = pick(tries)
-      const endpoint = next ?? doubted.shift()
-      if (endpoint === undefined || deadline.signal.aborted) throw unavailable(attempts, last)
-      const isLastResort = next === undefined
-      const tried = tries.get(endpoint) ?? 0
-      tries.set(endpoint, tried + 1)
-      probeOthers(endpoint)
-      try {
-        const waitMs = Math.max(endpoint.health.busyMs(), tried === 0 ? 0 : AGAIN_MS * (1 + random()))
-        if (waitMs >= deadline.remainingMs()) {
-          tries.set(endpoint, TRIES_PER_ENDPOINT)
-          continue
-        }
-        if (waitMs > 0) await pause(waitMs, deadline.signal)
-        const trial = trials.get(endpoint)
-        if (trial !== undefined && endpoint.health.state() === 'open') {
-          await untilAborted(trial, deadline.signal)
-          if (endpoint.health.state() === 'open') continue
-        }
-        attempts++
-        return await tryOn(endpoint, (each, signal) => attempt(each, { signal, isLastResort }), deadline.signal)
-      } catch (error) {
-        if (!mayRotate(error) && !deadline.signal.aborted) throw error
-        // Asking the same endpoint the same again would be refused again.
-        if (error instanceof RpcRefusedError || error instanceof HeadError) tries.set(endpoint, TRIES_PER_ENDPOINT)
-        if (error instanceof HeadError) doubted.push(endpoint)
-        last = error
-      }
-    }
-  }
-
-  function unavailable(attempts: number, cause: unknown): UnavailableError {
-    const pauses = endpoints.filter(({ removed }) => !removed).map(({ health }) => health.busyMs())
-    const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    return new UnavailableError(`Cannot read chain ${chain.id} (${chain.name})${after}`, {
-      cause,
-      retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(Math.min(...pauses) / 1_000))),
-    })
-  }
-
-  async function read<T>(
-    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
-    { signal, budgetMs = BUDGET_MS }: { readonly signal: AbortSignal; readonly budgetMs?: number },
-  ): Promise<T> {
-    const deadline = startDeadline(budgetMs, { parent: signal, now: clock.monotonicMs })
-    try {
-      const timeoutMs = budgetMs * CALL_SHARE
-      const limited: LimitedAttempt<T> = (endpoint, { signal: within, isLastResort }) =>
-        attempt(endpoint.within({ timeoutMs, isLastResort }), within)
-      return await readWithin(limited, deadline)
-    } catch (error) {
-      throw signal.aborted ? new AbortedError('The caller left') : error
-    } finally {
-      deadline.stop()
-    }
   }
 
   return {
     chain,
     read,
-    async ready(signal) {
-      if (clock.monotonicMs() - succeededMs < READY_MS) return true
-      try {
-        await read(readHead, { signal })
-        return true
-      } catch {
-        // Not ready is the answer; why is in the log where an endpoint was lost.
-        return false
-      }
-    },
-    close: () => background.abort(),
+    ready: (signal) => rotation.ready(() => read(readHead, { signal })),
+    close: rotation.close,
   }
 }
 
-type Attempt<T> = (endpoint: ManagedEndpoint, signal: AbortSignal) => Promise<T>
-type LimitedAttempt<T> = (
-  endpoint: ManagedEndpoint,
-  limits: { readonly signal: AbortSignal; readonly isLastResort: boolean },
-) => Promise<T>
-
-function mayRotate(error: unknown): boolean {
-  return error instanceof UpstreamError || error instanceof RpcRefusedError
+/** At the same time, so that the first use of an endpoint costs no round trip more; but checked first. */
+async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const [checked, answered] = await Promise.allSettled([endpoint.verify(signal), run()])
+  if (checked.status === 'rejected') throw checked.reason
+  if (answered.status === 'rejected') throw answered.reason
+  return answered.value
 }
 
-function isFailure(error: unknown): boolean {
-  return error instanceof UpstreamError && !(error instanceof CrowdedError) && !(error instanceof HeadError)
+function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhaustion): UnavailableError {
+  const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+  const isIncapable = errors.length > 0 && errors.every((error) => error instanceof IncapableError)
+  return new UnavailableError(`Cannot read chain ${id} (${name})${after}${isIncapable ? NO_LENS : ''}`, {
+    cause: errors.at(-1),
+    retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
+  })
 }

@@ -1,4 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
+import { UpstreamError } from '../lib/error.ts'
+import type { Block } from './block.ts'
 
 /** How far behind, in time, an endpoint may answer before others are preferred; also the least in blocks. */
 const LAG_MS_MAX = 30_000
@@ -11,13 +13,13 @@ const HASTE = 2n
 const BLOCK_MS_MIN = 10
 
 /** What an endpoint calls the newest block; its time has been held against the wall clock. */
-export interface Head {
-  readonly number: bigint
-  readonly timestampSec: bigint
-}
+export type Head = Pick<Block, 'number' | 'timestampSec'>
 
 /** What a head is worth beside others: a slow node does not explain `behind`, nor the blocks' own time `ahead`. */
 export type HeadVerdict = 'believed' | 'behind' | 'ahead'
+
+/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
+export class HeadError extends UpstreamError {}
 
 /** Heads that a chain's endpoints have shown lately. */
 export interface Heads {

@@ -1,7 +1,8 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../lib/clock.ts'
 import { UpstreamError } from '../lib/error.ts'
-import { type BlockAt, type BlockPin, type Endpoint, RevertError, RpcRefusedError } from './client.ts'
+import type { PinnedBlock } from './block.ts'
+import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedError } from './client.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
 import { readLatestBlock } from './read_block.ts'
 
@@ -21,19 +22,16 @@ export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
 export interface LensAccess {
   readonly call: CallLens
   /** Reads the newest block's header, for calls that must all see that block. Throws as `readLatestBlock`. */
-  pin(): Promise<BlockPin>
+  pin(): Promise<PinnedBlock>
 }
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
 
-/** Ways of running a lens. */
+/** Ways of running a lens: as the code of an address by state override, or deployed in the call that asks it. */
 export type LensWay = keyof typeof CALL_LENS
 
-/** Ways of reading: a lens by state override, a lens deployed in the call, the same asked without a lens. */
-export type RungName = LensWay | 'staged'
-
 /** Every way, best first. */
-export const RUNG_NAMES: readonly RungName[] = ['override', 'deployless', 'staged']
+export const LENS_WAYS: readonly LensWay[] = ['override', 'deployless']
 
 /** One way of reading, best first in a ladder. */
 export interface Rung<T> {
@@ -76,23 +74,21 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
   throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
 }
 
-/** The ladder, in the order of `names`, of a reading that a lens can do, and stages of many calls as well. */
+/** The ladder of a reading by a lens, in the order of `ways`. */
 export function ladderOf<T>(options: {
-  readonly names: readonly RungName[]
+  readonly ways: readonly LensWay[]
   readonly endpoint: Endpoint
   readonly chainId: number
   /** Runtime bytecode of the lens. */
   readonly runtime: Hex
   readonly byLens: (access: LensAccess, way: LensWay) => Promise<T>
-  readonly staged: (signal: AbortSignal) => Promise<T>
 }): Rung<T>[] {
-  const { names, endpoint, chainId, runtime, byLens, staged } = options
-  return names.map((name) => ({
+  const { ways, endpoint, chainId, runtime, byLens } = options
+  return ways.map((name) => ({
     name,
     run(signal) {
-      if (name === 'staged') return staged(signal)
       const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
-      return byLens({ call, pin: async () => (await readLatestBlock(endpoint, chainId, signal)).pin }, name)
+      return byLens({ call, pin: () => readLatestBlock(endpoint, chainId, signal) }, name)
     },
   }))
 }
@@ -101,8 +97,9 @@ export function ladderOf<T>(options: {
  * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
  * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
  * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
- * request's size. When no rung works, the last error is thrown; a revert is an `UpstreamError` then, since our own code
- * never reverts with a reason: it is the endpoint that answers wrong, and another one may do better.
+ * request's size. When no rung works, `IncapableError` is thrown if the endpoint knows none of them, else the last
+ * error; a revert is an `UpstreamError` then, since our own code never reverts with a reason: it is the endpoint that
+ * answers wrong, and another one may do better.
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
@@ -129,7 +126,7 @@ export async function readByRung<T>(
       if (!unsupported) mayLearn = false
     }
   }
-  throw last
+  throw mayLearn && last instanceof RpcRefusedError ? new IncapableError(last) : last
 }
 
 function learn<T>(

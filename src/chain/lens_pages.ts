@@ -1,13 +1,13 @@
 import { UpstreamError } from '../lib/error.ts'
-import { type BlockPin, RpcRefusedError } from './client.ts'
-import { isSameBlock, type ReadBlock } from './read_block.ts'
+import { type Block, isSameBlock, type PinnedBlock } from './block.ts'
+import { RpcRefusedError } from './client.ts'
 
 /** Pages of one reading that are read at the same time. */
 const PAGES_RUNNING_MAX = 8
 
 /** What a lens answered about some entries, wallets or positions, of a longer row. */
 export interface LensPage {
-  readonly block: ReadBlock
+  readonly block: Block
   /** How many entries it got through. */
   readonly taken: number
 }
@@ -16,7 +16,7 @@ export interface LensPage {
 export interface PageRequest {
   readonly start: number
   readonly end: number
-  readonly block: BlockPin | 'latest'
+  readonly block: PinnedBlock | 'latest'
 }
 
 /** How a row of entries is read in pages at one block. */
@@ -33,9 +33,9 @@ export interface PinnedPagesSource<Page extends LensPage> {
 /** How a row of entries is read in pages at the newest block. */
 export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
   /** Is told the block of a page that was read at the latest one, which it may refuse by throwing. */
-  observeBlock(block: ReadBlock): void
+  observeBlock(block: Block): void
   /** The newest block, for pages that must all see it. */
-  pin(): Promise<BlockPin>
+  pin(): Promise<PinnedBlock>
 }
 
 /** A page and the number of its first entry. */
@@ -76,11 +76,10 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
  * Throws like `readPages`.
  */
 export async function readPagesAt<Page extends LensPage>(
-  { hash }: BlockPin,
+  block: PinnedBlock,
   source: PinnedPagesSource<Page>,
 ): Promise<PlacedPages<Page>> {
   const { pageSize, countMin = 0 } = source
-  const block: BlockPin = { hash }
   let countHere = Math.max(1, countMin)
 
   const readFrom = async (from: number): Promise<PlacedPage<Page>[]> => {

@@ -1,18 +1,16 @@
-import { pause } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
-import { AbortedError, UpstreamError } from '../lib/error.ts'
+import { UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { RpcRefusedError } from './client.ts'
-import { type Deadline, startDeadline } from './deadline.ts'
-import { createHealth, createSpread, type Health } from './health.ts'
-import { BusyError } from './rpc_error.ts'
-import { type RpcRecorder, recorded } from './rpc_metrics.ts'
-import { CrowdedError, createSlots, ENDPOINT_LIMITS, type Slots } from './slots.ts'
+import { type Connection, createConnection } from './connection.ts'
+import { withinDeadline } from './deadline.ts'
+import { createSpread } from './health.ts'
+import { createRotation, type RotatingEndpoint, type RotationPolicy } from './rotation.ts'
+import type { RpcRecorder } from './rpc_metrics.ts'
 import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './solana_accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './solana_clock.ts'
 import { SOLANA_MEANINGS } from './solana_error.ts'
 import { createSolanaHeads } from './solana_heads.ts'
-import { createTransport, type Fetch, type Transport } from './transport.ts'
+import type { Fetch } from './transport.ts'
 
 /** Number under which Solana goes among chain ids. */
 export const SOLANA_CHAIN_ID = 101
@@ -21,15 +19,13 @@ export const SOLANA_CHAIN_ID = 101
 const BUDGET_MS = 2_500
 /** One request to one endpoint, milliseconds. */
 const CALL_MS = 1_000
-const TRIES_PER_ENDPOINT = 3
-/** Requests of one step over all endpoints. */
-const TRIES_MAX = 8
-/** Pause before an endpoint is tried again in the same step, spread by as much again and doubled each time. */
-const AGAIN_MS = 75
-/** A read that succeeded this recently proves readiness. */
-const READY_MS = 5_000
-/** While reads come in, an endpoint that they do not go to is looked at this often. */
-const LOOK_MS = 10_000
+const POLICY: RotationPolicy = {
+  ...{ triesMax: 3, attemptsMax: 8, againMs: 75, lostAt: 'doubtful' },
+  // Public endpoints count every request: nobody is looked at for a client that is used once.
+  firstLookMs: 10_000,
+  // There is one kind of question: whoever refuses it, for want of a key, refuses all.
+  blamesRefusals: true,
+}
 /** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
 
@@ -63,12 +59,7 @@ export interface SolanaClient {
   ready(signal: AbortSignal): Promise<boolean>
 }
 
-interface Endpoint {
-  readonly index: number
-  readonly transport: Transport
-  readonly slots: Slots
-  readonly health: Health
-}
+interface Endpoint extends RotatingEndpoint, Connection {}
 
 interface Step extends AccountsOptions {
   readonly addresses: readonly string[]
@@ -94,53 +85,22 @@ export function createSolanaClient(options: {
 }): SolanaClient {
   const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now())
+  const shared = { timeoutMs: CALL_MS, clock, fetch, random, record, meanings: SOLANA_MEANINGS }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
-    transport: recorded(createTransport({ url, timeoutMs: CALL_MS, clock, fetch, meanings: SOLANA_MEANINGS }), {
-      record,
-      clock,
-    }),
-    slots: createSlots(ENDPOINT_LIMITS),
-    health: createHealth({ clock, random }),
+    ...createConnection(url, shared),
   }))
-
   const heads = createSolanaHeads({ clock, slotMs })
-  let succeededMs = Number.NEGATIVE_INFINITY
-  let lookedMs = clock.monotonicMs()
-  let looks = 0
+  const rotation = createRotation({
+    ...{ endpoints, chainId: SOLANA_CHAIN_ID, policy: POLICY, clock, log, random, isBehind: heads.isBehind },
+    look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
+    exhausted: ({ errors }) =>
+      new UpstreamError('Cannot read Solana: its RPC endpoints failed or gave no answer in time', {
+        cause: errors.at(-1),
+      }),
+  })
 
-  async function readAccounts(step: Step, deadline: Deadline): Promise<SolanaAccounts> {
-    const tries = new Map<Endpoint, number>()
-    let last: unknown
-    for (let attempts = 0; attempts < TRIES_MAX && !deadline.signal.aborted; ) {
-      const endpoint = pick(endpoints, { tries, isBehind: heads.isBehind })
-      if (endpoint === undefined) break
-      const tried = tries.get(endpoint) ?? 0
-      tries.set(endpoint, tried + 1)
-      const againMs = tried === 0 ? 0 : AGAIN_MS * 2 ** (tried - 1) * (1 + random())
-      const waitMs = Math.max(endpoint.health.busyMs(), againMs)
-      if (waitMs >= deadline.remainingMs()) {
-        tries.set(endpoint, TRIES_PER_ENDPOINT)
-        continue
-      }
-      try {
-        if (waitMs > 0) await pause(waitMs, deadline.signal)
-        attempts++
-        const accounts = await ask(endpoint, step, deadline.signal)
-        lookAtAnother(endpoint)
-        return accounts
-      } catch (error) {
-        if (!isUpstream(error) && !deadline.signal.aborted) throw error
-        // Asking the same endpoint the same again would be refused again.
-        if (error instanceof RpcRefusedError) tries.set(endpoint, TRIES_PER_ENDPOINT)
-        last = error
-      }
-    }
-    throw new UpstreamError('Cannot read Solana: its RPC endpoints failed or gave no answer in time', { cause: last })
-  }
-
-  async function ask(endpoint: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
-    const { index, health, slots, transport } = endpoint
+  async function ask({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
     const { minSlot = 0n } = step
     const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
@@ -148,23 +108,9 @@ export function createSolanaClient(options: {
       params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...atLeast(minSlot) }],
       parse: (result: unknown) => believe(parseAccounts(result, { count: addresses.length, minSlot }), step),
     }
-    const before = health.state()
-    try {
-      const accounts = await slots.run(() => transport.send(request, signal), signal)
-      health.succeeded()
-      heads.observe(index, accounts)
-      succeededMs = clock.monotonicMs()
-      if (before !== 'ready') log.info({ msg: 'Regained a Solana RPC endpoint', endpoint: index })
-      return accounts
-    } catch (error) {
-      if (signal.aborted || error instanceof CrowdedError) throw error
-      if (error instanceof BusyError) {
-        health.limited(error.retryAfterMs)
-        slots.slowDown()
-      } else health.failed()
-      if (before === 'ready') log.warn({ msg: 'Lost a Solana RPC endpoint', endpoint: index, reason: reasonOf(error) })
-      throw error
-    }
+    const accounts = await send(request, signal)
+    heads.observe(index, accounts)
+    return accounts
   }
 
   /** The accounts of a good answer, the clock's apart. Throws `UpstreamError` for one that cannot be right. */
@@ -176,98 +122,28 @@ export function createSolanaClient(options: {
     return answer
   }
 
-  /**
-   * Now and then asks an endpoint that the reads do not go to for the time, each in its turn, so that one that lags is
-   * left for one that does not. Nobody waits for it.
-   */
-  function lookAtAnother(answered: Endpoint): void {
-    if (clock.monotonicMs() - lookedMs < LOOK_MS) return
-    const others = endpoints.filter(
-      ({ index, health }) =>
-        index !== answered.index && health.busyMs() === 0 && (health.state() === 'ready' || health.probeDue()),
+  const read: SolanaClient['read'] = (work, { signal }) =>
+    withinDeadline(
+      (deadline) =>
+        work({
+          async accounts(addresses, asked = {}) {
+            if (addresses.length > ACCOUNTS_MAX) {
+              throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
+            }
+            const step: Step = { ...asked, addresses }
+            return await rotation.ask((endpoint, limits) => ask(endpoint, step, limits.signal), deadline)
+          },
+        }),
+      { ms: BUDGET_MS, signal, now: clock.monotonicMs },
     )
-    const other = others[looks % others.length]
-    if (other === undefined) return
-    lookedMs = clock.monotonicMs()
-    looks++
-    // A failure is in the endpoint's health and in the log; the transport limits its time.
-    ask(other, { addresses: [] }, new AbortController().signal).catch(() => {})
-  }
-
-  async function read<T>(
-    work: (session: SolanaSession) => Promise<T>,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<T> {
-    const deadline = startDeadline(BUDGET_MS, { parent: signal, now: clock.monotonicMs })
-    try {
-      return await work({
-        async accounts(addresses, options = {}) {
-          if (addresses.length > ACCOUNTS_MAX) {
-            throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
-          }
-          return await readAccounts({ ...options, addresses }, deadline)
-        },
-      })
-    } catch (error) {
-      throw signal.aborted ? new AbortedError('The caller left') : error
-    } finally {
-      deadline.stop()
-    }
-  }
 
   return {
     slotMs,
     read,
-    async ready(signal) {
-      if (clock.monotonicMs() - succeededMs < READY_MS) return true
-      try {
-        await read((session) => session.accounts([]), { signal })
-        return true
-      } catch {
-        // Not ready is the answer; why is in the log where an endpoint was lost.
-        return false
-      }
-    },
+    ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
   }
-}
-
-interface PickOptions {
-  /** How often each was tried in this step. */
-  readonly tries: ReadonlyMap<Endpoint, number>
-  readonly isBehind: (index: number) => boolean
-}
-
-/**
- * The endpoint to ask next: the least tried in this step first, then one that asks for no pause, then by health, then
- * one that is not behind the others, then as configured. Undefined when all have had their tries.
- */
-function pick(endpoints: readonly Endpoint[], { tries, isBehind }: PickOptions): Endpoint | undefined {
-  const ranked = endpoints
-    .filter((endpoint) => (tries.get(endpoint) ?? 0) < TRIES_PER_ENDPOINT)
-    .map((endpoint) => {
-      const { index, health } = endpoint
-      const state = health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[health.state()]
-      return { endpoint, rank: [tries.get(endpoint) ?? 0, state, isBehind(index) ? 1 : 0, index] }
-    })
-  return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
-}
-
-/** Compares by the first number that differs; both of one length. */
-function compareRanks(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, index) => value !== b[index])
-  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)
-}
-
-/** Why an endpoint was given up: what was wrong with its answer where that is known, always in our own words. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof UpstreamError ? error.cause : undefined
-  return String(cause instanceof UpstreamError ? cause : error)
 }
 
 function atLeast(minSlot: bigint): Readonly<Record<string, number>> {
   return minSlot === 0n ? {} : { minContextSlot: Number(minSlot) }
-}
-
-function isUpstream(error: unknown): boolean {
-  return error instanceof UpstreamError || error instanceof RpcRefusedError
 }

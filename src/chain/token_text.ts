@@ -1,20 +1,13 @@
 import { type Hex, hexToBytes } from 'viem'
-import type { CallResult } from './multicall.ts'
 
 /** First bytes of a `symbol` or `name` answer that are looked at; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
 /** An answer longer than this is no answer. */
-const TEXT_ANSWER_BYTES_MAX = 16_384
+export const TEXT_ANSWER_BYTES_MAX = 16_384
 /** Code points of a symbol or name that are shown. */
 const TEXT_LENGTH_MAX = 64
 
 const WORD_BYTES = 32
-
-/** What a lens would copy of a `symbol` or `name` answer; undefined where it failed or answered far too much. */
-export function textAnswer(answer: CallResult | undefined): Hex | undefined {
-  if (answer?.ok !== true || answer.data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
-  return answer.data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
-}
 
 /**
  * Text of a `symbol` or `name` answer: an ABI string, or the 32 bytes of tokens from before it, up to the first NUL.

@@ -20,8 +20,3 @@ export function wordOf(answer: Hex, index: number): bigint {
 export function addressOf(answer: Hex, index: number): Address {
   return getAddress(`0x${answer.slice(26 + index * 64, 66 + index * 64)}`)
 }
-
-/** Whether a call succeeded with at least so many words. */
-export function hasAnswer(answer: { readonly ok: boolean; readonly data: Hex }, words: number): boolean {
-  return answer.ok && answer.data.length >= 2 + words * 64
-}

@@ -1,5 +1,5 @@
+import type { Block } from '../chain/block.ts'
 import type { ChainClient } from '../chain/client.ts'
-import type { ReadBlock } from '../chain/read_block.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
@@ -40,7 +40,7 @@ export async function leavingOut<Read>(places: readonly unknown[], reading: Prom
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
 export function asOf(
-  reads: readonly { readonly block: ReadBlock }[],
+  reads: readonly { readonly block: Block }[],
 ): { readonly chainId: number; readonly blockNumber: bigint }[] {
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))

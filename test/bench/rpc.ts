@@ -1,5 +1,5 @@
 import { createChainClient } from '../../src/chain/evm.ts'
-import type { RungName } from '../../src/chain/lens.ts'
+import type { LensWay } from '../../src/chain/lens.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { walletOf } from '../devnet/addresses.ts'
@@ -13,10 +13,9 @@ import { median, printTable } from './table.ts'
 const UPSTREAM_MS = 50
 const SIZES = [50, 300] as const
 /** Ways of reading a wallet, and the most round trips in a row that each may take for any of the sizes. */
-const RUNGS: readonly { readonly name: RungName; readonly depthMax: number }[] = [
+const WAYS: readonly { readonly name: LensWay; readonly depthMax: number }[] = [
   { name: 'override', depthMax: 1 },
   { name: 'deployless', depthMax: 3 },
-  { name: 'staged', depthMax: 7 },
 ]
 
 /** Counts what a wallet's whole list costs the endpoint, by each way of reading; false where it is too much. */
@@ -30,10 +29,10 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
     for (const size of SIZES) {
       const wallet = walletOf(`bench of ${size}`)
       await devnet.mintMany(wallet, size)
-      for (const { name, depthMax } of RUNGS) {
+      for (const { name, depthMax } of WAYS) {
         const chain = chainOf(devnet, { rpcUrls: [rpc.url] })
         const client = createChainClient({ chain, clock: systemClock, log: silentLog })
-        const { reader, places } = readerOf(client, { rungs: [name] })
+        const { reader, places } = readerOf(client, { opinion: name })
         const read = () => reader.readWallet(wallet, { places, signal: patient })
         const found = (await read()).flatMap(({ positions }) => positions).length
         const tookMs: number[] = []

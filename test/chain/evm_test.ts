@@ -274,7 +274,7 @@ function newest(index: number, number: number, ageSec = 0): void {
 
 function readHead(client: EvmClient): Promise<bigint> {
   const read = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, client.chain.id, signal)
-  return client.read(read, { signal: never }).then(({ block }) => block.number)
+  return client.read(read, { signal: never }).then(({ number }) => number)
 }
 
 const seenHeads = (index: number): number => seen(index, 'eth_getBlockByNumber')

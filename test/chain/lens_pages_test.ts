@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { type BlockPin, RpcRefusedError } from '../../src/chain/client.ts'
+import type { Block, PinnedBlock } from '../../src/chain/block.ts'
+import { RpcRefusedError } from '../../src/chain/client.ts'
 import { type LensPage, type PageRequest, readPages } from '../../src/chain/lens_pages.ts'
-import type { ReadBlock } from '../../src/chain/read_block.ts'
 import { UpstreamError } from '../../src/lib/error.ts'
 
 interface Scripted extends LensPage {
@@ -10,7 +10,10 @@ interface Scripted extends LensPage {
 }
 
 const PARENT = `0x${'ab'.repeat(32)}` as const
-const PIN: BlockPin = { hash: `0x${'cd'.repeat(32)}` }
+const PIN: PinnedBlock = {
+  ...{ chainId: 1, number: 8n, timestampSec: 1n, parentHash: PARENT },
+  hash: `0x${'cd'.repeat(32)}`,
+}
 
 /** Reads the numbers 0 to `count`, at most `able` of them at a time, and writes down what was asked. */
 function scripted(options: {
@@ -20,7 +23,7 @@ function scripted(options: {
   readonly countPinned?: number
   readonly countMin?: number
   readonly able?: (request: PageRequest) => number
-  readonly blockOf?: (request: PageRequest) => Partial<ReadBlock>
+  readonly blockOf?: (request: PageRequest) => Partial<Block>
 }) {
   const { count, pageSize, countPinned = count, countMin, able = () => Number.POSITIVE_INFINITY } = options
   const { blockOf = () => ({}) } = options

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
-import { type Endpoint, RevertError, RpcRefusedError } from '../../src/chain/client.ts'
+import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../../src/chain/client.ts'
 import { deploylessCode, INIT_CODE_BYTES_MAX, readDeploylessAnswer } from '../../src/chain/deployless.ts'
 import { createEndpoint } from '../../src/chain/endpoint.ts'
 import { createHeads } from '../../src/chain/heads.ts'
@@ -174,12 +174,21 @@ test('readByRung() remembers nothing where only this request was too much', asyn
   expect(endpoint.learned.size).toBe(0)
 })
 
-test('readByRung() goes on where an endpoint hides what calls revert with, and throws the refusal at the end', async () => {
+test('readByRung() goes on if an endpoint hides what calls revert with, and says at the end that it can run no lens', async () => {
   rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : { kind: 'no_revert_data' }))
   const { ran, rungs } = ladder()
   const error = await failure(readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
-  expect(error).toBeInstanceOf(RpcRefusedError)
+  expect(error).toBeInstanceOf(IncapableError)
   expect(ran).toEqual(['callByOverride', 'callDeployless'])
+})
+
+test('readByRung() calls nobody incapable who only found this request too much', async () => {
+  const tooMuch = { kind: 'error', error: { code: -32000, message: 'out of gas' } } as const
+  rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
+  const { rungs } = ladder()
+  const error = await failure(readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
+  expect(error).toBeInstanceOf(RpcRefusedError)
+  expect(error).not.toBeInstanceOf(IncapableError)
 })
 
 test('readByRung() takes a revert with a reason, and one without on every rung, for a failure of the endpoint', async () => {

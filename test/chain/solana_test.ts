@@ -185,7 +185,19 @@ describe('a passing failure', () => {
     await readHeld(solana)
     await readHeld(solana)
     expect([first.seen.length, second.seen.length]).toEqual([1, 2])
-    expect(lines.filter((line) => line.includes('Lost a Solana RPC endpoint')).length).toBe(1)
+    expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  })
+
+  test('that repeats leaves the endpoint to one caller at a time', async () => {
+    first.always = { kind: 'http', status: 503 }
+    const solana = client(first)
+    await failureOf(readHeld(solana))
+    const before = first.seen.length
+    await Promise.all(Array.from({ length: 10 }, () => failureOf(readHeld(solana))))
+    // Each of the ten would have asked three times.
+    expect(first.seen.length - before).toBeWithin(1, 10)
+    first.always = undefined
+    expect((await readHeld(solana)).slot).toBe(1000n)
   })
 
   test('of every endpoint, silent, ends within the budget of 2.5 seconds', async () => {

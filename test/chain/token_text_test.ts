@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
-import { TEXT_BYTES_MAX, textAnswer, textFrom } from '../../src/chain/token_text.ts'
+import { TEXT_BYTES_MAX, textFrom } from '../../src/chain/token_text.ts'
 
 /** What a contract returns for a string, cut where the lens cuts it. */
 function returned(text: string): Hex {
@@ -69,20 +69,5 @@ describe('textFrom()', () => {
       padHex('0xc328', { size: 32, dir: 'right' }),
     ])
     expect(textFrom(bytes)).toBe('\ufffd(')
-  })
-})
-
-describe('textAnswer()', () => {
-  const answer = (bytes: number) => ({ ok: true, data: padHex('0x41', { size: bytes }) })
-
-  test('cuts an answer where the lens does', () => {
-    expect(textAnswer(answer(TEXT_BYTES_MAX))).toBe(answer(TEXT_BYTES_MAX).data)
-    expect(textAnswer(answer(16_384))).toBe(padHex('0x', { size: TEXT_BYTES_MAX }))
-  })
-
-  test('is nothing where the call failed, was not made, or answered more than 16 KiB', () => {
-    expect(textAnswer(answer(16_385))).toBeUndefined()
-    expect(textAnswer({ ...answer(32), ok: false })).toBeUndefined()
-    expect(textAnswer(undefined)).toBeUndefined()
   })
 })

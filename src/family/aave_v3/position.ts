@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { ReadBlock } from '../../chain/read_block.ts'
+import type { Block } from '../../chain/block.ts'
 import { shownText, textFrom } from '../../chain/token_text.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AaveV3Deployment } from './deployments.ts'
@@ -36,7 +36,7 @@ export interface Unanswerable {
 
 /** What a reading of one chain means; wallets without anything are in neither list. */
 export interface ChainRead {
-  readonly block: ReadBlock
+  readonly block: Block
   /** In the order in which the wallets were asked for. */
   readonly wallets: readonly WalletPositions[]
   readonly unanswerable: readonly Unanswerable[]

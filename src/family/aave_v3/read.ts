@@ -1,7 +1,7 @@
 import { type Address, keccak256, stringToHex } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient, Endpoint } from '../../chain/client.ts'
-import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
+import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../chain/lens.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
@@ -10,7 +10,6 @@ import type { AaveV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
 import { readByLens } from './read_lens.ts'
-import { readStaged, type StagedSource } from './read_multicall.ts'
 import type { RawRead } from './state.ts'
 
 /**
@@ -48,14 +47,14 @@ export interface ReadOptions {
   readonly signal: AbortSignal
 }
 
-/** Makes a reader over the chains that are configured and have deployments. `rungs` narrows the ways of reading. */
+/** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
 export function createLendingReader(options: {
   readonly clients: ReadonlyMap<number, ChainClient>
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
-  readonly rungs?: readonly RungName[]
+  readonly ways?: readonly LensWay[]
 }): LendingReader {
-  const { clients, clock, rungs = RUNG_NAMES } = options
+  const { clients, clock, ways = LENS_WAYS } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
@@ -65,7 +64,7 @@ export function createLendingReader(options: {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
-          const ladder = ladderFor(place, wallets, { endpoint, names: rungs })
+          const ladder = ladderFor(place, wallets, { endpoint, ways })
           const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
           checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
@@ -95,12 +94,11 @@ function keyOf({ deployments }: Place, wallets: readonly Address[]): string {
 function ladderFor(
   { client: { chain }, deployments }: Place,
   wallets: readonly Address[],
-  { endpoint, names }: { readonly endpoint: Endpoint; readonly names: readonly RungName[] },
+  { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
 ): Rung<RawRead>[] {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  const staged: StagedSource = { endpoint, chainId: chain.id, multicall3: chain.multicall3, providers }
   return ladderOf({
-    names,
+    ways,
     endpoint,
     chainId: chain.id,
     runtime: LENS_RUNTIME,
@@ -108,7 +106,6 @@ function ladderFor(
       const { observeBlock } = endpoint
       return readByLens({ ...access, providers, pageSize: PAGE_SIZES[way], observeBlock }, wallets)
     },
-    staged: (signal) => readStaged(staged, wallets, signal),
   })
 }
 

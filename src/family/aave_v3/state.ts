@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import type { ReadBlock } from '../../chain/read_block.ts'
+import type { Block } from '../../chain/block.ts'
 
 /** What a version of the contracts can do. */
 export interface Features {
@@ -100,7 +100,7 @@ export interface BrokenAccount {
 
 /** All that one reading of a chain yields, whichever way it was read. */
 export interface RawRead {
-  readonly block: ReadBlock
+  readonly block: Block
   /** Wallets that this page covers, those without anything included. */
   readonly taken: number
   readonly markets: readonly RawMarket[]

@@ -4,34 +4,12 @@ import { addressOf, wordOf } from '../../chain/words.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
-const STRUCTS = [
-  'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
-  'struct Market { uint128 totalSupplyAssets; uint128 totalSupplyShares; uint128 totalBorrowAssets; uint128 totalBorrowShares; uint128 lastUpdate; uint128 fee; }',
-  'struct Position { uint256 supplyShares; uint128 borrowShares; uint128 collateral; }',
-] as const
-
 const LENS_ABI = parseAbi([
   'struct Feeds { address[] tokens; address[] feeds; }',
   'function read(address morpho, bytes32 id, address wallet, Feeds feeds, address aaveOracle)',
 ])
 /** Words of the lens' `Reading`, all of it static: nothing in it is longer than a word. */
 const READING_WORDS = 45
-
-/** What is asked without the lens. */
-export const CONTRACTS_ABI = parseAbi([
-  ...STRUCTS,
-  'function idToMarketParams(bytes32 id) view returns (MarketParams)',
-  'function market(bytes32 id) view returns (Market)',
-  'function position(bytes32 id, address user) view returns (Position)',
-  'function feeRecipient() view returns (address)',
-  'function accrueInterest(MarketParams params)',
-  'function borrowRateView(MarketParams params, Market market) view returns (uint256)',
-  'function price() view returns (uint256)',
-  'function decimals() view returns (uint256)',
-  'function latestRoundData() view returns (uint256 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint256 answeredInRound)',
-  'function getSourceOfAsset(address asset) view returns (address)',
-  'function getAssetPrice(address asset) view returns (uint256)',
-])
 
 /** Whom a reading is about. */
 export interface Question {

@@ -1,7 +1,7 @@
 import { type Address, type Hex, isAddressEqual, keccak256, zeroAddress } from 'viem'
+import type { Block } from '../../chain/block.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 import { encodeWords } from '../../chain/words.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -32,7 +32,7 @@ export interface Position extends LendingPosition {
 }
 
 /** What a reading means. */
-export type PositionRead = { readonly block: ReadBlock } & (
+export type PositionRead = { readonly block: Block } & (
   | { readonly kind: 'position'; readonly position: Position }
   | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
   /** The position is there, and something that its figures need is not; a whole sentence. */
@@ -97,7 +97,7 @@ interface AccruedState {
 /** The market and the position at the block, by our mathematics; undefined where the model or the contract will not. */
 function accruedState(
   { params, market, position, feeRecipient, averageRateWad, accrued }: RawMarket,
-  { block, wallet }: { readonly block: ReadBlock; readonly wallet: Address },
+  { block, wallet }: { readonly block: Block; readonly wallet: Address },
 ): AccruedState | undefined {
   const { timestampSec } = block
   if (timestampSec < market.lastUpdateSec)

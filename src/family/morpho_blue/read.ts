@@ -1,14 +1,13 @@
 import type { Address, Hex } from 'viem'
 import { createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient, Endpoint } from '../../chain/client.ts'
-import { ladderOf, RUNG_NAMES, type Rung, type RungName, readByRung } from '../../chain/lens.ts'
+import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../chain/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { decodeLens, encodeRead, type Question } from './abi.ts'
 import type { MorphoBlueDeployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type PositionRead } from './position.ts'
-import { readStaged } from './read_multicall.ts'
 import type { RawRead } from './state.ts'
 
 /** Time for one position over all tries. */
@@ -41,14 +40,14 @@ export interface PositionRequest {
   readonly signal: AbortSignal
 }
 
-/** Makes a reader over the chains that are configured and have Morpho. `rungs` narrows the ways of reading. */
+/** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, ChainClient>
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
-  readonly rungs?: readonly RungName[]
+  readonly ways?: readonly LensWay[]
 }): PositionReader {
-  const { clients, deployments, clock, rungs = RUNG_NAMES } = options
+  const { clients, deployments, clock, ways = LENS_WAYS } = options
   const places = new Map<number, Place>()
   for (const [id, client] of clients) {
     const deployment = deployments.get(id)
@@ -64,7 +63,7 @@ export function createPositionReader(options: {
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
-            const ladder = ladderFor(question, { client, endpoint, names: rungs })
+            const ladder = ladderFor(question, { client, endpoint, ways })
             const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
             return interpret(raw, { chain, question })
           },
@@ -78,13 +77,13 @@ export function createPositionReader(options: {
 
 function ladderFor(
   question: Question,
-  parts: { readonly client: ChainClient; readonly endpoint: Endpoint; readonly names: readonly RungName[] },
+  parts: { readonly client: ChainClient; readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
 ): Rung<RawRead>[] {
-  const { client, endpoint, names } = parts
-  const { id: chainId, multicall3, prices: chainPrices } = client.chain
+  const { client, endpoint, ways } = parts
+  const { id: chainId, prices: chainPrices } = client.chain
   const prices = priceSourcesOf(chainPrices)
   return ladderOf({
-    names,
+    ways,
     endpoint,
     chainId,
     runtime: LENS_RUNTIME,
@@ -93,6 +92,5 @@ function ladderFor(
       endpoint.observeBlock(raw.block)
       return raw
     },
-    staged: (signal) => readStaged({ endpoint, chainId, multicall3, prices }, question, signal),
   })
 }

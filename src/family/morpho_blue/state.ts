@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
+import type { Block } from '../../chain/block.ts'
 import type { UsdAnswers } from '../../chain/price.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 
 /** What identifies a market: its id is the hash of these. */
 export interface MarketParams {
@@ -61,7 +61,7 @@ export interface RawMarket {
 
 /** All that one reading yields, whichever way it was read. */
 export interface RawRead {
-  readonly block: ReadBlock
+  readonly block: Block
   /** Undefined where there is no such market. */
   readonly found: RawMarket | undefined
 }

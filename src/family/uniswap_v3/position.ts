@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
+import type { Block } from '../../chain/block.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { type Steps, sortedInSteps } from '../../lib/turns.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
@@ -49,7 +49,7 @@ export interface UnreadablePosition {
 
 /** What a reading of one chain means. Every entry of the list is in exactly one of the three. */
 export interface ChainRead<Listed extends BriefPosition = Position> {
-  readonly block: ReadBlock
+  readonly block: Block
   /** By manager and id, ascending. */
   readonly positions: readonly Listed[]
   /** In the order of the wallet's list, as those that are unreadable. */
@@ -100,10 +100,7 @@ export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<
 }
 
 /** One list of what the pages of a long one mean, in their order. */
-export function* joinScans(
-  block: ReadBlock,
-  pages: readonly ChainRead<BriefPosition>[],
-): Steps<ChainRead<BriefPosition>> {
+export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition>[]): Steps<ChainRead<BriefPosition>> {
   const positions = pages.flatMap((page) => page.positions)
   yield
   return {

@@ -1,8 +1,8 @@
 import { type Address, isAddressEqual, zeroAddress } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
 import type { Endpoint } from '../../chain/client.ts'
-import { type LensWay, ladderOf, type Rung, type RungName } from '../../chain/lens.ts'
+import { type LensWay, ladderOf, type Rung } from '../../chain/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
-import type { PinnedBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { inTurns } from '../../lib/turns.ts'
 import type { Place as FamilyPlace } from '../place.ts'
@@ -11,15 +11,11 @@ import type { UniswapV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
 import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanWalletByLens } from './read_lens.ts'
-import { readOneStaged, readWalletStaged } from './read_multicall.ts'
-import type { StagedSource } from './read_multicall_entries.ts'
 import type { RawRead } from './state.ts'
 import type { TokenJudge } from './token_judge.ts'
 
 /** Positions of one wallet on one chain beyond which its list is refused, rather than cut. */
 const LIST_MAX = 100_000
-/** The same in stages, which have all of a list in memory. */
-const STAGED_LIST_MAX = 20_000
 /**
  * Positions in one call, whole and in brief: 500 take about 14 million gas, 2,000 in brief about 40 million, and nodes
  * allow 50 million. A deployless call shares its gas with the deployment and runs on the narrowest nodes.
@@ -39,8 +35,8 @@ export type Place = FamilyPlace<UniswapV3Deployment>
 export interface Question<Answer> {
   /** Names it, for sharing answers. */
   readonly key: string
-  /** The ways of asking one endpoint, in the order of `names`. */
-  ladder(endpoint: Endpoint, names: readonly RungName[]): Rung<Answer>[]
+  /** The ways of asking one endpoint, in the order of `ways`. */
+  ladder(endpoint: Endpoint, ways: readonly LensWay[]): Rung<Answer>[]
 }
 
 /** Where a question is asked, and who judges the tokens of its answer. */
@@ -58,17 +54,13 @@ export function walletQuestion(
   const meaning = (raw: RawRead): Promise<ChainRead> => inTurns(interpret(raw, optionsOf(asked, 'apart')))
   return {
     key: `wallet:${wallet.toLowerCase()}`,
-    ladder: (endpoint, names) =>
+    ladder: (endpoint, ways) =>
       ladderFor(asked.place, {
-        ...{ endpoint, names, pageSizes: PAGE_SIZES },
+        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
         byLens: async (source) => {
           const countOf = (managers: RawRead['managers']) => count(managers, LIST_MAX)
           const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
           return countOf(raw.managers) > wholeMax ? undefined : await meaning(raw)
-        },
-        staged: async (source, signal) => {
-          const checkBalances = (managers: RawRead['managers']) => void count(managers, STAGED_LIST_MAX)
-          return await meaning(await readWalletStaged(source, { wallet, checkBalances }, signal))
         },
       }),
   }
@@ -80,17 +72,17 @@ export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<
   const options = optionsOf(asked, 'apart')
   return {
     key: `scan:${wallet.toLowerCase()}`,
-    ladder: (endpoint, names) =>
+    ladder: (endpoint, ways) =>
       ladderFor(asked.place, {
-        ...{ endpoint, names, pageSizes: BRIEF_PAGE_SIZES },
+        ...{ endpoint, ways, pageSizes: BRIEF_PAGE_SIZES },
         byLens: async (source) => {
-          const { pin, pages } = await scanWalletByLens(source, {
+          const { block, pages } = await scanWalletByLens(source, {
             wallet,
             countOf: (managers) => count(managers, LIST_MAX),
             digest: (page) => inTurns(interpretScan(page, options)),
           })
           const digests = pages.map(({ page }) => page.digest)
-          return await inTurns(joinScans({ ...pages[0].page.block, ...pin }, digests))
+          return await inTurns(joinScans({ ...pages[0].page.block, hash: block.hash }, digests))
         },
       }),
   }
@@ -104,9 +96,9 @@ export function someQuestion(
   const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
   return {
     key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
-    ladder: (endpoint, rungs) =>
+    ladder: (endpoint, ways) =>
       ladderFor(asked.place, {
-        ...{ endpoint, names: rungs, pageSizes: PAGE_SIZES },
+        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
         byLens: async (source) => {
           const raw = await readSomeByLens(source, { owner, picks, block })
           const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
@@ -127,11 +119,10 @@ export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> 
   }
   return {
     key: `one:${tokenId}`,
-    ladder: (endpoint, names) =>
+    ladder: (endpoint, ways) =>
       ladderFor(place, {
-        ...{ endpoint, names, pageSizes: PAGE_SIZES },
+        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
         byLens: async (source) => meaning(await readOneByLens(source, tokenId)),
-        staged: async (source, signal) => meaning(await readOneStaged(source, tokenId, signal)),
       }),
   }
 }
@@ -140,30 +131,21 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
   return { chain: place.client.chain, deployments: place.deployments, judge, spam }
 }
 
-/** `staged` is absent if a question can only be asked by a lens. */
 function ladderFor<Answer>(
   { client: { chain }, deployments }: Place,
-  ways: {
+  asking: {
     readonly endpoint: Endpoint
-    readonly names: readonly RungName[]
+    readonly ways: readonly LensWay[]
     readonly pageSizes: Readonly<Record<LensWay, number>>
     readonly byLens: (source: LensSource) => Promise<Answer>
-    readonly staged?: (source: StagedSource, signal: AbortSignal) => Promise<Answer>
   },
 ): Rung<Answer>[] {
-  const { endpoint, names, pageSizes, byLens, staged } = ways
+  const { endpoint, ways, pageSizes, byLens } = asking
   const subject: LensSubject = { deployments, ...priceSourcesOf(chain.prices) }
   const { observeBlock } = endpoint
   return ladderOf<Answer>({
-    names: staged === undefined ? names.filter((name) => name !== 'staged') : names,
-    endpoint,
-    chainId: chain.id,
-    runtime: LENS_RUNTIME,
+    ...{ ways, endpoint, chainId: chain.id, runtime: LENS_RUNTIME },
     byLens: (access, way) => byLens({ ...access, subject, pageSize: pageSizes[way], observeBlock }),
-    staged: async (signal) => {
-      if (staged === undefined) throw new UpstreamError('A long list cannot be read in stages')
-      return await staged({ subject, endpoint, chainId: chain.id, multicall3: chain.multicall3 }, signal)
-    },
   })
 }
 

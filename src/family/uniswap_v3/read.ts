@@ -1,7 +1,7 @@
 import { type Address, isAddressEqual } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
 import type { ChainClient } from '../../chain/client.ts'
-import { RUNG_NAMES, type RungName, readByRung } from '../../chain/lens.ts'
+import { LENS_WAYS, type LensWay, readByRung } from '../../chain/lens.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
@@ -59,17 +59,17 @@ export interface Completed {
 }
 
 /**
- * Makes a reader over the chains that are configured and have deployments. `rungs` narrows the ways of reading; lists of
+ * Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading; lists of
  * more than `wholeMax` positions are read in brief, 1,000 unless told otherwise.
  */
 export function createPositionReader(options: {
   readonly clients: ReadonlyMap<number, ChainClient>
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly clock: Clock
-  readonly rungs?: readonly RungName[]
+  readonly ways?: readonly LensWay[]
   readonly wholeMax?: number
 }): PositionReader {
-  const { clients, clock, rungs = RUNG_NAMES, wholeMax = WHOLE_MAX } = options
+  const { clients, clock, ways = LENS_WAYS, wholeMax = WHOLE_MAX } = options
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
@@ -79,7 +79,7 @@ export function createPositionReader(options: {
   function ask<Answer>(question: Question<Answer>, { client }: Place, signal: AbortSignal): Promise<Answer> {
     return client.read(
       (endpoint, attemptSignal) => {
-        const ladder = question.ladder(endpoint, rungs)
+        const ladder = question.ladder(endpoint, ways)
         return readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
       },
       { signal, budgetMs: BUDGET_MS },

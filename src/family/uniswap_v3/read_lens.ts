@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
-import type { BlockPin, Endpoint } from '../../chain/client.ts'
+import { isSameBlock, type PinnedBlock } from '../../chain/block.ts'
+import type { Endpoint } from '../../chain/client.ts'
 import type { LensAccess } from '../../chain/lens.ts'
 import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../chain/lens_pages.ts'
-import { isSameBlock, type PinnedBlock } from '../../chain/read_block.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { inTurns } from '../../lib/turns.ts'
 import {
@@ -73,7 +73,7 @@ export interface DigestedPage<Digest> extends LensPage {
 export async function scanWalletByLens<Digest>(
   { subject, call, pageSize, pin }: LensSource,
   { wallet, countOf, digest }: ListRequest & { readonly digest: (page: RawScan) => Promise<Digest> },
-): Promise<{ readonly pin: BlockPin; readonly pages: PlacedPages<DigestedPage<Digest>> }> {
+): Promise<{ readonly block: PinnedBlock; readonly pages: PlacedPages<DigestedPage<Digest>> }> {
   const block = await pin()
   const pages = await readPagesAt<DigestedPage<Digest>>(block, {
     pageSize,
@@ -85,7 +85,7 @@ export async function scanWalletByLens<Digest>(
     },
     count: ({ managers }) => countOf(managers),
   })
-  return { pin: block, pages }
+  return { block, pages }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
+import type { Block } from '../../chain/block.ts'
 import type { FeedRound } from '../../chain/price.ts'
-import type { ReadBlock } from '../../chain/read_block.ts'
 import type { FeeGrowth, TokenAmounts } from './math.ts'
 
 /** One token as its contract describes itself, unchecked. */
@@ -79,7 +79,7 @@ export interface RawAavePrice {
 
 /** What a page of a long list yields: its positions in brief, and what tells spam and unreadable ones apart. */
 export interface RawScan {
-  readonly block: ReadBlock
+  readonly block: Block
   /** In the order of the deployments; `balance` is undefined where the manager does not answer. */
   readonly managers: readonly { readonly balance: number | undefined }[]
   /** Entries of the wallet's list that this page covers, broken ones included. */

@@ -51,9 +51,9 @@ async function readPaged(options: {
         return change(number, await devnet.rpc.call<Hex>('eth_call', request, tag, { [AT]: { code: LENS_RUNTIME } }))
       },
       async pin() {
-        const { number, hash } = await devnet.client.getBlock()
+        const { number, hash, parentHash, timestamp } = await devnet.client.getBlock()
         heads.push(number)
-        return { hash }
+        return { chainId: devnet.chainId, number, hash, parentHash, timestampSec: timestamp }
       },
       observeBlock: ({ number }) => void heads.push(number),
     },

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import type { RungName } from '../../../src/chain/lens.ts'
+import { LENS_WAYS, type LensWay } from '../../../src/chain/lens.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read.ts'
 import { createRoutes } from '../../../src/family/aave_v3/routes.ts'
@@ -25,7 +25,6 @@ import { type CountedChains, countedChains, DEPLOYMENTS } from './support.ts'
 const LIST = '/v1/lending/aave-v3'
 const BATCH = '/v1/lending/aave-v3/batch'
 const SEVEN = [1, 10, 56, 137, 8_453, 42_161, 43_114]
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 /** The three markets of Ethereum. */
 const CURRENT = DEPLOYMENTS.slice(0, 3)
 
@@ -63,17 +62,17 @@ interface Service {
 
 interface Configuration {
   readonly deployments?: ReadonlyMap<number, readonly AaveV3Deployment[]>
-  readonly rungs?: readonly RungName[]
+  readonly ways?: readonly LensWay[]
 }
 
 /** The whole service but for the database: the app over the family's routes. */
-function serviceOver(ids: readonly number[], { deployments, rungs }: Configuration = {}): Service {
+function serviceOver(ids: readonly number[], { deployments, ways }: Configuration = {}): Service {
   const chains = countedChains(devnet, ids)
   const reader = createLendingReader({
     clients: chains.clients,
     deployments: deployments ?? new Map(ids.map((id) => [id, id === 1 ? CURRENT : CURRENT.slice(0, 1)])),
     clock: systemClock,
-    ...(rungs === undefined ? {} : { rungs }),
+    ...(ways === undefined ? {} : { ways }),
   })
   const markets = new Set([...reader.places.values()].flatMap((place) => place.deployments.map(({ market }) => market)))
   const routes = createRoutes({ chainIds: [...chains.clients.keys()], markets, reader: () => reader })
@@ -297,8 +296,8 @@ describe('a reserve without a price', () => {
       const { breakable, borrower } = aave.wallets
       await broken()
       try {
-        for (const rung of RUNGS) {
-          const service = serviceOver([1], { rungs: [rung] })
+        for (const rung of LENS_WAYS) {
+          const service = serviceOver([1], { ways: [rung] })
           for (const query of ['', '&market_id=main', '&chain_id=1']) {
             const answer = await service.list(`wallet=${breakable}${query}`)
             const [status, code, message] = refusal(answer)
@@ -486,8 +485,8 @@ describe('POST /v1/lending/aave-v3/batch', () => {
 })
 
 describe('requests to endpoints', () => {
-  /** Most calls to a chain, and most of them in a row, by rung and number of wallets; equal to what they are but for the last. */
-  const COSTS: readonly (readonly [rung: RungName, wallets: number, calls: number, depth: number])[] = [
+  /** Most calls to a chain, and most of them in a row, by rung and number of wallets. */
+  const COSTS: readonly (readonly [rung: LensWay, wallets: number, calls: number, depth: number])[] = [
     ['override', 1, 1, 1],
     ['override', 10, 1, 1],
     ['override', 100, 1, 1],
@@ -496,11 +495,6 @@ describe('requests to endpoints', () => {
     ['deployless', 10, 1, 1],
     ['deployless', 100, 1, 1],
     ['deployless', 500, 6, 2],
-    // In stages it is calls that are counted out to requests, 500 to each.
-    ['staged', 1, 6, 6],
-    ['staged', 10, 10, 7],
-    ['staged', 100, 22, 7],
-    ['staged', 500, 50, 7],
   ]
 
   test.each(COSTS)(
@@ -510,19 +504,16 @@ describe('requests to endpoints', () => {
       const nobodies = Array.from({ length: 500 }, (_, index) => walletOf(`aave nobody ${index}`))
       const wallets = [...Object.values(aave.wallets), ...crowd, ...nobodies].slice(0, count)
       for (const ids of [[1], SEVEN]) {
-        // Seven times 500 in stages would be long for a test and show nothing new.
+        // Seven times 500 would be long for a test and show nothing new.
         if (ids.length > 1 && count > 100) continue
-        const service = serviceOver(ids, { rungs: [rung], deployments: new Map(ids.map((id) => [id, CURRENT])) })
+        const service = serviceOver(ids, { ways: [rung], deployments: new Map(ids.map((id) => [id, CURRENT])) })
         // The chain's id is asked for once in the life of an endpoint.
         expect((await service.list(`wallet=${aave.wallets.empty}`)).status).toBe(200)
         service.chains.reset()
         const answer = count === 1 ? await service.list(`wallet=${wallets[0]}`) : await service.batch({ wallets })
         expect(answer.status).toBe(200)
         const asked = service.chains.count() / ids.length
-        if (rung === 'staged') {
-          expect(asked).toBeLessThanOrEqual(calls)
-          expect(service.chains.depth()).toBeLessThanOrEqual(depth)
-        } else expect([asked, service.chains.depth()]).toEqual([calls, depth])
+        expect([asked, service.chains.depth()]).toEqual([calls, depth])
         expect(service.chains.breadth()).toBeGreaterThanOrEqual(ids.length)
       }
     },

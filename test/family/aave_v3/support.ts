@@ -2,7 +2,6 @@ import type { Address } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import { createChainClient } from '../../../src/chain/evm.ts'
-import type { RungName } from '../../../src/chain/lens.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read.ts'
@@ -11,6 +10,8 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
+import type { Opinion } from '../../support/staged/opinions.ts'
+import { readWalletsStaged } from './staged/read.ts'
 
 /** The markets of the devnet as configuration describes them; the last one is a 3.0. */
 export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).map(([market, { provider }]) => ({
@@ -42,21 +43,22 @@ export function clientOf(chain: Chain): ChainClient {
 
 interface Asked {
   readonly deployments?: readonly AaveV3Deployment[]
-  readonly rungs?: readonly RungName[]
+  readonly opinion?: Opinion
 }
 
 /** What wallets have on one chain. */
 export async function readWallets(
   client: ChainClient,
   wallets: readonly Address[],
-  { deployments = DEPLOYMENTS, rungs }: Asked = {},
+  { deployments = DEPLOYMENTS, opinion }: Asked = {},
 ): Promise<ChainRead> {
+  if (opinion === 'staged') return await readWalletsStaged(client, { deployments, wallets }, patient)
   const { id } = client.chain
   const reader = createLendingReader({
     clients: new Map([[id, client]]),
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
-    ...(rungs === undefined ? {} : { rungs }),
+    ...(opinion === undefined ? {} : { ways: [opinion] }),
   })
   const [read] = await reader.read(wallets, { places: [...reader.places.values()], signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')

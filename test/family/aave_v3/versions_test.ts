@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, concatHex, type Hex, numberToHex, pad, toFunctionSelector } from 'viem'
-import type { RungName } from '../../../src/chain/lens.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import { safeBorrow, suppliesOf } from '../../../src/family/aave_v3/math.ts'
 import type { ChainRead } from '../../../src/family/aave_v3/position.ts'
@@ -10,10 +9,10 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
+import { OPINIONS } from '../../support/staged/opinions.ts'
 import { forwarderCode, type Instead } from './forwarder.ts'
 import { chainOf, clientOf, readWallets } from './support.ts'
 
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const ALMOST_ONE = rational(10_001n, 10_000n)
 
 let devnet: Devnet
@@ -51,7 +50,7 @@ async function readThrough(base: MarketName, functions: Readonly<Record<string, 
 async function readAlike(deployments: readonly AaveV3Deployment[]): Promise<ChainRead> {
   const client = clientOf(chainOf(devnet))
   const reads = []
-  for (const rung of RUNGS) reads.push(await readWallets(client, wallets, { deployments, rungs: [rung] }))
+  for (const rung of OPINIONS) reads.push(await readWallets(client, wallets, { deployments, opinion: rung }))
   const [best, ...others] = reads as [ChainRead, ...ChainRead[]]
   for (const other of others) expect(other as unknown).toEqual(best)
   return best

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
-import type { RungName } from '../../../src/chain/lens.ts'
+import { LENS_WAYS } from '../../../src/chain/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math.ts'
 import { RAY } from '../../../src/finance/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
@@ -10,9 +10,9 @@ import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
+import { OPINIONS } from '../../support/staged/opinions.ts'
 import { clientOf, positionOf, readerOf } from './support.ts'
 
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const ROUNDS = 20
 
 let devnet: Devnet
@@ -143,7 +143,7 @@ describe('read()', () => {
 
   test('is the same on every rung of the ladder', async () => {
     const client = clientOf(chainOf(devnet))
-    const readers = RUNGS.map((rung) => readerOf(client, { rungs: [rung] }))
+    const readers = OPINIONS.map((rung) => readerOf(client, { opinion: rung }))
     const kinds = new Set<string>()
     for (const { market, wallet } of everything()) {
       const [first, ...others] = await Promise.all(readers.map((read) => read(market, wallet)))
@@ -153,12 +153,12 @@ describe('read()', () => {
     expect([...kinds].sort()).toEqual(['absent', 'position', 'unanswerable'])
   }, 60_000)
 
-  test('takes one request; without overrides one as well; in stages seven, four deep', async () => {
+  test('takes one request; without overrides one as well', async () => {
     const { wethUsdc } = morpho.markets
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
-      for (const rung of RUNGS) {
-        const read = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] })), { rungs: [rung] })
+      for (const rung of LENS_WAYS) {
+        const read = readerOf(clientOf(chainOf(devnet, { rpcUrls: [proxy.url] })), { opinion: rung })
         await read(wethUsdc, morpho.wallets.borrower)
         proxy.reset()
         // Long enough for all that go together to arrive before the first is answered.
@@ -171,11 +171,10 @@ describe('read()', () => {
     expect(counts).toEqual({
       override: { requests: 1, depth: 1 },
       deployless: { requests: 1, depth: 1 },
-      staged: { requests: 7, depth: 4 },
     })
   })
 
-  test('goes down the ladder where an endpoint does not override, or gives no revert data', async () => {
+  test('reads without override, and says what is missing of an endpoint that hides what calls revert with as well', async () => {
     const { wethUsdc } = morpho.markets
     const direct = await readerOf(clientOf(chainOf(devnet)))(wethUsdc, morpho.wallets.both)
     for (const how of ['ignore', 'refuse'] as const) {
@@ -187,10 +186,12 @@ describe('read()', () => {
     await withProxy(async (proxy, read) => {
       proxy.rule(({ params }) => {
         if (params.length > 2) return { kind: 'no_overrides', how: 'ignore' }
-        const { to } = (params[0] ?? {}) as { readonly to?: string }
-        return to === undefined ? { kind: 'no_revert_data' } : undefined
+        return { kind: 'no_revert_data' }
       })
-      expect(await read(wethUsdc, morpho.wallets.both)).toEqual(direct)
+      await expect(read(wethUsdc, morpho.wallets.both)).rejects.toThrow(
+        'Cannot read chain 1 (Devnet) after 1 attempt because its endpoints refuse "eth_call" with a state override ' +
+          'and without "to", or at a block named by its hash',
+      )
     })
   })
 

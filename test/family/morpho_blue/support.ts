@@ -2,13 +2,14 @@ import type { Address } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import { createChainClient } from '../../../src/chain/evm.ts'
-import type { RungName } from '../../../src/chain/lens.ts'
 import type { MorphoBlueDeployment } from '../../../src/family/morpho_blue/deployments.ts'
 import type { Position, PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { createPositionReader } from '../../../src/family/morpho_blue/read.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
+import type { Opinion } from '../../support/staged/opinions.ts'
+import { readPositionStaged } from './staged.ts'
 
 /** Morpho where Ethereum has it. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
@@ -24,18 +25,19 @@ export const patient: AbortSignal = new AbortController().signal
 /** Reads a wallet in a market of one chain. */
 export function readerOf(
   client: ChainClient,
-  options: { readonly rungs?: readonly RungName[]; readonly clock?: Clock; readonly morpho?: Address } = {},
+  options: { readonly opinion?: Opinion; readonly clock?: Clock; readonly morpho?: Address } = {},
 ) {
-  const { rungs, clock = systemClock, morpho = MORPHO } = options
+  const { opinion, clock = systemClock, morpho = MORPHO } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
     clock,
-    ...(rungs === undefined ? {} : { rungs }),
+    ...(opinion === undefined || opinion === 'staged' ? {} : { ways: [opinion] }),
   })
   return (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
     const place = reader.places.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
+    if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
     return reader.read(place, { marketId: market.id, wallet, signal })
   }
 }

@@ -126,7 +126,7 @@ describe('a wallet to which 20,000 spam positions were mailed', () => {
 
   test('is listed without override too, in smaller pages', async () => {
     const { client, requests } = countedClient(chainOf(devnet))
-    const { reader, places } = readerOf(client, { rungs: ['deployless'] })
+    const { reader, places } = readerOf(client, { opinion: 'deployless' })
     const [read] = await reader.readWallet(victim, { places, signal: patient })
     expect({ positions: read?.positions.length, spams: read?.spams.length }).toEqual({ positions: OWN, spams: MAILED })
     expect(requests.length).toBe(LATEST_AND_PIN + Math.ceil((MAILED + OWN + 1) / 200))

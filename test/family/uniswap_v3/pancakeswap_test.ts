@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
-import type { RungName } from '../../../src/chain/lens.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -9,9 +8,8 @@ import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakeswap_v3/mod.ts'
 import { MANAGER_ABI } from '../../devnet/uniswap_v3_calls.ts'
 import { PANCAKESWAP_INIT_CODE_HASHES } from '../../support/registries.ts'
+import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
-
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 
 let devnet: Devnet
 let pancakeswap: PancakeswapDevnet
@@ -24,9 +22,9 @@ beforeAll(async () => {
   deployments = [DEPLOYMENT, { manager, factory, startBlock: 0, code: 'pancakeswap_v3' }]
 }, 60_000)
 
-async function read(rung: RungName) {
+async function read(rung: Opinion) {
   const { client } = countedClient(chainOf(devnet))
-  const { reader, places } = readerOf(client, { deployments, rungs: [rung] })
+  const { reader, places } = readerOf(client, { deployments, opinion: rung })
   const [answer] = await reader.readWallet(pancakeswap.owner, { places, signal: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
   return { ...answer, positions: wholeOf(answer.positions) }
@@ -49,7 +47,7 @@ test('PancakeSwap’s manager answers what is asked of Uniswap’s, in the same 
 })
 
 test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, on every rung of the ladder', async () => {
-  for (const rung of RUNGS) {
+  for (const rung of OPINIONS) {
     const { positions, spams, unreadable } = await read(rung)
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...pancakeswap.tokenIds])

@@ -1,16 +1,15 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, parseAbi } from 'viem'
 import type { ChainPrices } from '../../../src/chain/chain.ts'
-import type { RungName } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { TOKENS, walletOf } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { AAVE_PRICES, type MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
+import { OPINIONS } from '../../support/staged/opinions.ts'
 import { BURNING_ORACLE, countedClient, patient, readerOf } from './support.ts'
 
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const { usdc, dai, usdt, weth } = TOKENS
 const ORACLE_ABI = parseAbi([
   'function getAssetPrice(address asset) view returns (uint256)',
@@ -53,9 +52,9 @@ function pricesOf(overrides: Partial<ChainPrices> = {}): ChainPrices {
 /** What every way of reading says alike, and what it asked for that. */
 async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provider) {
   const ways = await Promise.all(
-    RUNGS.map(async (rung) => {
+    OPINIONS.map(async (rung) => {
       const { client, requests } = countedClient(chainOf(devnet, { prices }))
-      const { reader, places } = readerOf(client, { rungs: [rung] })
+      const { reader, places } = readerOf(client, { opinion: rung })
       const [answer] = await reader.readWallet(wallet, { places, signal: patient })
       return { answer: answer as ChainRead, requests: requests.length }
     }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
 import { createChainClient } from '../../../src/chain/evm.ts'
-import type { RungName } from '../../../src/chain/lens.ts'
+import { LENS_WAYS } from '../../../src/chain/lens.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/position.ts'
 import { ListTooLongError } from '../../../src/family/uniswap_v3/questions.ts'
@@ -14,10 +14,10 @@ import type { HostileKind } from '../../devnet/hostile.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { decreaseLiquidityCall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
+import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 import { countedClient, DEPLOYMENT, patient, readerOf, wholeOf } from './support.ts'
 
-const RUNGS: readonly RungName[] = ['override', 'deployless', 'staged']
 const SIXTY = walletOf('list of 60')
 const THREE_HUNDRED = walletOf('list of 300')
 const RANDOM_COUNT = 400
@@ -36,9 +36,9 @@ beforeAll(async () => {
   burned = random.burned
 }, 120_000)
 
-async function readWallet(wallet: Address, rungs?: readonly RungName[]): Promise<ChainRead & { requests: string[] }> {
+async function readWallet(wallet: Address, opinion?: Opinion): Promise<ChainRead & { requests: string[] }> {
   const { client, requests } = countedClient(chainOf(devnet))
-  const { reader, places } = readerOf(client, rungs === undefined ? {} : { rungs })
+  const { reader, places } = readerOf(client, opinion === undefined ? {} : { opinion })
   const [read] = await reader.readWallet(wallet, { places, signal: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
   return { ...read, positions: wholeOf(read.positions), requests }
@@ -59,8 +59,8 @@ describe('readWallet()', () => {
   })
 
   test('finds nothing at the zero address, for which managers refuse to count, and holds it against nobody', async () => {
-    for (const rung of RUNGS) {
-      const { positions, spams, unreadable, block } = await readWallet(zeroAddress, [rung])
+    for (const rung of OPINIONS) {
+      const { positions, spams, unreadable, block } = await readWallet(zeroAddress, rung)
       expect({ positions, spams, unreadable }).toEqual({ positions: [], spams: [], unreadable: [] })
       expect(block.number).toBeGreaterThan(0n)
     }
@@ -108,7 +108,7 @@ describe('readWallet()', () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
-      const [override, deployless, staged] = await Promise.all(RUNGS.map((rung) => readWallet(wallet, [rung])))
+      const [override, deployless, staged] = await Promise.all(OPINIONS.map((rung) => readWallet(wallet, rung)))
       const plain = ({ requests: _, ...read }: ChainRead & { requests: string[] }) => read
       expect(plain(deployless as never)).toEqual(plain(override as never))
       expect(plain(staged as never)).toEqual(plain(override as never))
@@ -120,12 +120,12 @@ describe('readWallet()', () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed, receiver } = devnet.wallets
     const deployments = [DEPLOYMENT, SECOND]
-    for (const rung of RUNGS.filter((name) => name !== 'staged')) {
+    for (const rung of LENS_WAYS) {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
         const { client } = countedClient(chainOf(devnet))
         const whole = readerOf(client, { deployments })
         const [expected] = await whole.reader.readWallet(wallet, { places: whole.places, signal: patient })
-        const { reader, places } = readerOf(client, { deployments, wholeMax: 0, rungs: [rung] })
+        const { reader, places } = readerOf(client, { deployments, wholeMax: 0, opinion: rung })
         const reads = await reader.readWallet(wallet, { places, signal: patient })
         const [read] = reads
         const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
@@ -178,14 +178,11 @@ describe('readWallet()', () => {
     )
   }, 20_000)
 
-  test('needs a request per 40 positions without override and two to pin their block, and ten in stages', async () => {
-    expect((await readWallet(THREE_HUNDRED, ['deployless'])).requests).toEqual([
+  test('needs a request per 40 positions without override and two to pin their block', async () => {
+    expect((await readWallet(THREE_HUNDRED, 'deployless')).requests).toEqual([
       ...['eth_call', 'eth_getBlockByNumber'],
       ...Array(8).fill('eth_call'),
     ])
-    const { requests } = await readWallet(SIXTY, ['staged'])
-    expect(requests[0]).toBe('eth_getBlockByNumber')
-    expect(requests.length).toBeLessThanOrEqual(10)
   })
 
   test('sorts odd tokens into listed, spam and unreadable, and loses none', async () => {
@@ -228,8 +225,8 @@ describe('readWallet()', () => {
     const id = await viem.snapshot()
     try {
       await viem.setCode({ address: pools.wethUsdt500.address, bytecode: '0x' })
-      for (const rung of RUNGS) {
-        const { unreadable, positions: read } = await readWallet(wallets.provider, [rung])
+      for (const rung of OPINIONS) {
+        const { unreadable, positions: read } = await readWallet(wallets.provider, rung)
         expect(unreadable).toMatchObject([{ tokenId: positions.crossed, because: 'its pool does not answer' }])
         expect(read).toHaveLength(9)
       }
@@ -285,8 +282,8 @@ describe('readWallet()', () => {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
       const chain = chainOf(devnet, { blockTimeMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
-      for (const rung of RUNGS) {
-        const { reader, places } = readerOf(client, { rungs: [rung] })
+      for (const rung of LENS_WAYS) {
+        const { reader, places } = readerOf(client, { opinion: rung })
         const options = { places, signal: patient }
         await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
         await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
@@ -296,10 +293,10 @@ describe('readWallet()', () => {
 
   test('fails where a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
-    for (const rung of RUNGS) {
+    for (const rung of LENS_WAYS) {
       const { reader, places } = readerOf(client, {
         deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: walletOf('no contract') }],
-        rungs: [rung],
+        opinion: rung,
       })
       const options = { places, signal: patient }
       await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
@@ -312,9 +309,9 @@ describe('readWallet()', () => {
     // Returns 100,001 to every question: PUSH3, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN.
     const bytecode = `0x62${toHex(100_001, { size: 3 }).slice(2)}60005260206000f3` as const
     await devnet.client.setCode({ address: manager, bytecode })
-    for (const rung of RUNGS) {
+    for (const rung of LENS_WAYS) {
       const { client, requests } = countedClient(chainOf(devnet))
-      const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], rungs: [rung] })
+      const { reader, places } = readerOf(client, { deployments: [{ ...DEPLOYMENT, manager }], opinion: rung })
       await expect(reader.readWallet(SIXTY, { places, signal: patient })).rejects.toBeInstanceOf(ListTooLongError)
       expect(requests.length).toBeLessThanOrEqual(2)
     }
@@ -322,7 +319,6 @@ describe('readWallet()', () => {
 
   describe.each([
     ['deployless', {}],
-    ['staged', {}],
     ['override', { wholeMax: 0 }],
     ['deployless', { wholeMax: 0 }],
   ] as const)('by several calls, %s, %o,', (rung, how) => {
@@ -335,7 +331,7 @@ describe('readWallet()', () => {
 
     async function read() {
       const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
-      const { reader, places } = readerOf(client, { rungs: [rung], ...how })
+      const { reader, places } = readerOf(client, { opinion: rung, ...how })
       const reads = await reader.readWallet(SIXTY, { places, signal: patient })
       const positions = reads.flatMap((each) => each.positions)
       return (await reader.complete(SIXTY, { reads, positions, signal: patient })).positions
@@ -360,7 +356,7 @@ describe('readWallet()', () => {
       const { client: viem, pools, send, addresses } = devnet
       const pool = pools.usdcWeth3000
       const { weth, usdc } = addresses.tokens
-      const truth = async () => (await readWallet(SIXTY, ['override'])).positions
+      const truth = async () => (await readWallet(SIXTY, 'override')).positions
       let replaced = 0
       for (let call = 1; call <= 5; call++) {
         const before = await viem.snapshot()
@@ -437,9 +433,9 @@ describe('readWallet()', () => {
 describe('readOne()', () => {
   test('finds a position and its owner, in one request, and nothing for burned and unknown ids', async () => {
     const { positions, wallets } = devnet
-    for (const rung of RUNGS) {
+    for (const rung of OPINIONS) {
       const { client, requests } = countedClient(chainOf(devnet))
-      const { reader, places } = readerOf(client, { rungs: [rung] })
+      const { reader, places } = readerOf(client, { opinion: rung })
       const options = { places, signal: patient }
       const [found] = await reader.readOne(positions.transferred, options)
       expect(found?.positions).toMatchObject([{ tokenId: positions.transferred, owner: wallets.receiver }])
@@ -464,9 +460,9 @@ describe('readOne()', () => {
 
   test('finds an id on every manager that knows it, each pool with its own manager', async () => {
     await placeSecondManager(devnet)
-    for (const rung of RUNGS) {
+    for (const rung of OPINIONS) {
       const { client } = countedClient(chainOf(devnet))
-      const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], rungs: [rung] })
+      const { reader, places } = readerOf(client, { deployments: [DEPLOYMENT, SECOND], opinion: rung })
       const [one] = await reader.readOne(1n, { places, signal: patient })
       expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([
         { tokenId: 1n, code: 'uniswap_v3' },

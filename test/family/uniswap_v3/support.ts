@@ -2,15 +2,16 @@ import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../src/chain/client.ts'
 import { createChainClient } from '../../../src/chain/evm.ts'
-import type { RungName } from '../../../src/chain/lens.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import type { BriefPosition, Position } from '../../../src/family/uniswap_v3/position.ts'
 import type { Place } from '../../../src/family/uniswap_v3/questions.ts'
-import { createPositionReader } from '../../../src/family/uniswap_v3/read.ts'
+import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import type { Steps } from '../../../src/lib/turns.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
+import type { Opinion } from '../../support/staged/opinions.ts'
+import { createStagedReader } from './staged/reader.ts'
 
 /** The real manager of the devnet. */
 export const DEPLOYMENT: UniswapV3Deployment = {
@@ -42,17 +43,30 @@ export function readerOf(
   client: ChainClient,
   options: {
     readonly deployments?: readonly UniswapV3Deployment[]
-    readonly rungs?: readonly RungName[]
+    readonly opinion?: Opinion
     readonly wholeMax?: number
   } = {},
 ) {
-  const { deployments = [DEPLOYMENT], ...others } = options
+  const { deployments = [DEPLOYMENT], opinion, ...others } = options
+  if (opinion === 'staged') {
+    const reader = createStagedReader(client, deployments)
+    // All that it reads is whole.
+    const complete: PositionReader['complete'] = async (_, { positions }) => ({
+      ...{ positions: wholeOf(positions), unreadable: [] },
+    })
+    return placed({ ...reader, complete })
+  }
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
     deployments: new Map([[client.chain.id, deployments]]),
     clock: systemClock,
+    ...(opinion === undefined ? {} : { ways: [opinion] }),
     ...others,
   })
+  return placed(reader)
+}
+
+function placed(reader: PositionReader) {
   const places: readonly Place[] = [...reader.places.values()]
   return { reader, places }
 }

@@ -1,9 +1,16 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import { UINT128_MAX } from '../../lib/fixed_point.ts'
-import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
+import { encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type {
+  AccountData,
+  BrokenAccount,
+  BrokenPart,
+  RawAccount,
+  RawHolding,
+} from '../../../../src/family/aave_v3/state.ts'
+import { UINT128_MAX } from '../../../../src/lib/fixed_point.ts'
+import { hasAnswer } from '../../../support/staged/multicall.ts'
+import type { StagedMarket, StagedReserve } from './markets.ts'
 import type { Answer, Round } from './round.ts'
-import type { AccountData, BrokenAccount, BrokenPart, RawAccount, RawHolding } from './state.ts'
 import { SELECTOR } from './words.ts'
 
 /** A wallet in a market. */

@@ -1,11 +1,10 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { CallResult } from '../../chain/multicall.ts'
-import { textAnswer } from '../../chain/token_text.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import { UINT128_MAX } from '../../lib/fixed_point.ts'
-import type { StagedMarket, StagedReserve } from './read_multicall_markets.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { RawCategory, RawReserve } from '../../../../src/family/aave_v3/state.ts'
+import { UINT128_MAX } from '../../../../src/lib/fixed_point.ts'
+import { type CallResult, hasAnswer, textAnswer } from '../../../support/staged/multicall.ts'
+import type { StagedMarket, StagedReserve } from './markets.ts'
 import type { Answer, Round } from './round.ts'
-import type { RawCategory, RawReserve } from './state.ts'
 import { SELECTOR } from './words.ts'
 
 /** Asks for what a reserve is worth and can pay; the answer is complete after the round. */

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Ask, Call, CallResult } from '../../chain/multicall.ts'
+import type { Ask, Call, CallResult } from '../../../support/staged/multicall.ts'
 
 /** What a call of a round came to; to be asked after the round has run. */
 export type Answer = () => CallResult

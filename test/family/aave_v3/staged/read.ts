@@ -1,33 +1,45 @@
 import type { Address } from 'viem'
-import type { Endpoint } from '../../chain/client.ts'
-import { multicall, multicallEach } from '../../chain/multicall.ts'
-import { readLatestBlock } from '../../chain/read_block.ts'
-import { askCategory, askReserve } from './read_multicall_facts.ts'
-import { readMarkets } from './read_multicall_markets.ts'
-import { askWallet, type StagedWallet } from './read_multicall_wallets.ts'
+import type { ChainClient, Endpoint } from '../../../../src/chain/client.ts'
+import { readLatestBlock } from '../../../../src/chain/read_block.ts'
+import type { AaveV3Deployment } from '../../../../src/family/aave_v3/deployments.ts'
+import { type ChainRead, interpret } from '../../../../src/family/aave_v3/position.ts'
+import type { RawAccount, RawCategory, RawRead, RawReserve } from '../../../../src/family/aave_v3/state.ts'
+import { multicall, multicall3Of, multicallEach } from '../../../support/staged/multicall.ts'
+import { askCategory, askReserve } from './facts.ts'
+import { readMarkets } from './markets.ts'
 import { createRound, type Round } from './round.ts'
-import type { RawAccount, RawCategory, RawRead, RawReserve } from './state.ts'
+import { askWallet, type StagedWallet } from './wallets.ts'
 
 /** Where the staged reading asks. */
-export interface StagedSource {
+interface StagedSource {
   readonly endpoint: Endpoint
   readonly chainId: number
-  readonly multicall3: Address | undefined
+  readonly multicall3: Address
   readonly providers: readonly Address[]
+}
+
+/** What wallets have on one chain, read in stages and made sense of as the real reader does. */
+export async function readWalletsStaged(
+  client: ChainClient,
+  { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
+  signal: AbortSignal,
+): Promise<ChainRead> {
+  const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
+  const multicall3 = multicall3Of(client)
+  const attempt = (endpoint: Endpoint, within: AbortSignal) =>
+    readStaged({ endpoint, chainId: client.chain.id, multicall3, providers }, wallets, within)
+  return interpret(await client.read(attempt, { signal, budgetMs: 20_000 }), { deployments, wallets })
 }
 
 /**
  * What wallets have, in rounds of many calls at the latest block, equal to what the lens answers: three for the
  * markets, one for balances, one for debts and the facts of all that is held, one for what depends on those.
  */
-export async function readStaged(
-  source: StagedSource,
-  wallets: readonly Address[],
-  signal: AbortSignal,
-): Promise<RawRead> {
+async function readStaged(source: StagedSource, wallets: readonly Address[], signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, providers } = source
-  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
-  const options = { block: pin, multicall3 }
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
+  const options = { block: { hash }, multicall3 }
   const begin = (): Round => createRound((calls) => multicall(endpoint, { ...options, calls }, signal))
   const beginEach = (): Round => createRound((calls) => multicallEach(endpoint, { ...options, calls }, signal))
 

@@ -1,8 +1,13 @@
-import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
-import { UpstreamError } from '../lib/error.ts'
-import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from './client.ts'
-import { deploylessDataBytesMax } from './deployless.ts'
-import { callDeployless } from './lens.ts'
+import { type Address, type Hex, numberToHex, padHex, size } from 'viem'
+import {
+  type BlockAt,
+  type ChainClient,
+  type Endpoint,
+  RevertError,
+  RpcRefusedError,
+} from '../../../src/chain/client.ts'
+import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/chain/token_text.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
 
 /** One call among many. */
 export interface Call {
@@ -16,6 +21,23 @@ export interface CallResult {
   readonly data: Hex
 }
 
+/** Whether a call succeeded with at least so many words. */
+export function hasAnswer(answer: CallResult, words: number): boolean {
+  return answer.ok && answer.data.length >= 2 + words * 64
+}
+
+/** What a lens would copy of a `symbol` or `name` answer; undefined if it failed or answered far too much. */
+export function textAnswer(answer: CallResult | undefined): Hex | undefined {
+  if (answer?.ok !== true || answer.data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
+  return answer.data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+}
+
+/** Multicall3 of a client's chain; throws if it has none. */
+export function multicall3Of({ chain }: ChainClient): Address {
+  if (chain.multicall3 === undefined) throw new Error(`Chain ${chain.id} has no Multicall3`)
+  return chain.multicall3
+}
+
 /** Makes many calls at one block, so that none of them spoils the others; answers come in their order. */
 export type Ask = (calls: readonly Call[]) => Promise<CallResult[]>
 
@@ -23,33 +45,31 @@ export type Ask = (calls: readonly Call[]) => Promise<CallResult[]>
 const CALLS_MAX = 500
 /** Most call data in one `eth_call`, bytes. */
 const DATA_BYTES_MAX = 100_000
+/** What a call takes beside its data, roughly. */
+const CALL_BYTES = 95
 const AGGREGATE3 = '0x82ad56cb'
 /** Calls that failed in a batch and are repeated alone, at the same time. */
 const ALONE_MAX = 8
 
+/** Which calls to make at which block. */
+export interface CallsRequest {
+  readonly calls: readonly Call[]
+  readonly block: BlockAt
+  readonly multicall3: Hex
+}
+
 /**
- * Makes many calls in few `eth_call`s, none of which spoils the others. Over Multicall3 where the chain has one, else
- * by init code of our own. Give a block other than the latest when there may be more than one request: 500 calls go in one, and a
+ * Makes many calls over Multicall3 in few `eth_call`s, none of which spoils the others: 500 calls go in one, and a
  * request that is too much for the endpoint is halved. Answers come in the order of `calls`. Throws as `Endpoint.call`.
  */
 export async function multicall(
   endpoint: Endpoint,
-  options: {
-    readonly calls: readonly Call[]
-    readonly block: BlockAt
-    readonly multicall3?: Hex | undefined
-  },
+  { calls, block, multicall3 }: CallsRequest,
   signal: AbortSignal,
 ): Promise<CallResult[]> {
-  const { calls, block, multicall3 } = options
-  const bytesMax = multicall3 === undefined ? deploylessDataBytesMax(BATCH_RUNTIME) : DATA_BYTES_MAX
-
   async function run(chunk: readonly Call[]): Promise<CallResult[]> {
     try {
-      if (multicall3 === undefined) return await callBatch(endpoint, { calls: chunk, block }, signal)
       const answer = await endpoint.call({ to: multicall3, data: encodeAggregate3(chunk), block }, signal)
-      // No code at the address: the block is older than the contract.
-      if (answer === '0x') return await callBatch(endpoint, { calls: chunk, block }, signal)
       return decodeAggregate3(answer, chunk.length)
     } catch (error) {
       if (!(error instanceof RpcRefusedError) || error.reason !== 'size' || chunk.length === 1) throw error
@@ -58,7 +78,7 @@ export async function multicall(
     }
   }
 
-  const answers = await Promise.all(chunksOf(calls, bytesMax).map(run))
+  const answers = await Promise.all(chunksOf(calls).map(run))
   return answers.flat()
 }
 
@@ -68,7 +88,7 @@ export async function multicall(
  */
 export async function multicallEach(
   endpoint: Endpoint,
-  options: { readonly calls: readonly Call[]; readonly block: BlockAt; readonly multicall3?: Hex | undefined },
+  options: CallsRequest,
   signal: AbortSignal,
 ): Promise<CallResult[]> {
   const { calls, block } = options
@@ -100,14 +120,14 @@ export async function callAlone(
   }
 }
 
-/** Cuts a list of calls so that each part has at most `CALLS_MAX` calls and about `bytesMax` bytes; one call is never cut. */
-function chunksOf(calls: readonly Call[], bytesMax: number): Call[][] {
+/** Cuts a list of calls so that each part has at most `CALLS_MAX` calls and about `DATA_BYTES_MAX` bytes. */
+function chunksOf(calls: readonly Call[]): Call[][] {
   const chunks: Call[][] = []
   let bytes = 0
   for (const call of calls) {
-    const callBytes = RECORD_BYTES + size(call.data) + 31
+    const callBytes = CALL_BYTES + size(call.data)
     const last = chunks.at(-1)
-    if (last === undefined || last.length === CALLS_MAX || bytes + callBytes > bytesMax) {
+    if (last === undefined || last.length === CALLS_MAX || bytes + callBytes > DATA_BYTES_MAX) {
       chunks.push([call])
       bytes = callBytes
     } else {
@@ -142,52 +162,6 @@ function decodeAggregate3(answer: Hex, count: number): CallResult[] {
     const tuple = list + read.number(list + index * 32)
     const bytes = tuple + read.number(tuple + 32)
     return { ok: read.number(tuple) === 1, data: read.bytes(bytes + 32, read.number(bytes)) }
-  })
-}
-
-/** Bytes of a record in `BATCH_RUNTIME`'s format, before its data. */
-const RECORD_BYTES = 64
-
-/**
- * A contract that makes calls one after the other. Its call data is a row of records: a word with the address, a word
- * with the length of the data, the data unpadded. Its answer is the same with a word that is 1 or 0 for the address.
- * Two numbers stay on the stack: `m`, the end of the answer in memory, and `c`, the place in the call data.
- */
-const BATCH_RUNTIME: Hex = concatHex([
-  '0x6000', // m = 0
-  '0x6000', // c = 0
-  '0x5b', // 0x04: next record
-  ...(['0x80', '0x36', '0x11', '0x15', '0x6048', '0x57'] as const), // to 0x48 where c is not below CALLDATASIZE
-  ...(['0x80', '0x6020', '0x01', '0x35'] as const), // m c length = CALLDATALOAD(c + 32)
-  ...(['0x80', '0x82', '0x6040', '0x01', '0x84', '0x6040', '0x01', '0x37'] as const), // CALLDATACOPY(m + 64, c + 64, length)
-  ...(['0x6000', '0x6000', '0x82', '0x85', '0x6040', '0x01', '0x6000'] as const), // m c length 0 0 length m+64 0
-  ...(['0x86', '0x35', '0x5a', '0xf1'] as const), // ok = CALL(GAS, CALLDATALOAD(c), 0, m + 64, length, 0, 0)
-  ...(['0x83', '0x52'] as const), // MSTORE(m, ok)
-  ...(['0x3d', '0x83', '0x6020', '0x01', '0x52'] as const), // MSTORE(m + 32, RETURNDATASIZE)
-  ...(['0x3d', '0x6000', '0x84', '0x6040', '0x01', '0x3e'] as const), // RETURNDATACOPY(m + 64, 0, RETURNDATASIZE)
-  ...(['0x01', '0x6040', '0x01'] as const), // c = c + length + 64
-  ...(['0x90', '0x3d', '0x01', '0x6040', '0x01', '0x90'] as const), // m = m + RETURNDATASIZE + 64
-  ...(['0x6004', '0x56'] as const),
-  ...(['0x5b', '0x50', '0x6000', '0xf3'] as const), // 0x48: RETURN(0, m)
-])
-
-async function callBatch(
-  endpoint: Endpoint,
-  { calls, block }: { readonly calls: readonly Call[]; readonly block: BlockAt },
-  signal: AbortSignal,
-): Promise<CallResult[]> {
-  const records = calls.map(({ to, data }) => `${padHex(to, { size: 32 }).slice(2)}${word(size(data))}${data.slice(2)}`)
-  const answer = await callDeployless(
-    endpoint,
-    { runtime: BATCH_RUNTIME, data: `0x${records.join('')}`, block },
-    signal,
-  )
-  const read = reader(answer)
-  let at = 0
-  return calls.map(() => {
-    const [start, length] = [at, read.number(at + 32)]
-    at = start + RECORD_BYTES + length
-    return { ok: read.number(start) === 1, data: read.bytes(start + RECORD_BYTES, length) }
   })
 }
 

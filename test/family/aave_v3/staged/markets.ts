@@ -1,8 +1,8 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { CallResult } from '../../chain/multicall.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { RawMarket } from '../../../../src/family/aave_v3/state.ts'
+import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'
-import type { RawMarket } from './state.ts'
 import { SELECTOR } from './words.ts'
 
 /** A pool with more reserves cannot be, for bitmaps count them. */

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { numberToHex, padHex, toHex } from 'viem'
-import type { Endpoint } from '../../../src/chain/client.ts'
-import type { Ask } from '../../../src/chain/multicall.ts'
-import { wordOf } from '../../../src/chain/words.ts'
-import { type Entry, readEntries } from '../../../src/family/uniswap_v3/read_multicall_entries.ts'
-import { SELECTOR } from '../../../src/family/uniswap_v3/words.ts'
-import { DEPLOYMENT, patient } from './support.ts'
+import type { Endpoint } from '../../../../src/chain/client.ts'
+import { wordOf } from '../../../../src/chain/words.ts'
+import type { Ask } from '../../../support/staged/multicall.ts'
+import { DEPLOYMENT, patient } from '../support.ts'
+import { type Entry, readEntries } from './entries.ts'
+import { SELECTOR } from './words.ts'
 
 const ENDPOINT: Endpoint = {
   index: 0,
@@ -35,7 +35,7 @@ const ask: Ask = async (calls) =>
 async function secondsFor(count: number): Promise<number> {
   const entries = Array.from({ length: count }, (_, index) => entry(index))
   const subject = { deployments: [DEPLOYMENT], feeds: [], aaveOracle: undefined }
-  const source = { endpoint: ENDPOINT, chainId: 1, multicall3: undefined, subject }
+  const source = { endpoint: ENDPOINT, chainId: 1, multicall3: DEPLOYMENT.manager, subject }
   const times: number[] = []
   for (let go = 0; go < 2; go++) {
     const start = performance.now()

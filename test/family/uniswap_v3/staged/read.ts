@@ -1,32 +1,22 @@
 import type { Address } from 'viem'
-import type { BlockPin } from '../../chain/client.ts'
-import { type Ask, multicall } from '../../chain/multicall.ts'
-import { type ReadBlock, readLatestBlock } from '../../chain/read_block.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { LensSubject } from './abi.ts'
-import { type Entry, readEntries, type StagedSource } from './read_multicall_entries.ts'
-import type { BrokenPosition, RawRead } from './state.ts'
+import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
+import { readLatestBlock } from '../../../../src/chain/read_block.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
+import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
+import { UpstreamError } from '../../../../src/lib/error.ts'
+import { type Ask, hasAnswer, multicall } from '../../../support/staged/multicall.ts'
+import { type Entry, readEntries, type StagedSource } from './entries.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
 /** A wallet's whole list in stages of many calls at the latest block, equal to what the lens answers. */
-export async function readWalletStaged(
-  source: StagedSource,
-  request: {
-    readonly wallet: Address
-    /** Refuses a list that is too long before its entries are read. */
-    readonly checkBalances: (managers: RawRead['managers']) => void
-  },
-  signal: AbortSignal,
-): Promise<RawRead> {
+export async function readWalletStaged(source: StagedSource, wallet: Address, signal: AbortSignal): Promise<RawRead> {
   const { subject } = source
-  const { wallet, checkBalances } = request
   const { block, pin, ask } = await pinLatest(source, signal)
   const balances = await ask(
     subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),
   )
   const managers = balances.map((answer) => ({ balance: hasAnswer(answer, 1) ? smallNumber(answer.data) : undefined }))
-  checkBalances(managers)
   const places = managers.flatMap(({ balance = 0 }, manager) =>
     Array.from({ length: balance }, (_, index) => ({ manager, index: BigInt(index) })),
   )
@@ -95,9 +85,11 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
 async function pinLatest(
   source: StagedSource,
   signal: AbortSignal,
-): Promise<{ block: ReadBlock; pin: BlockPin; ask: Ask }> {
+): Promise<{ block: Block; pin: Pick<PinnedBlock, 'hash'>; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
-  const { block, pin } = await readLatestBlock(endpoint, chainId, signal)
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
+  const pin = { hash }
   const ask: Ask = (calls) =>
     calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: pin, multicall3 }, signal)
   return { block, pin, ask }

@@ -1,17 +1,24 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { BlockPin, Endpoint } from '../../chain/client.ts'
-import { type Ask, type Call, type CallResult, multicallEach } from '../../chain/multicall.ts'
-import { textAnswer } from '../../chain/token_text.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import type { LensSubject } from './abi.ts'
-import type { RawFeed, RawRead, RawToken } from './state.ts'
+import type { PinnedBlock } from '../../../../src/chain/block.ts'
+import type { Endpoint } from '../../../../src/chain/client.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
+import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/state.ts'
+import {
+  type Ask,
+  type Call,
+  type CallResult,
+  hasAnswer,
+  multicallEach,
+  textAnswer,
+} from '../../../support/staged/multicall.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
 /** Which tokens are asked about, and where. */
 interface TokensRequest {
   readonly endpoint: Endpoint
-  readonly multicall3: Address | undefined
-  readonly block: BlockPin
+  readonly multicall3: Address
+  readonly block: Pick<PinnedBlock, 'hash'>
   readonly addresses: readonly Address[]
 }
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, multicall3Abi, numberToHex, padHex } from 'viem'
-import type { Endpoint } from '../../src/chain/client.ts'
-import { createEndpoint } from '../../src/chain/endpoint.ts'
-import { createHeads } from '../../src/chain/heads.ts'
-import { type Call, multicall } from '../../src/chain/multicall.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../devnet/anvil.ts'
-import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import type { Endpoint } from '../../../src/chain/client.ts'
+import { createEndpoint } from '../../../src/chain/endpoint.ts'
+import { createHeads } from '../../../src/chain/heads.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
+import { type FaultyRpc, startFaultyRpc } from '../rpc.ts'
+import { type Call, multicall } from './multicall.ts'
 
 const never = new AbortController().signal
 const ECHO = '0x00000000000000000000000000000000000ec401'
@@ -22,8 +22,6 @@ let multicall3: Hex
 beforeAll(async () => {
   anvil = await startAnvil()
   rpc = await startFaultyRpc(anvil.rpcUrl)
-  // Block 0 stays without any of these contracts.
-  await ask('anvil_mine', [])
   await ask('anvil_setCode', [ECHO, '0x366000600037366000f3'])
   await ask('anvil_setCode', [REVERT, '0x366000600037366000fd'])
   multicall3 = await deployMulticall3()
@@ -59,7 +57,7 @@ async function ask(method: string, params: unknown[]): Promise<unknown> {
 
 /** The real contract, from the bytecode that viem carries. */
 async function deployMulticall3(): Promise<Hex> {
-  const contracts = '../../node_modules/viem/_esm/constants/contracts.js'
+  const contracts = '../../../node_modules/viem/_esm/constants/contracts.js'
   const { multicall3Bytecode } = (await import(contracts)) as { multicall3Bytecode: Hex }
   const at = '0xcA11bde05977b3631167028862bE2a173976CA11'
   await ask('anvil_setCode', [at, await ask('eth_call', [{ data: multicall3Bytecode }, 'latest'])])
@@ -70,50 +68,46 @@ function echoes(count: number, bytes = 4): Call[] {
   return Array.from({ length: count }, (_, index) => ({ to: ECHO, data: padHex(numberToHex(index), { size: bytes }) }))
 }
 
-for (const way of ['Multicall3', 'init code'] as const) {
-  const options = () => ({ block: 'latest', multicall3: way === 'Multicall3' ? multicall3 : undefined }) as const
+test('multicall() answers in order, and a failing call spoils no other', async () => {
+  const calls: Call[] = [
+    { to: ECHO, data: '0x' },
+    { to: REVERT, data: '0x08c379a0' },
+    { to: ECHO, data: `0x${'ab'.repeat(33)}` },
+    { to: NOBODY, data: '0x1234' },
+    { to: REVERT, data: '0x' },
+    { to: ECHO, data: `0x${'cd'.repeat(5_000)}` },
+  ]
+  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  expect(answers).toEqual([
+    { ok: true, data: '0x' },
+    { ok: false, data: '0x08c379a0' },
+    { ok: true, data: `0x${'ab'.repeat(33)}` },
+    { ok: true, data: '0x' },
+    { ok: false, data: '0x' },
+    { ok: true, data: `0x${'cd'.repeat(5_000)}` },
+  ])
+  expect(rpc.seen.length).toBe(1)
+})
 
-  test(`multicall() over ${way} answers in order, and a failing call spoils no other`, async () => {
-    const calls: Call[] = [
-      { to: ECHO, data: '0x' },
-      { to: REVERT, data: '0x08c379a0' },
-      { to: ECHO, data: `0x${'ab'.repeat(33)}` },
-      { to: NOBODY, data: '0x1234' },
-      { to: REVERT, data: '0x' },
-      { to: ECHO, data: `0x${'cd'.repeat(5_000)}` },
-    ]
-    const answers = await multicall(endpoint, { calls, ...options() }, never)
-    expect(answers).toEqual([
-      { ok: true, data: '0x' },
-      { ok: false, data: '0x08c379a0' },
-      { ok: true, data: `0x${'ab'.repeat(33)}` },
-      { ok: true, data: '0x' },
-      { ok: false, data: '0x' },
-      { ok: true, data: `0x${'cd'.repeat(5_000)}` },
-    ])
-    expect(rpc.seen.length).toBe(1)
-  })
+test('multicall() makes 500 calls in one request and more in several at once', async () => {
+  expect(await multicall(endpoint, { calls: [], block: 'latest', multicall3 }, never)).toEqual([])
+  expect(rpc.seen.length).toBe(0)
+  // Long enough for all to arrive before the first is answered.
+  rpc.rule(() => ({ kind: 'delay', ms: 100 }))
+  const calls = echoes(1_201)
+  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  expect(answers).toEqual(calls.map(({ data }) => ({ ok: true, data })))
+  expect(rpc.seen.length).toBe(3)
+  expect(rpc.depth()).toBe(1)
+})
 
-  test(`multicall() over ${way} makes 500 calls in one request and more in several at once`, async () => {
-    expect(await multicall(endpoint, { calls: [], ...options() }, never)).toEqual([])
-    expect(rpc.seen.length).toBe(0)
-    // Long enough for all to arrive before the first is answered.
-    rpc.rule(() => ({ kind: 'delay', ms: 100 }))
-    const calls = echoes(1_201)
-    const answers = await multicall(endpoint, { calls, ...options() }, never)
-    expect(answers).toEqual(calls.map(({ data }) => ({ ok: true, data })))
-    expect(rpc.seen.length).toBe(3)
-    expect(rpc.depth()).toBe(1)
-  })
-
-  test(`multicall() over ${way} halves what the endpoint finds too much`, async () => {
-    rpc.rule(() => ({ kind: 'answer_max', bytes: 20_000 }))
-    const calls = echoes(100, 500)
-    const answers = await multicall(endpoint, { calls, ...options() }, never)
-    expect(answers.map(({ data }) => data)).toEqual(calls.map(({ data }) => data))
-    expect(rpc.seen.length).toBeGreaterThan(4)
-  })
-}
+test('multicall() halves what the endpoint finds too much', async () => {
+  rpc.rule(() => ({ kind: 'answer_max', bytes: 20_000 }))
+  const calls = echoes(100, 500)
+  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  expect(answers.map(({ data }) => data)).toEqual(calls.map(({ data }) => data))
+  expect(rpc.seen.length).toBeGreaterThan(4)
+})
 
 test('multicall() sends what the ABI encodes', async () => {
   const calls = [...echoes(3, 7), ...echoes(2, 64), { to: NOBODY, data: '0x' } as const]
@@ -121,12 +115,6 @@ test('multicall() sends what the ABI encodes', async () => {
   const tuples = calls.map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
   const expected = encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args: [tuples] })
   expect(rpc.seen[0]?.params[0]).toMatchObject({ data: expected })
-})
-
-test('multicall() does without Multicall3 at a block before it', async () => {
-  const answers = await multicall(endpoint, { calls: [{ to: NOBODY, data: '0x' }], block: 0n, multicall3 }, never)
-  expect(answers).toEqual([{ ok: true, data: '0x' }])
-  expect(rpc.seen.length).toBe(2)
 })
 
 test('multicall() believes no answer of another shape', async () => {

@@ -1,17 +1,18 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import type { BlockPin, Endpoint } from '../../chain/client.ts'
-import type { Ask, CallResult } from '../../chain/multicall.ts'
-import { addressOf, encodeWords, hasAnswer, wordOf } from '../../chain/words.ts'
-import type { LensSubject } from './abi.ts'
-import { readPrices, readTokens } from './read_multicall_tokens.ts'
-import type { BrokenPosition, RawPool, RawPosition, RawRead } from './state.ts'
+import type { PinnedBlock } from '../../../../src/chain/block.ts'
+import type { Endpoint } from '../../../../src/chain/client.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
+import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
+import type { BrokenPosition, RawPool, RawPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
+import { type Ask, type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
+import { readPrices, readTokens } from './tokens.ts'
 import { int24Of, SELECTOR } from './words.ts'
 
 /** Where the staged reading asks. */
 export interface StagedSource {
   readonly endpoint: Endpoint
   readonly chainId: number
-  readonly multicall3: Address | undefined
+  readonly multicall3: Address
   readonly subject: LensSubject
 }
 
@@ -29,7 +30,7 @@ interface EntriesRequest {
   readonly entries: readonly Entry[]
   /** Filled with what else turns out broken, by place in `entries`. */
   readonly broken: Map<number, BrokenPosition>
-  readonly block: BlockPin
+  readonly block: Pick<PinnedBlock, 'hash'>
 }
 
 /** Pools, ticks, tokens and prices of the entries, in three rounds. */

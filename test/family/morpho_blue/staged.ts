@@ -6,20 +6,51 @@ import {
   decodeFunctionResult,
   encodeFunctionData,
   isAddressEqual,
+  parseAbi,
   zeroAddress,
 } from 'viem'
-import { type Endpoint, RpcRefusedError } from '../../chain/client.ts'
-import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../chain/multicall.ts'
-import type { PriceSources } from '../../chain/price.ts'
-import { readLatestBlock } from '../../chain/read_block.ts'
-import { CONTRACTS_ABI, marketState, noMorpho, type Question, roundOf } from './abi.ts'
-import type { AccruedByContract, MarketParams, RawMarket, RawRead } from './state.ts'
+import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/chain/client.ts'
+import { type PriceSources, priceSourcesOf } from '../../../src/chain/price.ts'
+import { readLatestBlock } from '../../../src/chain/read_block.ts'
+import { marketState, noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/abi.ts'
+import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
+import type { AccruedByContract, MarketParams, RawMarket, RawRead } from '../../../src/family/morpho_blue/state.ts'
+import {
+  type Ask,
+  type Call,
+  type CallResult,
+  callAlone,
+  multicall,
+  multicall3Of,
+} from '../../support/staged/multicall.ts'
+
+const STRUCTS = [
+  'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
+  'struct Market { uint128 totalSupplyAssets; uint128 totalSupplyShares; uint128 totalBorrowAssets; uint128 totalBorrowShares; uint128 lastUpdate; uint128 fee; }',
+  'struct Position { uint256 supplyShares; uint128 borrowShares; uint128 collateral; }',
+] as const
+
+/** What is asked without the lens. */
+const CONTRACTS_ABI = parseAbi([
+  ...STRUCTS,
+  'function idToMarketParams(bytes32 id) view returns (MarketParams)',
+  'function market(bytes32 id) view returns (Market)',
+  'function position(bytes32 id, address user) view returns (Position)',
+  'function feeRecipient() view returns (address)',
+  'function accrueInterest(MarketParams params)',
+  'function borrowRateView(MarketParams params, Market market) view returns (uint256)',
+  'function price() view returns (uint256)',
+  'function decimals() view returns (uint256)',
+  'function latestRoundData() view returns (uint256 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint256 answeredInRound)',
+  'function getSourceOfAsset(address asset) view returns (address)',
+  'function getAssetPrice(address asset) view returns (uint256)',
+])
 
 /** Where the staged reading asks. */
-export interface StagedSource {
+interface StagedSource {
   readonly endpoint: Endpoint
   readonly chainId: number
-  readonly multicall3: Address | undefined
+  readonly multicall3: Address
   readonly prices: PriceSources
 }
 
@@ -34,18 +65,31 @@ interface Asker {
   alone(call: Call): Promise<CallResult>
 }
 
+/** One wallet in one market, read in stages and made sense of as the real reader does. */
+export async function readPositionStaged(
+  client: ChainClient,
+  question: Question,
+  signal: AbortSignal,
+): Promise<PositionRead> {
+  const { chain } = client
+  const source = { chainId: chain.id, multicall3: multicall3Of(client), prices: priceSourcesOf(chain.prices) }
+  const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
+  return interpret(await client.read(attempt, { signal }), { chain, question })
+}
+
 /**
  * One wallet in one market in stages of calls at the latest block, equal to what the lens answers. Accruing is a call
  * like any other: what comes after it in the same request sees what it left.
  */
-export async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
+async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, prices } = source
   const { morpho, marketId, wallet } = question
-  const { block, pin: at } = await readLatestBlock(endpoint, chainId, signal)
+  // What a lens answers has no hash.
+  const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
   const asker: Asker = {
     together: (calls) =>
-      calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: at, multicall3 }, signal),
-    alone: (call) => callAlone(endpoint, { call, block: at }, signal),
+      calls.length === 0 ? Promise.resolve([]) : multicall(endpoint, { calls, block: { hash }, multicall3 }, signal),
+    alone: (call) => callAlone(endpoint, { call, block: { hash } }, signal),
   }
   const [params, market, position, feeRecipient] = await asker.together([
     to(morpho, 'idToMarketParams', [marketId]),

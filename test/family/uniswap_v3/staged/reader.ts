@@ -1,0 +1,42 @@
+import type { ChainClient, Endpoint } from '../../../../src/chain/client.ts'
+import { priceSourcesOf } from '../../../../src/chain/price.ts'
+import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
+import { interpret } from '../../../../src/family/uniswap_v3/position.ts'
+import type { Place } from '../../../../src/family/uniswap_v3/questions.ts'
+import type { PositionReader } from '../../../../src/family/uniswap_v3/read.ts'
+import type { RawRead } from '../../../../src/family/uniswap_v3/state.ts'
+import { createTokenJudge } from '../../../../src/family/uniswap_v3/token_judge.ts'
+import { inTurns } from '../../../../src/lib/turns.ts'
+import { multicall3Of } from '../../../support/staged/multicall.ts'
+import type { StagedSource } from './entries.ts'
+import { readOneStaged, readWalletStaged } from './read.ts'
+
+type Reading = (source: StagedSource, signal: AbortSignal) => Promise<RawRead>
+
+/** A reader of one chain that asks in stages, all of a list at once, and makes sense of the answers as the real one does. */
+export function createStagedReader(
+  client: ChainClient,
+  deployments: readonly UniswapV3Deployment[],
+): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
+  const { chain } = client
+  const place: Place = { client, deployments }
+  const { judge } = createTokenJudge()
+
+  async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {
+    const subject = { deployments, ...priceSourcesOf(chain.prices) }
+    const attempt = (endpoint: Endpoint, within: AbortSignal) =>
+      reading({ endpoint, chainId: chain.id, multicall3: multicall3Of(client), subject }, within)
+    const raw = await client.read(attempt, { signal, budgetMs: 20_000 })
+    return await inTurns(interpret(raw, { chain, deployments, judge, spam }))
+  }
+
+  return {
+    places: new Map([[chain.id, place]]),
+    async readWallet(wallet, { signal }) {
+      return [await read((source, within) => readWalletStaged(source, wallet, within), 'apart', signal)]
+    },
+    async readOne(tokenId, { signal }) {
+      return [await read((source, within) => readOneStaged(source, tokenId, within), 'included', signal)]
+    },
+  }
+}

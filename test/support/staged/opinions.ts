@@ -1,0 +1,7 @@
+import { LENS_WAYS, type LensWay } from '../../../src/chain/lens.ts'
+
+/** A way of running a lens, or the second opinion: the same asked of the contracts themselves, in stages of calls. */
+export type Opinion = LensWay | 'staged'
+
+/** Every one of them. */
+export const OPINIONS: readonly Opinion[] = [...LENS_WAYS, 'staged']
