@@ -10,7 +10,7 @@ import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
-import { readConfig } from './config.ts'
+import { readConfig } from './service/config.ts'
 
 const COMMANDS: readonly Command[] = [
   serveCommand,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { readConfig } from './config.ts'
 import { serveNode } from './http/node.ts'
-import { serve } from './serve.ts'
+import { readConfig } from './service/config.ts'
+import { serve } from './service/serve.ts'
 
 /** The same service on Node, by Hattip's adapter; it needs `DATABASE_URL`, migrated by the executable's `migrate`. */
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { checkedLabel } from '../account/value.ts'
-import type { Config } from '../config.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Config } from '../service/config.ts'
 import type { Output } from './output.ts'
 
 /** What a command may touch of the world; `main.ts` supplies it. */

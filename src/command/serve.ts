@@ -1,5 +1,5 @@
 import { serveBun } from '../http/bun.ts'
-import { serve } from '../serve.ts'
+import { serve } from '../service/serve.ts'
 import type { Command } from './command.ts'
 
 /** `serve`: also what no command at all does. */

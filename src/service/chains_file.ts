@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
-import type { Chain, UsdFeed } from './chain/chain.ts'
-import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
-import { SOLANA_CHAIN_ID } from './chain/solana.ts'
-import type { Family } from './family/family.ts'
-import { address as checksummed, repeated } from './family/setting.ts'
+import type { Chain, UsdFeed } from '../chain/chain.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc_url.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana.ts'
+import type { Family } from '../family/family.ts'
+import { address as checksummed, repeated } from '../family/setting.ts'
 
 /** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
