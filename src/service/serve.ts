@@ -6,8 +6,8 @@ import type { Config } from './config.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import { createServices, type First } from './services.ts'
 
-/** What serving needs of the process that it runs in. */
-export interface ServeOptions {
+/** What serving needs from its process. */
+interface ServeOptions {
   /** Opens a port: on Bun or on Node. */
   readonly listen: (
     app: { readonly handler: HattipHandler },
@@ -64,10 +64,10 @@ async function begin(
     limitMs: ANSWERS_MS,
   })
   const { app, createFirst } = await createServices(config, { log, life, onProgress: (step) => out(`${step} …`) })
-  const open = (handler: HattipHandler, where: { readonly name: string; readonly port: number }): Promise<Served> =>
+  const open = (handler: HattipHandler, at: { readonly name: string; readonly port: number }): Promise<Served> =>
     life.start({
-      name: where.name,
-      start: () => listening(() => listen({ handler }, { host, port: where.port }), { host, ...where }),
+      name: at.name,
+      start: () => listening(() => listen({ handler }, { host, port: at.port }), { host, ...at }),
       // Not waited for here: the requests that it waits for are stopped next.
       stop: (served) => void ends.push(served.stop()),
       limitMs: STOP_SPARE_MS,

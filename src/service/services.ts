@@ -34,19 +34,19 @@ export interface Services {
   createFirst(): Promise<First | undefined>
 }
 
-/** What the first start of an empty embedded database makes. */
+/** What a first start creates. */
 export interface First {
   readonly organizationId: string
   readonly key: string
   readonly credits: number
 }
 
-/** What `createServices` is given besides configuration. */
-export interface ServicesOptions {
+/** What `createServices` needs besides configuration. */
+interface ServicesOptions {
   readonly log: Log
   /** Stops, in reverse order, what `createServices` starts, also if that throws. */
   readonly life: Lifecycle
-  /** Told of each slow step of a first start, in words for a person. */
+  /** Called for each slow step of a first start, with words for a person. */
   readonly onProgress?: (step: string) => void
 }
 
@@ -143,12 +143,12 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
 export function describeServices(config: Config): string {
   const connect = () => {
-    throw new Error('Cannot read: the routes are only described')
+    throw new Error('Cannot read: this program only prints the document')
   }
   return openapiText(routesOf(config, connect), config)
 }
 
-/** All routes. They ask for the services when they first read. */
+/** All routes. They call `connect` when they first read. */
 function routesOf(config: Config, connect: () => FamilyServices & { readonly db: Database }): readonly Route[] {
   const { families, chains, solana } = config
   const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
