@@ -10,7 +10,7 @@ import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
-import { readConfig } from './config.ts'
+import { readConfig } from './service/config.ts'
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -23,7 +23,7 @@ const COMMANDS: readonly Command[] = [
   ...creditCommands,
 ]
 
-/** How long output may still be on its way to a reader who does not take it, once the process is asked to stop. */
+/** How long a stopping process waits for a slow reader of its output. */
 const FLUSH_MS = 500
 
 /** Exit statuses: 0 done, 1 failed, 2 wrong usage. Every failure is one line on standard error. */
@@ -38,7 +38,7 @@ async function main(stop: AbortController): Promise<number> {
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // The second request to stop is obeyed at once: whoever sends it no longer wants to wait.
+      // A second Ctrl-C ends the process at once.
       if (stop.signal.aborted && signal === 'SIGINT') process.exit(130)
       stop.abort(signal)
     })
@@ -54,15 +54,15 @@ async function main(stop: AbortController): Promise<number> {
   }
 }
 
-/** What was written reaches its reader whole, whatever time that takes: exiting would cut what a pipe does not hold. */
+/** Waits until all output has been read: exiting would lose what the pipe does not hold. */
 async function flushed(stop: AbortSignal): Promise<void> {
   const ended = [process.stdout, process.stderr].map((stream) => new Promise<void>((done) => stream.end(() => done())))
-  const impatient = new Promise<void>((done) => {
+  const patienceEnds = new Promise<void>((done) => {
     const leave = () => setTimeout(done, FLUSH_MS)
     if (stop.aborted) leave()
     else stop.addEventListener('abort', leave)
   })
-  await Promise.race([Promise.all(ended), impatient])
+  await Promise.race([Promise.all(ended), patienceEnds])
 }
 
 function oneLine(error: unknown): string {
@@ -70,7 +70,7 @@ function oneLine(error: unknown): string {
   return `walletscope: ${message.replaceAll('\n', ' ')}`
 }
 
-// State that cannot be trusted any more is not served from: a supervisor starts afresh within 300 ms.
+// The state cannot be trusted any more: exit, and let a supervisor start again.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error) => {
     process.stderr.write(`${oneLine(error)} (${event})\n`)
@@ -78,7 +78,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   })
 }
 
-// Whoever reads our lines may go away, a log's collector or `head`: that is no reason to stop serving.
+// A reader of the output may go away, such as `head` or a log collector; serving goes on.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 const stop = new AbortController()

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { readConfig } from './config.ts'
 import { serveNode } from './http/server/node.ts'
-import { serve } from './serve.ts'
+import { readConfig } from './service/config.ts'
+import { serve } from './service/serve.ts'
 
-/** The same service on Node, by Hattip's adapter; it needs `DATABASE_URL`, migrated by the executable's `migrate`. */
+/** The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. */
 async function main(): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
@@ -24,7 +24,7 @@ function fail(error: unknown): never {
   process.exit(1)
 }
 
-// Whoever reads our lines may go away, a log's collector or `head`: that is no reason to stop serving.
+// A reader of the output may go away, such as `head` or a log collector; serving goes on.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 process.on('uncaughtException', fail)

@@ -1,16 +1,18 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import { Glob } from 'bun'
 
 const ROOT = join(import.meta.dir, '..')
-const TOP = ['main', 'node', 'serve', 'command', 'services', 'config', 'chains_file']
+/** Rooms that may import from every room. */
+const TOP = ['main', 'node', 'service', 'command']
 
-/** Which rooms of `src` a room may import from. */
+/** Which other rooms a room of `src` may import from. A room that is not listed may import from none. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  history: ['family', 'chain', 'db', 'lib'],
+  mcp: ['http', 'family', 'account'],
   account: ['db', 'http', 'lib', 'sql'],
-  family: ['chain', 'db', 'finance', 'http', 'lib', 'sql'],
+  family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
+  history: ['chain', 'db', 'lib', 'sql'],
   http: ['lib'],
   db: ['lib', 'sql'],
   chain: ['lib'],
@@ -18,32 +20,78 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lib: [],
 }
 
+/** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
+const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'chains', 'lens_cursor', 'price', 'token_text', 'words']
+/** Ask endpoints under another name than `read*`. */
+const READS_BY_ANOTHER_NAME = ['src/family/uniswap_v3/questions.ts']
+
 interface Import {
   readonly from: string
   readonly to: string
+  /** What is imported at runtime; `*` for all of it, nothing if only types are. */
+  readonly names: readonly string[]
 }
 
+const STATEMENT = /(?:import|export)\s+(type\s+)?([^'";]*?)\s*from\s*'(\.[^']+)'|import\s*\(?\s*'(\.[^']+)'/g
+
 const IMPORTS: readonly Import[] = [...new Glob('src/**/*.ts').scanSync(ROOT)].flatMap((file) =>
-  [...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, target]) => ({
+  [...readFileSync(join(ROOT, file), 'utf8').matchAll(STATEMENT)].map(([, type, list = '*', target, bare]) => ({
     from: file,
-    to: relative(ROOT, join(ROOT, dirname(file), target ?? '')),
+    to: relative(ROOT, join(ROOT, dirname(file), target ?? bare ?? '')),
+    names: type === undefined ? runtimeNames(list) : [],
   })),
 )
+
+function runtimeNames(list: string): string[] {
+  return list
+    .replaceAll(/[{}]/g, '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && !name.startsWith('type '))
+}
 
 function room(file: string): string {
   const [top = '', next = ''] = file.split('/')
   return top === 'src' ? next.replace(/\.ts$/, '') : top
 }
 
+/** Name of the family's folder and of the file in it, if the file belongs to one family. */
+function familyFile(file: string): { readonly family: string; readonly name: string } | undefined {
+  const [, family, name] = file.match(/^src\/family\/([^/]+)\/(.+)\.ts$/) ?? []
+  return family === undefined || name === undefined ? undefined : { family, name }
+}
+
 function violations(refused: (each: Import) => boolean): string[] {
   return IMPORTS.filter(refused).map(({ from, to }) => `${from} → ${to}`)
 }
 
-test('imports were found', () => {
-  expect(IMPORTS.length).toBeGreaterThan(50)
+/** What an import asks of a chain: functions, not constants or types. */
+function asksChain({ to, names }: Import): boolean {
+  if (room(to) !== 'chain' || to.includes('/table/')) return false
+  if (CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))) return false
+  return names.some((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))
+}
+
+/** Files that `file` imports at runtime, and those that they import, and so on. */
+function reached(file: string, seen = new Set<string>()): ReadonlySet<string> {
+  for (const { from, to, names } of IMPORTS) {
+    if (from !== file || names.length === 0 || seen.has(to)) continue
+    seen.add(to)
+    reached(to, seen)
+  }
+  return seen
+}
+
+test('every import of src is seen, and leads to a file', () => {
+  expect(IMPORTS.length).toBeGreaterThan(500)
+  expect(violations(({ to }) => !existsSync(join(ROOT, to)))).toEqual([])
+  const paths = [...new Glob('src/**/*.ts').scanSync(ROOT)].flatMap((file) => [
+    ...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'\.[^']+'/g),
+  ])
+  expect(IMPORTS.length).toBe(paths.length)
 })
 
-test('rooms import only from the rooms below them', () => {
+test('a room imports only from the rooms that the table allows it', () => {
   expect(
     violations(({ from, to }) => {
       const [source, target] = [room(from), room(to)]
@@ -52,24 +100,54 @@ test('rooms import only from the rooms below them', () => {
   ).toEqual([])
 })
 
-test('a family never reaches into another', () => {
-  const folder = (file: string) => file.match(/^src\/family\/([^/]+)\//)?.[1]
+test('files never import each other in a circle', () => {
+  const files = [...new Set(IMPORTS.map(({ from }) => from))]
+  expect(files.filter((file) => reached(file).has(file))).toEqual([])
+})
+
+test('a family imports nothing from another family', () => {
   expect(
     violations(({ from, to }) => {
-      const [source, target] = [folder(from), folder(to)]
+      const [source, target] = [familyFile(from)?.family, familyFile(to)?.family]
       return source !== undefined && target !== undefined && source !== target
     }),
   ).toEqual([])
 })
 
-test('inside a family only read touches chains, only routes touch http, and math is pure', () => {
+test('inside a family only read* and mod use functions that ask a chain', () => {
+  expect(
+    violations((each) => {
+      const file = familyFile(each.from)
+      if (file === undefined || !asksChain(each)) return false
+      return !/^(read|mod$)/.test(file.name) && !READS_BY_ANOTHER_NAME.includes(each.from)
+    }),
+  ).toEqual([])
+})
+
+test('inside a family only routes and mod import http', () => {
   expect(
     violations(({ from, to }) => {
-      const file = from.match(/^src\/family\/[^/]+\/([^/]+)\.ts$/)?.[1]
-      if (file === undefined) return false
-      if (room(to) === 'http') return file !== 'routes' && file !== 'mod'
-      if (file === 'math' || file === 'present') return room(to) === 'db' || to.includes('/read')
-      return false
+      const file = familyFile(from)
+      return file !== undefined && room(to) === 'http' && !/^(routes|mod$)/.test(file.name)
+    }),
+  ).toEqual([])
+})
+
+test('math of a family reaches only lib, finance and calculations of its own', () => {
+  const files = [...new Set(IMPORTS.map(({ from }) => from))].filter((file) => familyFile(file)?.name === 'math')
+  expect(files.length).toBeGreaterThan(2)
+  const calculates = (file: string) =>
+    ['lib', 'finance'].includes(room(file)) || !/^(read|routes|present|mod$)/.test(familyFile(file)?.name ?? 'mod')
+  expect(
+    files.flatMap((file) => [...reached(file)].filter((to) => !calculates(to)).map((to) => `${file} → ${to}`)),
+  ).toEqual([])
+})
+
+test('present of a family imports no reader, no database and nothing that asks a chain', () => {
+  expect(
+    violations((each) => {
+      if (familyFile(each.from)?.name !== 'present' || each.names.length === 0) return false
+      return asksChain(each) || room(each.to) === 'db' || /^read/.test(familyFile(each.to)?.name ?? '')
     }),
   ).toEqual([])
 })

@@ -10,8 +10,8 @@ import { createLog } from '../lib/log.ts'
 import { CommandError, type CommandIo } from './command.ts'
 
 /**
- * Runs `work` on the migrated database of the accounts. One that this command had to start is migrated by it; any
- * other is only checked, because its owner decides when it changes.
+ * Runs `work` on the migrated database of the accounts. One that this command starts is migrated; any other is only
+ * checked, because its owner decides when it changes.
  */
 export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Promise<T>): Promise<T> {
   return withDatabase(io, async (db, { own }) => {
@@ -21,12 +21,12 @@ export function withAccountDatabase<T>(io: CommandIo, work: (db: Database) => Pr
   })
 }
 
-/** Work on a database: `own` says that it was started for this, and `url`, a secret, is for connections of one's own. */
+/** Work on a database: `own` if this command started it; `url`, a secret, is for further connections. */
 type Work<T> = (db: Database, options: { readonly own: boolean; readonly url: string }) => Promise<T>
 
 /**
- * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for the
- * occasion. Throws a `CommandError` if there is none: in a wrong directory a command makes nothing.
+ * Runs `work` on `DATABASE_URL`, else on the embedded server of a running service, else on one started for
+ * this. Throws a `CommandError` if there is none: a command in a wrong directory must not create one.
  */
 export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
@@ -39,7 +39,7 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
   return withNewDatabase(io, work)
 }
 
-/** The same, for commands that may make the embedded database if there is none. */
+/** The same, but creates the embedded database if there is none. */
 export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
   const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })

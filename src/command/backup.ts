@@ -12,13 +12,13 @@ import { type Command, CommandError, type CommandIo, UsageError } from './comman
 import { print } from './print.ts'
 import { createProgress } from './progress.ts'
 
-/** `backup`: one consistent snapshot in one file, while the service goes on. */
+/** `backup`: one consistent snapshot in one file, beside a running service. */
 export const backupCommand: Command = {
   name: 'backup',
   positionals: [],
   options: { to: 'file to write, which must not exist yet, or - for standard output; required' },
-  summary: 'Write everything that the database holds into one file, while the service goes on',
-  json: 'answers as JSON, for programs; on standard error where the backup itself is on standard output',
+  summary: 'Write everything that the database holds into one file; the service may run on',
+  json: 'answers as JSON, for programs; on standard error if the backup goes to standard output',
   run: async (args, io) => {
     const to = args.options['to']
     if (to === undefined || to === '') throw new UsageError('Cannot write a backup: expected --to')
@@ -78,7 +78,7 @@ function appendTo(io: CommandIo): Append {
     try {
       await output.write(bytes)
     } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? MEANINGS[String(error.code)] : undefined
+      const reason = error instanceof Error && 'code' in error ? REASONS[String(error.code)] : undefined
       throw new CommandError(`Cannot write the backup to standard output: ${reason ?? 'the system refused'}`, {
         cause: error,
       })
@@ -86,14 +86,14 @@ function appendTo(io: CommandIo): Append {
   }
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   EPIPE: 'nobody reads it any more',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk is full',
-  EFBIG: 'the file system takes no file so large',
+  EFBIG: 'the file is too large for the file system',
 }
 
-/** What whoever keeps the backup should know. */
+/** Warnings for the keeper of the backup. */
 async function warningsOf({ end }: Written, dataDir: string): Promise<readonly string[]> {
   const warnings: string[] = []
   if (end.ledger.odd > 0) {
@@ -104,7 +104,7 @@ async function warningsOf({ end }: Written, dataDir: string): Promise<readonly s
   }
   const journal = join(dataDir, 'journal')
   if (await holdsEntries(journal)) {
-    warnings.push(`Charges to be taken back wait in "${journal}", which is no part of the backup: copy it beside`)
+    warnings.push(`Charges to be taken back wait in "${journal}", which the backup does not hold: copy it too`)
   }
   return warnings
 }

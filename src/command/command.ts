@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream'
 import { checkedLabel } from '../account/value.ts'
-import type { Config } from '../config.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Config } from '../service/config.ts'
 import type { Output } from './output.ts'
 
-/** What a command may touch of the world; `main.ts` supplies it. */
+/** The outside world as a command sees it; `main.ts` supplies it. */
 export interface CommandIo {
   /** Standard output: answers. */
   readonly out: (text: string) => void
-  /** Standard error: the one line that says what went wrong. */
+  /** Standard error: one line that says what went wrong. */
   readonly err: (text: string) => void
   /** Standard output for bytes. */
   readonly stdout: () => Output
@@ -20,7 +20,7 @@ export interface CommandIo {
   readonly stop: AbortSignal
 }
 
-/** Arguments of one command after its name: what stands free, and what has a `--name`. */
+/** Arguments of one command after its name. */
 export interface CommandArgs {
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, string | undefined>>
@@ -32,24 +32,24 @@ export interface CommandArgs {
 export interface Command {
   /** Words as typed: `org create`. */
   readonly name: string
-  /** What stands free after the name, in order: `<organization id>`; all are required. */
+  /** Names of the positional arguments, in order: `organization id`; all are required. */
   readonly positionals: readonly string[]
   /** Options that take a value, with their meaning. */
   readonly options: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
-  /** What `--json` means here, where it is not the answer as JSON. */
+  /** Meaning of `--json`, if it is not the answer as JSON. */
   readonly json?: string
   /** Does the work; a thrown error becomes one line on stderr and exit status 1. */
   readonly run: (args: CommandArgs, io: CommandIo) => Promise<void>
 }
 
-/** The command line cannot be understood: exit status 2. */
+/** A wrong command line: exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** An expected failure of a command, told in one line: exit status 1. */
+/** An expected failure of a command, printed as one line: exit status 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
 }

@@ -8,7 +8,7 @@ export const creditCommands: readonly Command[] = [
   {
     name: 'credits grant',
     positionals: ['organization id', 'credits'],
-    options: { reason: 'why, kept beside the grant; required' },
+    options: { reason: 'why, kept with the grant; required' },
     summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero',
     run: async (args, io) => {
       const [organizationId = '', amount = ''] = args.positionals

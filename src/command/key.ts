@@ -23,7 +23,7 @@ export const keyCommands: readonly Command[] = [
     positionals: ['organization id'],
     options: {
       name: 'what the log calls it, "default" unless given',
-      expires: 'ISO 8601 time from which it is refused',
+      expires: 'ISO 8601 time from which it is refused; without it never',
     },
     summary: 'Create a key; it is shown this once',
     run: async (args, io) => {
@@ -51,25 +51,25 @@ export const keyCommands: readonly Command[] = [
     options: {},
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
-      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, named(args)))
+      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, keyOf(args)))
       print(shown(revoked), { args, io, text: `Revoked key ${revoked.id}` })
     },
   },
   {
     name: 'key reroll',
     positionals: KEY_POSITIONALS,
-    options: { grace: `seconds that the old key goes on working, ${GRACE_DEFAULT_SEC} unless given` },
-    summary: 'Replace a key by a new one; the old one works on for the grace period',
+    options: { grace: `seconds that the old key still works, ${GRACE_DEFAULT_SEC} unless given` },
+    summary: 'Replace a key by a new one; the old one still works for the grace period',
     run: async (args, io) => {
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
-      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...named(args), graceSec }))
+      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...keyOf(args), graceSec }))
       printNew(made, { args, io, did: 'Replaced it by' })
     },
   },
 ]
 
-function named(args: CommandArgs): { readonly organizationId: string; readonly keyId: string } {
+function keyOf(args: CommandArgs): { readonly organizationId: string; readonly keyId: string } {
   const [organizationId = '', keyId = ''] = args.positionals
   return { organizationId, keyId }
 }

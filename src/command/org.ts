@@ -21,7 +21,7 @@ export const organizationCommands: readonly Command[] = [
   {
     name: 'org create',
     positionals: ['name'],
-    options: { 'rate-limit': 'requests admitted in any one second, 5 unless given' },
+    options: { 'rate-limit': `requests admitted in any one second, ${RATE_LIMIT_DEFAULT} unless given` },
     summary: 'Create an organization without credits or keys',
     run: async (args, io) => {
       const limit = args.options['rate-limit']
@@ -42,12 +42,21 @@ export const organizationCommands: readonly Command[] = [
       printRows(rows, { args, io, none: 'No organization yet: walletscope org create <name>' })
     },
   },
-  change('suspend', { summary: 'Refuse every call of an organization from the next one on', act: suspendOrganization }),
+  change('suspend', {
+    did: 'Suspended',
+    summary: 'Refuse every call of an organization from the next one on',
+    act: suspendOrganization,
+  }),
   change('restore', {
+    did: 'Restored',
     summary: 'Let the keys and credits of a suspended organization work again',
     act: restoreOrganization,
   }),
-  change('delete', { summary: 'Delete an organization for good; its log stays', act: deleteOrganization }),
+  change('delete', {
+    did: 'Deleted',
+    summary: 'Delete an organization for good; its log stays',
+    act: deleteOrganization,
+  }),
   {
     name: 'org limit',
     positionals: ['organization id', 'requests per second'],
@@ -63,7 +72,11 @@ export const organizationCommands: readonly Command[] = [
 
 function change(
   verb: 'suspend' | 'restore' | 'delete',
-  options: { readonly summary: string; readonly act: (db: Database, id: string) => Promise<Organization> },
+  options: {
+    readonly did: string
+    readonly summary: string
+    readonly act: (db: Database, id: string) => Promise<Organization>
+  },
 ): Command {
   return {
     name: `org ${verb}`,
@@ -72,7 +85,7 @@ function change(
     summary: options.summary,
     run: async (args, io) => {
       const changed = await withAccountDatabase(io, (db) => options.act(db, first(args)))
-      print(shown(changed), { args, io, text: `Organization ${changed.id}: ${verb} done` })
+      print(shown(changed), { args, io, text: `${options.did} organization ${changed.id}` })
     },
   }
 }

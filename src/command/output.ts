@@ -1,17 +1,17 @@
 import { fstatSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
 
-/** Takes bytes, and tells when one of them cannot be kept. */
+/** Takes bytes and reports those that could not be written. */
 export interface Output {
-  /** True where a person looks at it. */
+  /** True for a terminal. */
   readonly isTTY: boolean
-  /** Resolves when more may come; rejects with what the system said. */
+  /** Resolves when it can take more; rejects with the system's error. */
   write(bytes: Uint8Array): Promise<void>
 }
 
 /**
- * Standard output for bytes. A file is written to directly, because the runtime's stream does not tell when the disk is
- * full; a pipe through the stream, because only that waits for a slow reader.
+ * Standard output for bytes. A file is written to directly, because the runtime's stream does not report a full
+ * disk; a pipe through the stream, because only that waits for a slow reader.
  */
 export function outputTo(stream: Writable & { readonly isTTY?: boolean }, fd: number): Output {
   return {

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Command, type CommandArgs, UsageError } from './command.ts'
 
-/** What a command line asks for. */
-export type Invocation =
+/** A parsed command line. */
+type Invocation =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'run'; readonly command: Command; readonly args: CommandArgs }
 
@@ -58,7 +58,7 @@ function parseRest(
   }
 }
 
-/** A negative number would be taken for an option: it travels behind a character that no argument can hold. */
+/** Hides a negative number, which `parseArgs` would read as an option, behind a character that no argument can hold. */
 function shielded(word: string): string {
   return /^-\d/.test(word) ? `\0${word}` : word
 }

@@ -3,7 +3,7 @@ import type { CommandArgs, CommandIo } from './command.ts'
 /** Cells of one line of a table, in the order of its columns. */
 export type Row = Readonly<Record<string, string | number | bigint | Date | null>>
 
-/** Prints a value as JSON for programs, else in the words of `text`. */
+/** Prints a value as JSON for programs, else as `text`. */
 export function print(
   value: unknown,
   { args, io, text }: { readonly args: CommandArgs; readonly io: CommandIo; readonly text: string },
@@ -11,7 +11,7 @@ export function print(
   io.out(args.json ? JSON.stringify(value, plain, 2) : text)
 }
 
-/** Prints rows as JSON for programs, else as a table with aligned columns; `none` where there are none. */
+/** Prints rows as JSON for programs, else as a table with aligned columns; `none` if there are none. */
 export function printRows(
   rows: readonly Row[],
   { args, io, none }: { readonly args: CommandArgs; readonly io: CommandIo; readonly none: string },

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 
 const INTERVAL_MS = 5_000
 
-/** Says every five seconds how far something long is; short work says nothing. */
+/** Reports long work every five seconds. */
 export function createProgress({
   clock,
   say,

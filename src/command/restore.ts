@@ -49,8 +49,8 @@ async function restoreFrom(
   from: string,
   { io, quiet }: { readonly io: CommandIo; readonly quiet: boolean },
 ): Promise<Restored> {
-  // A file is read twice, so that a damaged one is refused before anything is made or changed. What comes through a pipe
-  // is known to be whole only at its end, and rolled back if it is not.
+  // A file is read twice, so that a damaged one changes nothing. A pipe can only be checked as it is loaded; a damaged
+  // one is rolled back.
   const file = from === '-' ? undefined : await stat(from).catch(() => undefined)
   if (file?.isFile()) checkOrigin((await checkBackup(open(from, io))).header, MIGRATIONS)
   const parts = readBackup(open(from, io))
@@ -79,12 +79,12 @@ async function* open(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
     yield* addAbortSignal(io.stop, stream)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const meaning = MEANINGS[code]
-    throw meaning === undefined ? error : new CommandError(`Cannot read "${from}": ${meaning}`, { cause: error })
+    const reason = REASONS[code]
+    throw reason === undefined ? error : new CommandError(`Cannot read "${from}": ${reason}`, { cause: error })
   }
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a directory',

@@ -1,13 +1,13 @@
 import { serveBun } from '../http/server/bun.ts'
-import { serve } from '../serve.ts'
+import { serve } from '../service/serve.ts'
 import type { Command } from './command.ts'
 
-/** `serve`: also what no command at all does. */
+/** `serve`: also the default. */
 export const serveCommand: Command = {
   name: 'serve',
   positionals: [],
   options: {},
-  summary: 'Serve the API (also what no command does)',
+  summary: 'Serve the API; the default',
   json: 'changes nothing: the log on standard error is JSON lines in any case',
   run: (_args, io) => serve(io.config(), { ...io, listen: serveBun }),
 }

@@ -2,8 +2,8 @@ import { compareRational, ONE, type Rational, rational, ZERO } from '../lib/rati
 import { DAYS_PER_YEAR, RAY } from './rate.ts'
 
 /**
- * What a lending position adds up to. Every sum is in the same unit of money, whichever the protocol counts in;
- * `perUsd` says how many of them make one US dollar.
+ * What a lending position adds up to. Every sum is in the same unit of money, the protocol's own;
+ * `perUsd` of them make one US dollar.
  */
 export interface LendingTotals {
   readonly perUsd: bigint
@@ -13,11 +13,11 @@ export interface LendingTotals {
   readonly collateral: bigint
   /** Everything owed. */
   readonly debt: bigint
-  /** What is owed as the protocol's risk rules count it (borrow factors); equal to `debt` where there are none. */
+  /** What is owed as the protocol's risk rules count it (borrow factors); equal to `debt` without them. */
   readonly riskDebt: bigint
   /** Σ collateral × liquidation threshold. */
   readonly liquidationLimit: bigint
-  /** Σ collateral × maximum loan-to-value, capped where the market caps it. */
+  /** Σ collateral × maximum loan-to-value, with the market's caps. */
   readonly borrowLimit: bigint
 }
 
@@ -39,7 +39,7 @@ export interface LendingPosition extends YieldLegs {
   readonly totals: LendingTotals
 }
 
-/** A ratio that knows no bound where there is debt and nothing under it: `MAX` on the wire. */
+/** A ratio, or `max` if it is infinite: `MAX` on the wire. */
 export type BoundlessRatio = Rational | 'max'
 
 /** Interest of a position, US dollars. */
@@ -49,15 +49,15 @@ export interface Interest {
   readonly dailyNetUsd: Rational
 }
 
-/** Net interest ahead at today's rates, US dollars: the daily one times 1, 7, 30 and 365. */
-export interface Projection {
+/** Net interest to come at today's rates, US dollars: the daily one times 1, 7, 30 and 365. */
+interface Projection {
   readonly dailyUsd: Rational
   readonly weeklyUsd: Rational
   readonly monthlyUsd: Rational
   readonly yearlyUsd: Rational
 }
 
-/** Liquidation-weighted collateral ÷ debt as risk counts it; boundless without debt. Below 1 the position can be liquidated. */
+/** Liquidation-weighted collateral ÷ debt as risk counts it; `max` without debt. Below 1 the position can be liquidated. */
 export function healthFactor({ liquidationLimit, riskDebt }: LendingTotals): BoundlessRatio {
   return riskDebt === 0n ? 'max' : rational(liquidationLimit, riskDebt)
 }
@@ -67,18 +67,18 @@ export function currentLtv({ riskDebt, collateral }: LendingTotals): Rational {
   return collateral === 0n ? ZERO : rational(riskDebt, collateral)
 }
 
-/** The loan-to-value at which liquidation starts, weighted over the collateral; 0 without collateral. */
+/** Average loan-to-value at which liquidation starts, weighted by collateral; 0 without collateral. */
 export function liquidationThreshold({ liquidationLimit, collateral }: LendingTotals): Rational {
   return collateral === 0n ? ZERO : rational(liquidationLimit, collateral)
 }
 
-/** Debt as risk counts it ÷ borrowing limit: above 1 where the limit is exceeded, boundless where it is 0; 0 without debt. */
+/** Debt as risk counts it ÷ borrowing limit: above 1 if the limit is exceeded, `max` if it is 0; 0 without debt. */
 export function borrowUtilization({ riskDebt, borrowLimit }: LendingTotals): BoundlessRatio {
   if (riskDebt === 0n) return ZERO
   return borrowLimit === 0n ? 'max' : rational(riskDebt, borrowLimit)
 }
 
-/** Supplied ÷ (supplied − debt): 1 without debt, boundless where the debt has eaten everything. */
+/** Supplied ÷ (supplied − debt): 1 without debt, `max` if the debt is all or more. */
 export function positionLeverage({ supplied, debt }: LendingTotals): BoundlessRatio {
   if (debt === 0n) return ONE
   return supplied > debt ? rational(supplied, supplied - debt) : 'max'
@@ -90,7 +90,7 @@ export function weightedApy(legs: readonly YieldLeg[]): Rational {
   return value === 0n ? ZERO : rational(yearlyInterest(legs), value * RAY)
 }
 
-/** (Interest earned − interest owed) in a year ÷ net worth; 0 where net worth is zero or less. */
+/** (Interest earned − interest owed) in a year ÷ net worth; 0 if net worth is zero or less. */
 export function netApy(totals: LendingTotals, legs: YieldLegs): Rational {
   const netWorth = totals.supplied - totals.debt
   if (netWorth <= 0n) return ZERO

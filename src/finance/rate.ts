@@ -2,14 +2,14 @@ import { pow10 } from '../lib/fixed_point.ts'
 
 /** Scale of rates: 10^27 is 100 % (Aave's ray). */
 export const RAY = pow10(27)
-/** Seconds of the year that yearly rates are reckoned over. */
+/** Seconds of a year, for yearly rates. */
 export const SECONDS_PER_YEAR = 31_536_000n
-/** Days of the year that daily interest is reckoned over. */
+/** Days of a year, for daily interest. */
 export const DAYS_PER_YEAR = 365n
-/** Largest rate that is compounded: 10,000 times the capital in a year. Beyond it a figure would be thousands of digits. */
+/** Largest rate that is compounded: 10,000 times the capital in a year. A larger one would give figures of thousands of digits. */
 export const APR_RAY_MAX = 10_000n * RAY
 
-/** Fractional bits of everything in between. A chain of 50 products, raised to 2^26, leaves 190 of them right. */
+/** Fractional bits of intermediate values. 50 products in a row, raised to 2^26, leave 190 of them right. */
 const BITS = 224n
 const ONE = 1n << BITS
 /** ln 2 = 2·artanh(1/3). */
@@ -43,7 +43,7 @@ function multiply(a: bigint, b: bigint): bigint {
   return (a * b) >> BITS
 }
 
-/** Rounded down; 2^-64 of the last digit is forgiven, far above the errors of the way here, so that exact values stay. */
+/** Rounded down. 2^-64 is added first, far more than the errors so far, so that exact values stay exact. */
 function toRay(value: bigint): bigint {
   return (value * RAY + (1n << (BITS - 64n))) >> BITS
 }
@@ -59,7 +59,7 @@ function power(base: bigint, exponent: bigint): bigint {
   return result
 }
 
-/** e^x for x of zero or more: powers of two are taken out, the rest is 16 times halved and its series summed. */
+/** e^x for x of zero or more: powers of two are taken out, the rest is halved 16 times and its series summed. */
 function exp(x: bigint): bigint {
   const halvings = 16n
   const doublings = x / LN2

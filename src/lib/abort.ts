@@ -1,6 +1,6 @@
 import { AbortedError } from './error.ts'
 
-/** What `promise` gives, or `AbortedError` as soon as `signal` fires, even where the promise never settles. */
+/** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(new AbortedError('The caller left'))
@@ -10,7 +10,7 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   })
 }
 
-/** Waits `ms`; throws `AbortedError` where `signal` fires first. */
+/** Waits `ms`; throws `AbortedError` if `signal` fires first. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   try {

@@ -8,12 +8,12 @@ export interface Cacheable<T> {
   readonly lifeMs: number
 }
 
-/** How a value is read, and who may share the reading. */
-export interface CacheRead<T> {
+/** How a value is read, and who may share the read. */
+interface CacheRead<T> {
   readonly key: string
   /** Runs once for all who ask meanwhile. `signal` fires when the last of them has left. */
   readonly read: (signal: AbortSignal) => Promise<Cacheable<T>>
-  /** A reading that started longer ago than this is not joined but begun anew. @default {Infinity} */
+  /** A read that started longer ago is not joined; a new one starts. @default {Infinity} */
   readonly joinMs?: number
 }
 
@@ -21,7 +21,7 @@ export interface CacheRead<T> {
 export interface Cache<T> {
   /**
    * The value of `key`: kept, or being read already, or read now. Errors are handed to all who waited and are not kept.
-   * Throws `AbortedError` as soon as `signal` fires; the others' reading goes on.
+   * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
    */
   get(request: CacheRead<T>, signal: AbortSignal): Promise<T>
   /** Entries kept at the moment, expired ones included. */
@@ -41,7 +41,7 @@ interface Flight<T> {
   waiting: number
 }
 
-/** Makes a cache of at most `entriesMax` values and, where `bytesOf` says how large one is, `bytesMax` bytes. */
+/** Makes a cache of at most `entriesMax` values and, if `bytesOf` gives their sizes, `bytesMax` bytes. */
 export function createCache<T>(options: {
   readonly clock: Clock
   readonly entriesMax: number
@@ -77,7 +77,7 @@ export function createCache<T>(options: {
       drop(key)
       return undefined
     }
-    // Last in the order of the map is most recently used.
+    // Most recently used is last in the map.
     entries.delete(key)
     entries.set(key, entry)
     return entry
@@ -87,16 +87,16 @@ export function createCache<T>(options: {
     const controller = new AbortController()
     const flight: Flight<T> = { promise: fly(), startedMs: clock.monotonicMs(), controller, waiting: 0 }
     flights.set(key, flight)
-    // Everybody may have left before it fails; then nobody else looks at the error.
+    // If every caller left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
     return flight
 
     async function fly(): Promise<T> {
       try {
-        // A microtask later, so that `flight` is in place whatever `read` does at once.
+        // `read` runs a microtask later, when `flight` is in the map.
         await Promise.resolve()
         const outcome = await read(controller.signal)
-        // A later reading of the same key knows better.
+        // A newer read of the same key wins.
         if (flights.get(key) === flight) keep(key, outcome)
         return outcome.value
       } finally {

@@ -16,7 +16,7 @@ export function formatExact(units: bigint, scale: number): string {
   return digits === '' ? `${sign}${whole}` : `${sign}${whole}.${digits}`
 }
 
-/** `units / 10^scale` with exactly `digits` digits after the point; half goes away from zero unless told otherwise. */
+/** `units / 10^scale` with exactly `digits` digits after the point; half goes away from zero by default. */
 export function formatFixed(
   units: bigint,
   options: { readonly scale: number; readonly digits: number; readonly rounding?: Rounding },

@@ -21,7 +21,7 @@ export const ERROR_CODES = [
 /** Machine-readable code of a failure. */
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
-/** A failure that the caller is told about: a code and a sentence that helps to mend it. */
+/** A failure that the caller sees: a code and a sentence that helps to fix it. */
 export class CodedError extends Error {
   override readonly name: string = 'CodedError'
   readonly code: ErrorCode
@@ -32,7 +32,7 @@ export class CodedError extends Error {
   }
 }
 
-/** A dependency (database, chain) could not answer within its budget; asking again later may work. */
+/** A dependency (database, chain) could not answer in time; a retry may work. */
 export class UnavailableError extends CodedError {
   override readonly name = 'UnavailableError'
   readonly retryAfterSec: number
@@ -43,7 +43,7 @@ export class UnavailableError extends CodedError {
   }
 }
 
-/** A dependency answered, and the answer is unusable. Routes that do not list UPSTREAM_ERROR say SERVICE_UNAVAILABLE. */
+/** A dependency gave an unusable answer. Routes that do not list UPSTREAM_ERROR answer SERVICE_UNAVAILABLE. */
 export class UpstreamError extends CodedError {
   override readonly name: string = 'UpstreamError'
 

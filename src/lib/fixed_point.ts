@@ -4,11 +4,12 @@ export const WAD = 10n ** 18n
 export const Q96 = 1n << 96n
 /** 2^128: Uniswap's scale of fee growth. */
 export const Q128 = 1n << 128n
-/** Largest values of the unsigned integers that contracts use. */
+/** Largest `uint128`. */
 export const UINT128_MAX = Q128 - 1n
+/** Largest `uint256`. */
 export const UINT256_MAX = (1n << 256n) - 1n
 
-/** ⌊a·b / divisor⌋ for non-negative values; bigints do not overflow, so one division is exact. */
+/** ⌊a·b / divisor⌋ for non-negative values; exact, as bigints do not overflow. */
 export function mulDivDown(a: bigint, b: bigint, divisor: bigint): bigint {
   return (a * b) / divisor
 }
@@ -19,10 +20,9 @@ export function mulDivUp(a: bigint, b: bigint, divisor: bigint): bigint {
   return product === 0n ? 0n : (product - 1n) / divisor + 1n
 }
 
-/** The smaller of two; `Math.min` takes no bigints. */
+/** The smaller of two bigints. */
 export function minOf(a: bigint, b: bigint): bigint {
-  if (a < b) return a
-  return b
+  return a < b ? a : b
 }
 
 /** numerator / divisor rounded half away from zero; `divisor` above zero. */
@@ -31,7 +31,7 @@ export function divHalfAwayFromZero(numerator: bigint, divisor: bigint): bigint 
   return numerator < 0n ? -((-numerator + half) / divisor) : (numerator + half) / divisor
 }
 
-/** The value as an unsigned integer of 256 bits, the way a contract's unchecked arithmetic wraps. */
+/** The value modulo 2^256, as a contract's unchecked arithmetic wraps. */
 export function wrap256(value: bigint): bigint {
   return BigInt.asUintN(256, value)
 }

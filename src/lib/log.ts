@@ -2,7 +2,7 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Fields of one line: `msg` is a past-tense sentence; no secrets, no URLs of endpoints. */
-export interface LogFields {
+interface LogFields {
   readonly msg: string
   readonly [field: string]: unknown
 }

@@ -8,11 +8,11 @@ export interface HistogramCell {
   observe(value: number): void
 }
 
-/** Values of a metric's labels, in the order in which it names them. */
-export type LabelValues = readonly (string | number)[]
+/** Values of a metric's labels, in the order of its `labels`. */
+type LabelValues = readonly (string | number)[]
 
 /** Name and meaning of one metric; `labels` name its dimensions. */
-export interface MetricOptions {
+interface MetricOptions {
   /** `walletscope_…`, with its unit last: `_total`, `_seconds`, `_bytes`. */
   readonly name: string
   readonly help: string
@@ -25,7 +25,7 @@ export interface Metrics {
   counter(options: MetricOptions): (...labels: LabelValues) => Cell
   /** A family of histograms with cumulative buckets at `buckets`, ascending. */
   histogram(options: MetricOptions & { readonly buckets: readonly number[] }): (...labels: LabelValues) => HistogramCell
-  /** A value that is read when the metrics are. */
+  /** A value that is read by `render`. */
   gauge(options: MetricOptions & { readonly read: () => number }): void
   /** All metrics as text. */
   render(): string
@@ -34,7 +34,7 @@ export interface Metrics {
 /** Series of one metric; further label values are counted together under `other`, so that memory stays bounded. */
 const SERIES_MAX = 1_000
 
-/** Makes an empty set of metrics. Throws where a name is used twice. */
+/** Makes an empty set of metrics. Throws if a name is used twice. */
 export function createMetrics(): Metrics {
   const families = new Map<string, { readonly head: string; readonly lines: () => string[] }>()
 
@@ -66,7 +66,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** Seconds that answers and outside calls take, from a millisecond to ten seconds. */
+/** Bounds for the duration of answers and outside calls, seconds. */
 export const LATENCY_BUCKETS_SEC: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]

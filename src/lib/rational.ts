@@ -14,17 +14,18 @@ export function rational(numerator: bigint, denominator: bigint): Rational {
   return { numerator, denominator }
 }
 
-/** 0 and 1. */
+/** 0. */
 export const ZERO: Rational = { numerator: 0n, denominator: 1n }
+/** 1. */
 export const ONE: Rational = { numerator: 1n, denominator: 1n }
 
-/** Negative where a is less than b, 0 where they are equal, positive where a is more; exact. */
+/** Negative if a < b, 0 if they are equal, positive if a > b; exact. */
 export function compareRational(a: Rational, b: Rational): number {
   const difference = a.numerator * b.denominator - b.numerator * a.denominator
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
-/** The least number that both divide without rest; both above zero. */
+/** The least common multiple of two numbers above zero. */
 export function leastCommonMultiple(a: bigint, b: bigint): bigint {
   let [divisor, rest] = [a, b]
   while (rest > 0n) [divisor, rest] = [rest, divisor % rest]

@@ -8,7 +8,7 @@ const RANDOM_CHARACTERS = 16
 const IDS_PER_REFILL = 256
 
 /**
- * Makes ids, `req_` and 26 characters that are unique for ever and ordered by time: 50 bits of milliseconds, then 80
+ * Makes ids, `req_` and 26 characters that are unique and ordered by time: 50 bits of milliseconds, then 80
  * random bits, in Crockford's base32 (the layout of a ULID). `fill` fills an array with random bytes.
  */
 export function createRequestIds(options: {
@@ -35,7 +35,7 @@ export function createRequestIds(options: {
   }
 }
 
-/** True where a caller's own request id may be kept: short, and free of anything that could forge a log line. */
+/** True if a caller's own request id may be kept: short, and without characters that could forge a log line. */
 export function isRequestId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text)
 }

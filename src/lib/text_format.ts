@@ -1,13 +1,12 @@
 import * as v from 'valibot'
 
-/** A form of text: a pattern for programs, words for people. */
+/** A form of text: a pattern for programs and words for people. */
 export interface TextFormat {
   readonly pattern: RegExp
-  /** What stands in the documents: "decimal, 6 digits after the point". */
+  /** For the documentation: "decimal, 6 digits after the point". */
   readonly words: string
 }
 
-/** Forms that more than one family uses. */
 export const EVM_ADDRESS: TextFormat = { pattern: /^0x[0-9a-fA-F]{40}$/, words: '0x and 40 hex digits' }
 export const SOLANA_ADDRESS: TextFormat = {
   pattern: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/,

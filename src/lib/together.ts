@@ -1,4 +1,4 @@
-/** Runs all at the same time; the first failure stops the others, for their results are of no use then. */
+/** Runs all tasks at the same time; the first failure aborts the others. */
 export async function together<T>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Long work in steps: it yields where others may have a turn. */
+/** Long work in steps: it yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>
 
 /**

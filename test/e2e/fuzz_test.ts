@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { readConfig } from '../../src/config.ts'
 import { serveBun } from '../../src/http/server/bun.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { createServices, type Services } from '../../src/services.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { createLifecycle, type Lifecycle } from '../../src/service/lifecycle.ts'
+import { createServices, type Services } from '../../src/service/services.ts'
 import { type Account, createAccount, readBooks } from '../account/scene.ts'
 import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
@@ -39,6 +40,7 @@ const NEVER_SAID = /SqlError|\bselect \b|\bat \S+\.ts:|node_modules|postgres:|st
 /** Answers above 499 so far. */
 let failures = 0
 let upstream: FaultyRpc
+let life: Lifecycle
 let services: Services
 let server: ReturnType<typeof serveBun>
 let document: Document
@@ -60,9 +62,10 @@ beforeAll(async () => {
   // Without a block time no read is kept: each goes to the endpoint.
   const chain = { ...DEVNET_ROW, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  life = createLifecycle(log)
   services = await createServices(
     readConfig(env, () => JSON.stringify({ chains: [chain] })),
-    { log },
+    { log, life },
   )
   server = serveBun(services.app, { port: 0, host: '127.0.0.1' })
   document = JSON.parse((await ask(server.port, { method: 'GET', target: '/openapi.json', headers: {} })).body)
@@ -94,7 +97,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   void server.stop()
-  await services.close()
+  await life.stop()
   await upstream.stop()
   solana.stop()
   await devnet.stop()

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createGate } from '../../../src/account/gate.ts'
-import { readConfig } from '../../../src/config.ts'
 import { BackupError } from '../../../src/db/backup/format.ts'
 import { checkBackup } from '../../../src/db/backup/read.ts'
 import { checkTarget } from '../../../src/db/backup/target.ts'
@@ -9,7 +8,9 @@ import { checkSchema, migrate, SchemaError } from '../../../src/db/migrate.ts'
 import { MIGRATIONS } from '../../../src/db/migrations.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { createServices } from '../../../src/services.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { createLifecycle } from '../../../src/service/lifecycle.ts'
+import { createServices } from '../../../src/service/services.ts'
 import { createAccount, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { backupOf, bytesOf, contentOf, restoreInto, withEmpty } from './scene.ts'
@@ -127,7 +128,9 @@ test.each([
       ])
       await expect(migrate(target.db)).rejects.toBeInstanceOf(SchemaError)
       const config = readConfig({ DATABASE_URL: target.url, DATA_DIR: temporaryDirectory(), CHAINS: '1' }, () => '')
-      await expect(createServices(config, { log: silentLog })).rejects.toThrow('did not finish')
+      const life = createLifecycle(silentLog)
+      await expect(createServices(config, { log: silentLog, life })).rejects.toThrow('did not finish')
+      await life.stop()
 
       await checkTarget(target.db, { header: await headerOf(whole), migrations: MIGRATIONS })
       await restoreInto(target.url, whole)

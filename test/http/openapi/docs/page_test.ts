@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { readConfig } from '../../../../src/config.ts'
 import { type OpenapiDocument, type Operation, resolved } from '../../../../src/http/openapi/docs/document.ts'
 import { docsPage } from '../../../../src/http/openapi/docs/page.ts'
 import { openapiDocument } from '../../../../src/http/openapi/document.ts'
-import { describeServices } from '../../../../src/services.ts'
+import { readConfig } from '../../../../src/service/config.ts'
+import { describeServices } from '../../../../src/service/services.ts'
 import { createClient } from '../../../support/client.ts'
 import { createFixture, fixtureRoutes } from '../../fixture.ts'
 

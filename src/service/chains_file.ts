@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
-import type { Chain, UsdFeed } from './chain/chain.ts'
-import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
-import { SOLANA_CHAIN_ID } from './chain/solana.ts'
-import type { Family } from './family/family.ts'
-import { address as checksummed, repeated } from './family/setting.ts'
+import type { Chain, UsdFeed } from '../chain/chain.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc_url.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana.ts'
+import type { Family } from '../family/family.ts'
+import { address as checksummed, repeated } from '../family/setting.ts'
 
-/** A feed named without its heartbeat is taken to speak at least once a day, the longest that Chainlink uses. */
+/** Default: a day, the longest heartbeat that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
 
 const rpcUrl = v.pipe(
@@ -75,7 +75,7 @@ const solanaEntries = {
   slotMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000))),
 }
 
-/** One chain of a `CHAINS_FILE`: what it leaves out, a built-in row of the same id supplies. Families add entries. */
+/** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies what it leaves out. Families add entries. */
 export type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
 
 /** Solana as a `CHAINS_FILE` describes it. Families add entries. */
@@ -86,7 +86,7 @@ interface ChainsFile {
   readonly solana?: SolanaRow | undefined
 }
 
-/** The whole file, with what each family may say in a row of its network. */
+/** The whole file, with each family's entries in the rows of its network. */
 function chainsFileWith(
   families: readonly Pick<Family, 'network' | 'entries'>[],
 ): v.GenericSchema<unknown, ChainsFile> {
@@ -98,7 +98,7 @@ function chainsFileWith(
   })
 }
 
-/** Parses the text of a `CHAINS_FILE`. Every mistake is one sentence that names the place and never a value, which may hold a secret. */
+/** Parses the text of a `CHAINS_FILE`. Each mistake is one sentence that names the place but no value, which may be secret. */
 export function parseChainsFile(
   text: string,
   families: readonly Pick<Family, 'network' | 'entries'>[],
@@ -113,7 +113,7 @@ export function parseChainsFile(
   } catch {
     return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected valid JSON'] }
   }
-  // An array without elements would pass for an object without keys.
+  // The schema would take an empty array for an empty object.
   if (Array.isArray(json)) return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected an object with "chains"'] }
   const parsed = v.safeParse(chainsFileWith(families), json)
   if (parsed.success) {
@@ -123,18 +123,18 @@ export function parseChainsFile(
   return {
     rows: [],
     solana: {},
-    mistakes: parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${explained(issue)}`),
+    mistakes: parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
   }
 }
 
-/** What is wrong, in words: ours where a step of the schema has some, else what valibot expected. */
-function explained({ message, expected, received }: v.BaseIssue<unknown>): string {
+/** What is wrong: our schema's own words if it has some, else what valibot expected. */
+function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
   if (expected === 'never') return 'there is no such setting'
   if (received === 'undefined') return 'it is required'
   return message.startsWith('Invalid ') ? `expected ${expected}` : message
 }
 
-/** The chain that a row describes, laid over the built-in one of the same id where there is one. */
+/** The chain that a row describes, laid over the built-in one of the same id, if any. */
 export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
   const multicall3 = row.multicall3 ?? builtIn?.multicall3
   const wrappedNative = row.prices?.wrappedNative ?? builtIn?.prices.wrappedNative

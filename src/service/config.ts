@@ -1,14 +1,14 @@
-import { RETENTION_DAYS_MIN } from './account/retention.ts'
-import type { Chain } from './chain/chain.ts'
-import { CHAINS, DEFAULT_CHAIN_IDS } from './chain/chains.ts'
-import { parseRpcUrl, RPC_URL_EXPECTED } from './chain/rpc_url.ts'
-import { SOLANA_CHAIN_ID } from './chain/solana.ts'
-import { SOLANA_RPC_URLS } from './chain/table/chains.ts'
+import { RETENTION_DAYS_MIN } from '../account/retention.ts'
+import type { Chain } from '../chain/chain.ts'
+import { CHAINS, DEFAULT_CHAIN_IDS } from '../chain/chains.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc_url.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana.ts'
+import { SOLANA_RPC_URLS } from '../chain/table/chains.ts'
+import { parseDatabaseUrl } from '../db/address.ts'
+import type { ConfiguredFamily, Family } from '../family/family.ts'
+import { FAMILIES } from '../family/mod.ts'
+import type { LogLevel } from '../lib/log.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
-import { parseDatabaseUrl } from './db/address.ts'
-import type { ConfiguredFamily, Family } from './family/family.ts'
-import { FAMILIES } from './family/mod.ts'
-import type { LogLevel } from './lib/log.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config {
@@ -23,36 +23,36 @@ export interface Config {
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
   readonly publicUrl: string | undefined
-  /** Days that the request log is kept at least; 0 for ever. */
+  /** Days that the request log is kept; 0: always. */
   readonly logRetentionDays: number
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
-  /** Those that are served. */
+  /** EVM chains that are served. */
   readonly chains: readonly Chain[]
-  /** Protocols, with what is known about them on each chain. */
+  /** Protocols with their settings on each chain. */
   readonly families: readonly ConfiguredFamily[]
   readonly solana: SolanaConfig
 }
 
-/** Where Solana is read. The URLs may hold secrets; none if Solana is not served. */
-export interface SolanaConfig {
+/** Endpoints of Solana, none if it is not served. The URLs may hold secrets. */
+interface SolanaConfig {
   readonly rpcUrls: readonly string[]
-  /** How far the cluster's clock may be from the wall clock in an answer. */
+  /** How far the cluster's clock may be from the wall clock. */
   readonly maxSlotAgeSec: number
-  /** How long a slot really lasts, whole milliseconds from 100 to 10,000. */
+  /** Real duration of a slot, whole milliseconds from 100 to 10,000. */
   readonly slotMs: number
 }
 
-/** What the network aims at. */
+/** The network's target. */
 const SLOT_MS = 400
 /**
- * How old a slot may be: the larger of both. The clock that tells lags real time by a few seconds, as the votes that it
- * is made of do, and an honest node lags the cluster by a few more; a node that stands still is found out in a minute.
+ * How old a slot may be: the larger of both. The cluster's clock lags real time by a few seconds, and an honest node
+ * lags the cluster by a few more. A node that stands still is found within a minute.
  */
 const SLOT_AGE_SEC = 60
 const SLOT_AGE_SLOTS = 20
 
-/** Wrong configuration: every mistake at once, none of them showing a value that may be secret. */
+/** Wrong configuration: every mistake at once, without values, which may be secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly mistakes: readonly string[]
@@ -177,14 +177,14 @@ function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' |
     mistakes.push(`CHAINS: ${unknown.join(', ')}: no such chain is built in; describe it in CHAINS_FILE`)
   }
   const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
-  // Whoever names an endpoint of Solana wants it served; its public ones are only for those who leave the choice to us.
+  // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
   if (wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS) {
     return { chains: served, families: configured, solana }
   }
   return { chains: served, families: configured, solana: { ...solana, rpcUrls: [] } }
 }
 
-/** Solana as a file describes it, mainnet if it says nothing. */
+/** Solana as the file describes it, with mainnet's values for the rest. */
 function solanaFrom(row: SolanaRow): SolanaConfig {
   const { slotMs = SLOT_MS, maxSlotAgeSec } = row
   const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
@@ -197,7 +197,7 @@ function parseChainIds(text: string): number[] | undefined {
   return ids.length > 0 && !ids.some(Number.isNaN) ? ids : undefined
 }
 
-/** The number that plain digits stand for; `0x1`, `1e0` and the like name no chain. */
+/** The number in plain digits, `NaN` for `0x1`, `1e0` and the like. */
 function chainId(text: string): number {
   return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
 }
@@ -235,7 +235,7 @@ function parseRetentionDays(text: string): number | undefined {
   return days === 0 || days >= RETENTION_DAYS_MIN ? days : undefined
 }
 
-/** Not by `URL`, which refuses an empty host: `postgres://user@/database?host=/directory` names a socket. */
+/** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */
 function databaseUrl(text: string | undefined, mistakes: string[]): string | undefined {
   if (text === undefined) return undefined
   try {

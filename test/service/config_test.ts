@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { CHAINS } from '../src/chain/chains.ts'
-import { type Config, ConfigError, readConfig } from '../src/config.ts'
+import { CHAINS } from '../../src/chain/chains.ts'
+import { type Config, ConfigError, readConfig } from '../../src/service/config.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'

@@ -1,0 +1,65 @@
+import type { Log } from '../lib/log.ts'
+
+/** Something with a start and a stop. */
+export interface Part<T> {
+  /** What the log calls it. */
+  readonly name: string
+  readonly start: () => T | Promise<T>
+  readonly stop: (started: T) => unknown
+  /** Milliseconds that stopping may take before the next part has its turn. */
+  readonly limitMs: number
+}
+
+/** The parts of the process, in the order in which they started. */
+export interface Lifecycle {
+  /** Starts a part and returns what it made. Throws what `start` throws; that part is then not stopped. */
+  start<T>(part: Part<T>): Promise<T>
+  /** Stops every started part, the latest first. Never rejects; a second call waits for the first. */
+  stop(): Promise<void>
+}
+
+/** Makes an empty lifecycle. A part that fails to stop, or takes too long, is logged and left. */
+export function createLifecycle(log: Log): Lifecycle {
+  const started: { readonly name: string; readonly limitMs: number; readonly stop: () => unknown }[] = []
+  let stopping: Promise<void> | undefined
+
+  async function stopAll(): Promise<void> {
+    for (let part = started.pop(); part !== undefined; part = started.pop()) {
+      const { name, limitMs, stop } = part
+      try {
+        if (!(await endsWithin(limitMs, stop))) log.warn({ msg: 'Left a part that did not stop in time', part: name })
+      } catch (error) {
+        log.error({ msg: 'Could not stop a part', part: name, error })
+      }
+    }
+  }
+
+  return {
+    async start({ name, limitMs, start, stop }) {
+      const made = await start()
+      started.push({ name, limitMs, stop: () => stop(made) })
+      return made
+    },
+    stop() {
+      stopping ??= stopAll()
+      return stopping
+    },
+  }
+}
+
+/** False if `work` still runs after `limitMs`. */
+async function endsWithin(limitMs: number, work: () => unknown): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs)
+  })
+  const done = (async () => {
+    await work()
+    return true
+  })()
+  try {
+    return await Promise.race([done, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

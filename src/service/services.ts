@@ -1,0 +1,218 @@
+import { join } from 'node:path'
+import { createGate } from '../account/gate.ts'
+import { ensureDefaultOrganization } from '../account/organization.ts'
+import { startRetention } from '../account/retention.ts'
+import { usageRoutes } from '../account/routes.ts'
+import { createChainClient, type EvmClient } from '../chain/evm.ts'
+import { createRpcMetrics, type RpcRecorder } from '../chain/rpc_metrics.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana.ts'
+import type { Database } from '../db/database.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
+import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
+import { openDatabase } from '../db/pool.ts'
+import type { FamilyServices } from '../family/family.ts'
+import { familyAliases } from '../family/mod.ts'
+import { type App, createApp } from '../http/app.ts'
+import { openapiDocument } from '../http/openapi/document.ts'
+import type { Probe } from '../http/plane/probes.ts'
+import type { Route } from '../http/route.ts'
+import { createRouteTable } from '../http/route_table.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { createMetrics } from '../lib/metrics.ts'
+import { createRequestIds } from '../lib/request_id.ts'
+import type { Config } from './config.ts'
+import type { Lifecycle } from './lifecycle.ts'
+
+/** Everything that serves, built once from configuration. */
+export interface Services {
+  readonly app: App
+  /**
+   * On an empty embedded database makes the first organization and its key; otherwise nothing. The key cannot be shown
+   * again: call this last, when nothing else can fail.
+   */
+  createFirst(): Promise<First | undefined>
+}
+
+/** What a first start creates. */
+export interface First {
+  readonly organizationId: string
+  readonly key: string
+  readonly credits: number
+}
+
+/** What `createServices` needs besides configuration. */
+interface ServicesOptions {
+  readonly log: Log
+  /** Stops, in reverse order, what `createServices` starts, also if that throws. */
+  readonly life: Lifecycle
+  /** Called for each slow step of a first start, with words for a person. */
+  readonly onProgress?: (step: string) => void
+}
+
+/** One client per chain: EVM chains by id, and Solana if it is served. */
+interface Clients {
+  readonly evm: ReadonlyMap<number, EvmClient>
+  readonly solana: SolanaClient | undefined
+}
+
+/** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
+const FINISH_MS = 2_500
+const CANCEL_MS = 500
+const GATE_CLOSE_MS = 1_000
+/** A little more than the limits that the parts keep by themselves. With those of `serve` they add up to ten seconds. */
+const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, postgres: 3_050, instant: 50 }
+
+/**
+ * Builds the service. The embedded database is started and migrated here; one behind `DATABASE_URL` may be away, the
+ * service then starts and is not ready. Throws `SchemaError` if that database is not migrated.
+ */
+export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
+  const clock = systemClock
+  const { log, life } = options
+  const metrics = createMetrics()
+  const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
+  const db = await life.start({
+    name: 'database connections',
+    start: () => openDatabase({ url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),
+    stop: (pool) => pool.close(),
+    limitMs: STOP_LIMITS_MS.connections,
+  })
+  if (embedded !== undefined) await migrate(db)
+  else await checkSchemaIfReached(db, log)
+  const clients = await life.start({
+    name: 'chain clients',
+    start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
+    stop({ evm }) {
+      for (const client of evm.values()) client.close()
+    },
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const gate = await life.start({
+    name: 'gate',
+    start: () => createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics }),
+    stop: (started) => started.close(GATE_CLOSE_MS),
+    limitMs: STOP_LIMITS_MS.gate,
+  })
+  await life.start({
+    name: 'log retention',
+    start: () => startRetention({ db, log, days: config.logRetentionDays }),
+    stop: (retention) => retention.stop(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, clock, log }))
+  const app = await life.start({
+    name: 'requests',
+    start: () =>
+      createApp({
+        routes,
+        aliases: familyAliases(config.families),
+        gate,
+        clock,
+        log,
+        metrics,
+        publicUrl: config.publicUrl,
+        corsOrigins: config.corsOrigins,
+        probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
+        operatorApart: config.operatorPort !== undefined,
+        openapi: openapiText(routes, config),
+        requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+      }),
+    stop: finishRequests,
+    limitMs: STOP_LIMITS_MS.requests,
+  })
+  return { app, createFirst: async () => (embedded === undefined ? undefined : ensureDefaultOrganization(db)) }
+}
+
+/** Lets accepted requests finish, then ends their reads. */
+async function finishRequests(app: App): Promise<void> {
+  if (await app.idle({ deadlineMs: FINISH_MS })) return
+  app.cancel()
+  await app.idle({ deadlineMs: CANCEL_MS })
+}
+
+async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
+  try {
+    await checkSchema(db)
+  } catch (error) {
+    if (error instanceof SchemaError) throw error
+    log.warn({ msg: 'Started without the database: not ready until it answers', reason: String(error) })
+  }
+}
+
+/** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
+export function describeServices(config: Config): string {
+  const connect = () => {
+    throw new Error('Cannot read: this program only prints the document')
+  }
+  return openapiText(routesOf(config, connect), config)
+}
+
+/** All routes. They call `connect` when they first read. */
+function routesOf(config: Config, connect: () => FamilyServices & { readonly db: Database }): readonly Route[] {
+  const { families, chains, solana } = config
+  const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
+  // The usage route's path filter reads the table that holds the usage route itself.
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => table.templateOf(path) })
+  const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
+  const table = createRouteTable(routes, familyAliases(families))
+  return routes
+}
+
+function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
+  return openapiDocument({ routes, publicUrl, operatorApart: operatorPort !== undefined })
+}
+
+function createClients(
+  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs } }: Config,
+  {
+    recorder,
+    ...shared
+  }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
+): Clients {
+  const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
+  const solana =
+    rpcUrls.length === 0
+      ? undefined
+      : createSolanaClient({
+          ...{ rpcUrls, maxSlotAgeSec, slotMs },
+          ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
+        })
+  return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
+}
+
+/** True if the schema is this program's. Each new reason why it is not is logged once. */
+function schemaProbe(db: Database, log: Log): Probe {
+  let logged = ''
+  return async () => {
+    try {
+      await checkSchema(db)
+      logged = ''
+      return true
+    } catch (error) {
+      if (error instanceof SchemaError && error.message !== logged) {
+        logged = error.message
+        log.error({ msg: 'Found the database unfit to serve', reason: logged })
+      }
+      return false
+    }
+  }
+}
+
+function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
+  const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
+  if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
+  return probes
+}
+
+function startOwnDatabase(
+  { dataDir }: Config,
+  { log, life, onProgress = () => {} }: ServicesOptions,
+): Promise<EmbeddedDatabase> {
+  return life.start({
+    name: 'embedded PostgreSQL',
+    start: () => startEmbedded({ dataDir, clock: systemClock, log, onProgress }),
+    stop: (embedded) => embedded.close(),
+    limitMs: STOP_LIMITS_MS.postgres,
+  })
+}
