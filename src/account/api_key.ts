@@ -35,15 +35,7 @@ export interface NewApiKey extends ApiKey {
 export const GRACE_DEFAULT_SEC = 86_400
 export const GRACE_MAX_SEC = 30 * 86_400
 
-interface ApiKeyRow {
-  readonly organization_id: string
-  readonly id: string
-  readonly name: string
-  readonly last4: string
-  readonly created_at: Date
-  readonly revoked_at: Date | null
-  readonly expires_at: Date | null
-}
+type ApiKeyRow = Awaited<ReturnType<typeof list>>[number]
 
 /** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
 export async function createKey(

@@ -20,7 +20,7 @@ export interface Credits {
 }
 
 /** One change of a balance that was no request. */
-export interface CreditGrant {
+interface CreditGrant {
   readonly id: string
   /** Below zero where credits were taken back. */
   readonly credits: bigint
@@ -31,7 +31,7 @@ export interface CreditGrant {
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
 /** Grants that `readCredits` shows. */
-export const GRANTS_SHOWN_MAX = 100
+const GRANTS_SHOWN_MAX = 100
 /** Longest reason of a grant. */
 export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'

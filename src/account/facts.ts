@@ -20,7 +20,7 @@ export interface Changes {
 }
 
 /** Facts as of one change. */
-export interface FactsRead extends Changes {
+interface FactsRead extends Changes {
   readonly disabled: readonly string[]
   readonly keys: readonly { readonly hash: string; readonly fact: KeyFact }[]
 }

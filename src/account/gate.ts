@@ -29,7 +29,7 @@ export interface AccountGate extends Gate {
 }
 
 /** What a gate needs. */
-export interface GateOptions {
+interface GateOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -53,7 +53,6 @@ const DEADLINE_MS = 1_500
 const BEATS_PER_LEASE = 5
 
 /**
-/**
  * Makes the gate over one database: two batched statements. What keys are is remembered between requests, and every
  * decision is made by the database, which says what of it is out of date. The gate takes over what dead processes had
  * to void.
@@ -74,7 +73,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const voider = createVoider({
     db,
     log,
-    open: async () => openJournal({ directory: journalDir, ledger: await readLedger(db), clock, log, leaseMs }),
+    open: async () => openJournal({ directory: journalDir, ledger: await ledgerIdOf(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
   })
   const folder = createRollupFolder({ db, log })
@@ -187,7 +186,7 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
 }
 
 /** Which ledger the database holds. Throws `UnavailableError` if it is away. */
-async function readLedger(db: Database): Promise<string> {
+async function ledgerIdOf(db: Database): Promise<string> {
   const [row] = await findLedger(db, [])
   if (row === undefined) throw new Error('Cannot tell which ledger the database holds')
   return row.id

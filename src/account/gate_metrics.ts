@@ -2,10 +2,10 @@ import type { Clock } from '../lib/clock.ts'
 import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
 /** The gate's two steps. */
-export type GateStep = 'admit' | 'settle'
+type GateStep = 'admit' | 'settle'
 
 /** What the gate counts. */
-export interface GateMetrics {
+interface GateMetrics {
   /** Makes a step's flush count its batches. */
   observed<Item, Result>(
     step: GateStep,

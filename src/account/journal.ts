@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settlement } from '../http/plane/gate.ts'
 import type { Clock } from '../lib/clock.ts'
+import { systemCode } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import {
   createJournalFile,
@@ -9,7 +10,6 @@ import {
   type JournalFile,
   newJournalName,
   readJournalFile,
-  systemCode,
   takeJournalFile,
 } from './journal_file.ts'
 import { createJournalWatch } from './journal_watch.ts'
@@ -37,7 +37,7 @@ export interface Journal {
 }
 
 /** Where a journal lives. */
-export interface JournalOptions {
+interface JournalOptions {
   /** May be shared with other processes, on other hosts too: each writes a file of its own. */
   readonly directory: string
   /** Whose settlements these are; files of other ledgers are left alone. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Settlement } from '../http/plane/gate.ts'
+import { systemCode } from '../lib/error.ts'
 
 /** A file of settlements on the disk, one JSON object a line, that this process alone writes. */
 export interface JournalFile {
@@ -16,7 +17,7 @@ export interface JournalFile {
 }
 
 /** What a file held. */
-export interface JournalContent {
+interface JournalContent {
   readonly settlements: readonly Settlement[]
   /** Lines that cannot be read, the last one apart, which a crash may have cut short: its answer never left. */
   readonly broken: number
@@ -85,11 +86,6 @@ export async function takeJournalFile(path: string, ledger: string): Promise<str
     if (systemCode(error) === 'ENOENT') return undefined
     throw error
   }
-}
-
-/** The system's name for a failure, `ENOSPC`; its message would quote paths. */
-export function systemCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 }
 
 async function write(handle: FileHandle, settlements: readonly Settlement[]): Promise<void> {

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
 
 /** Tells which files nobody looks after any more. */
-export interface JournalWatch {
+interface JournalWatch {
   /** Paths of files of the ledger that have not changed for as long as a lease lasts, `own` apart. */
   abandoned(own: string | undefined): Promise<readonly string[]>
 }

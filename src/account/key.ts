@@ -8,7 +8,7 @@ const CHECKSUM_LENGTH = 6
 const KEY = /^ws_sk_[0-9A-Za-z]{24}$/
 
 /** A new key and what may be kept of it. */
-export interface MintedKey {
+interface MintedKey {
   /** The secret, shown once. */
   readonly key: string
   /** SHA-256 in hexadecimal digits. */

@@ -34,20 +34,13 @@ export const RATE_LIMIT_DEFAULT = 5
 /** The highest rate limit. */
 export const RATE_LIMIT_MAX = 100_000
 /** Credits of the organization that a first start creates. */
-export const FIRST_CREDITS = 1_000_000
+const FIRST_CREDITS = 1_000_000
 /** A key that was made after its deadline would never be shown: the first write of a slow disk is waited for. */
 const FIRST_DEADLINE_MS = 60_000
 /** Most organizations or keys of one answer. */
 export const LIST_MAX = 10_000
 
-interface OrganizationRow {
-  readonly id: string
-  readonly name: string
-  readonly rate_limit: number
-  readonly suspended_at: Date | null
-  readonly deleted_at: Date | null
-  readonly created_at: Date
-}
+type OrganizationRow = Awaited<ReturnType<typeof find>>[number]
 
 /** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER for a bad name or limit. */
 export async function createOrganization(

@@ -1,5 +1,5 @@
 /** Which refused requests of an organization get a row in its log. */
-export interface RefusalLimit {
+interface RefusalLimit {
   /** True if a request that was refused at this moment is logged; milliseconds since the epoch. */
   logs(organizationId: string, requestedAtMs: number): boolean
 }

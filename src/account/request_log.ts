@@ -21,7 +21,7 @@ export interface RequestLogFilter {
 }
 
 /** One request of an organization. */
-export interface RequestLogEntry {
+interface RequestLogEntry {
   readonly method: string
   readonly path: string
   readonly status: number

@@ -9,7 +9,7 @@ const drop = query(dropSql, 'background')
 const extend = query(extendSql, 'background')
 
 /** Keeps the log's partitions: makes those of the next weeks and drops those that are old enough. */
-export interface Retention {
+interface Retention {
   /** Starts nothing more. */
   stop(): void
 }

@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts'
 const fold = query(foldSql, 'background')
 
 /** Counts into the rollups what was logged, a moment after it was. Totals are exact before and after. */
-export interface RollupFolder {
+interface RollupFolder {
   /** Says that something was logged. */
   wake(): void
   /** Starts nothing more. */

@@ -62,19 +62,7 @@ export async function settleBatch(db: Database, settlements: readonly Settlement
  */
 export async function voidBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
   try {
-    const c = voidColumnsOf(settlements)
-    await gateVoid(db, [
-      c.organizations,
-      c.requestedAtMs,
-      c.settlements,
-      c.requests,
-      c.keys,
-      c.methods,
-      c.paths,
-      c.asked,
-      c.latenciesMs,
-      c.admitted,
-    ])
+    await gateVoid(db, voidColumnsOf(settlements))
     return []
   } catch (error) {
     if (!isRowFault(error)) throw error
@@ -197,20 +185,20 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
   ]
 }
 
-/** What a void is given, one array per column. */
-function voidColumnsOf(settlements: readonly Settlement[]) {
-  return {
-    organizations: settlements.map((each) => each.caller.organizationId),
-    requestedAtMs: settlements.map((each) => each.requestedAtMs),
-    settlements: settlements.map((each) => each.settlementId),
-    requests: settlements.map((each) => each.requestId),
-    keys: settlements.map((each) => each.caller.apiKeyId),
-    methods: settlements.map((each) => each.method),
-    paths: settlements.map(countedPath),
-    asked: settlements.map(askedPath),
-    latenciesMs: settlements.map((each) => each.latencyMs),
-    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
-  }
+/** Parameters of `gate_void`, one array per column. */
+function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof gateVoid>[1] {
+  return [
+    settlements.map((each) => each.caller.organizationId),
+    settlements.map((each) => each.requestedAtMs),
+    settlements.map((each) => each.settlementId),
+    settlements.map((each) => each.requestId),
+    settlements.map((each) => each.caller.apiKeyId),
+    settlements.map((each) => each.method),
+    settlements.map(countedPath),
+    settlements.map(askedPath),
+    settlements.map((each) => each.latencyMs),
+    settlements.map((each) => (each.admitted ? 1 : 0)),
+  ]
 }
 
 /** The path that a request is counted under. */

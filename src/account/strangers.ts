@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 
 /** How many look-ups of keys that nobody was given the database is asked for. */
-export interface StrangerLimit {
+interface StrangerLimit {
   /** Takes a place for a key that was never recognised here; false if there is none, and nothing may be asked. */
   enter(): boolean
   /** Gives the place back; a key that does not exist keeps it for the rest of its second. */

@@ -6,7 +6,7 @@ import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
 /** Voids what the journal holds, as soon as the database lets it, and looks after the journal. */
-export interface Voider {
+interface Voider {
   /** Settlements whose void waits. */
   readonly waiting: number
   /** True if no more can wait: nothing may be sent to the database that might need a void. */

@@ -49,7 +49,7 @@ const BREAKER_FAILURES = 3
 const PROBE_INTERVAL_MS = 100
 
 /** Keeps statements from queueing for a server that is away: after three failures in a row only probes pass. */
-export interface Breaker {
+interface Breaker {
   /** True when a statement may be sent now; while open, one each 100 ms. */
   admits(): boolean
   succeeded(): void

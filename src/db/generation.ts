@@ -21,7 +21,7 @@ export interface Generation {
 }
 
 /** How a generation connects. */
-export interface GenerationOptions {
+interface GenerationOptions {
   readonly address: DatabaseAddress
   readonly listener: Listener
   /** Certificates of the authorities to trust, in place of the system's. */

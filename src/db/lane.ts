@@ -13,7 +13,7 @@ export interface Lane {
 }
 
 /** What a lane needs. */
-export interface LaneOptions {
+interface LaneOptions {
   readonly address: DatabaseAddress
   readonly ca: string | undefined
   readonly clock: Clock

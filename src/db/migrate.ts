@@ -4,7 +4,7 @@ import { FUNCTIONS, type SqlFunction } from './functions.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** What `migrate` did. */
-export interface MigrationResult {
+interface MigrationResult {
   /** Names of the migrations, then of the functions, that this call applied; empty if everything was in place. */
   readonly applied: readonly string[]
 }
@@ -15,7 +15,7 @@ export class SchemaError extends Error {
 }
 
 /** Migrations and functions of a release; this program's if nothing is given, no functions if migrations alone are. */
-export interface Release {
+interface Release {
   readonly migrations?: readonly Migration[]
   readonly functions?: readonly SqlFunction[]
 }
@@ -93,7 +93,7 @@ function releaseOf({ migrations, functions }: Release): Required<Release> {
 }
 
 /** A migration as the database remembers it. */
-export interface AppliedMigration {
+interface AppliedMigration {
   readonly version: number
   readonly name: string
   /** Of its text, hexadecimal. */

@@ -8,7 +8,7 @@ import { unavailable } from './failure.ts'
 import { createLane, type Lane } from './lane.ts'
 
 /** What `openDatabase` needs. */
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
   readonly url: string
   readonly clock: Clock

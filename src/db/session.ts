@@ -7,7 +7,7 @@ import { before, DEADLINE } from './lane.ts'
 import { readAuthorities } from './pool.ts'
 
 /** What `openSession` needs. */
-export interface SessionOptions {
+interface SessionOptions {
   /** As for `openDatabase`. A secret. */
   readonly url: string
   /** What the server's list of activity calls it. */

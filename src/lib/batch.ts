@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 import { UnavailableError } from './error.ts'
 
 /** Items that wait for one another: each flush takes what arrived while the one before was under way. */
-export interface Batcher<Item, Result> {
+interface Batcher<Item, Result> {
   /** Queues an item; resolves with its result. Throws `UnavailableError` at once where the queue is full. */
   submit(item: Item): Promise<Result>
   /** Items that wait and items in flight. */

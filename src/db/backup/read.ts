@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { systemCode } from '../../lib/error.ts'
 import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
 
 /** A part of a backup, in the order of the file. */
@@ -147,9 +148,9 @@ async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<
     for await (const chunk of gunzip) yield chunk
   } catch (error) {
     if (failure !== undefined) throw failure
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = systemCode(error)
     if (code === 'Z_BUF_ERROR') throw cutShort(error)
-    if (typeof code === 'string' && code.startsWith('Z_')) {
+    if (code.startsWith('Z_')) {
       throw new BackupError('Cannot read the backup: it was altered, or is not a backup of walletscope', {
         cause: error,
       })

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import { systemCode } from '../../lib/error.ts'
 import { handOver, openDirectory } from './directory.ts'
 import { CLUSTER, clusterPath, type Home } from './home.ts'
 import { livingServer } from './living.ts'
@@ -47,7 +48,7 @@ async function clustersOf(dataDir: string): Promise<readonly string[]> {
   try {
     return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return []
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return []
     throw error
   }
 }
@@ -187,6 +188,6 @@ export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
 /** Of a link the link goes, and of a directory nothing. */
 async function removeName(path: string): Promise<void> {
   await unlink(path).catch((error) => {
-    if (error?.code !== 'ENOENT') throw error
+    if (systemCode(error) !== 'ENOENT') throw error
   })
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { systemCode } from '../../lib/error.ts'
 import { isRoot, type SystemUser } from './user.ts'
 
 /** SQLite, which holds the lock, takes paths of 512 bytes with what it appends. */
@@ -40,7 +41,7 @@ export async function makeDirectory(
   options: { readonly mode: number; readonly owner?: SystemUser | undefined; readonly remedy?: string },
 ): Promise<FileHandle> {
   await mkdir(path, { mode: 0o700 }).catch((error) => {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (systemCode(error) !== 'EEXIST') throw error
   })
   const handle = await openDirectory(path)
   try {
@@ -48,7 +49,7 @@ export async function makeDirectory(
     const own = process.geteuid?.() ?? uid
     if (uid !== own && uid !== options.owner?.uid)
       throw new Error(`${notOurs(path, { uid, own })}${options.remedy ?? ''}`)
-    if (options.owner !== undefined) await give(handle, { path, owner: options.owner })
+    if (options.owner !== undefined) await chownTo(handle, { path, owner: options.owner })
     await handle.chmod(options.mode)
     return handle
   } catch (error) {
@@ -57,12 +58,12 @@ export async function makeDirectory(
   }
 }
 
-async function give(
+async function chownTo(
   handle: FileHandle,
   { path, owner }: { readonly path: string; readonly owner: SystemUser },
 ): Promise<void> {
   await handle.chown(owner.uid, owner.gid).catch((error) => {
-    if (codeOf(error) !== 'EINVAL') throw error
+    if (systemCode(error) !== 'EINVAL') throw error
     throw new Error(
       `Cannot hand "${path}" to uid ${owner.uid}, which PostgreSQL runs as: this container has no such user; ` +
         'run walletscope as another user than root, or set DATABASE_URL',
@@ -77,7 +78,7 @@ export async function openDirectory(path: string): Promise<FileHandle> {
   try {
     return await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   } catch (error) {
-    if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error
+    if (!['ENOTDIR', 'ELOOP'].includes(systemCode(error))) throw error
     throw new Error(`Cannot use "${path}": expected a directory, got a link or a file`, { cause: error })
   }
 }
@@ -128,7 +129,7 @@ async function nearestExisting(path: string): Promise<string> {
     try {
       return await realpath(at)
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || at === dirname(at)) throw error
+      if (systemCode(error) !== 'ENOENT' || at === dirname(at)) throw error
     }
   }
 }
@@ -155,8 +156,4 @@ function unsafe(shown: string, reason: string): Error {
 
 function notOurs(path: string, { uid, own }: { readonly uid: number; readonly own: number }): string {
   return `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${own}, which runs walletscope`
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

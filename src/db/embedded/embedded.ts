@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
+import { systemCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
@@ -11,7 +12,7 @@ import { type Server, type ServerSettings, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
 /** What `startEmbedded` needs. */
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   /** `DATA_DIR`; made where it is missing. */
   readonly dataDir: string
   readonly clock: Clock
@@ -77,7 +78,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   } catch (error) {
     await home?.close()
     ownership?.release()
-    throw explained(error, dataDir)
+    throw dataDirFailure(error, dataDir)
   }
 }
 
@@ -85,13 +86,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 export async function hasEmbedded(dataDir: string): Promise<boolean> {
   const path = resolve(dataDir)
   return hasCluster(path).catch((error) => {
-    throw explained(error, path)
+    throw dataDirFailure(error, path)
   })
 }
 
 /** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */
-function explained(error: unknown, dataDir: string): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+function dataDirFailure(error: unknown, dataDir: string): unknown {
+  const code = systemCode(error)
   if (!/^(?:E[A-Z]{2,}|SQLITE_\w+)$/.test(code)) return error
   return new Error(`Cannot use data directory "${dataDir}": ${MEANINGS[code] ?? 'the system refused'} (${code})`, {
     cause: error,

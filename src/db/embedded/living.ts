@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { clusterPath, type Home } from './home.ts'
 
 /** The processes of the server of one cluster. */
-export interface Living {
+interface Living {
   /** The first process, which starts and ends the others; undefined if it is gone, or never was. */
   readonly postmaster: number | undefined
   /** All that are known, the postmaster included. */

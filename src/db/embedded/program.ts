@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
 import { readTar, type TarEntry } from './tar.ts'
 
@@ -119,7 +120,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return systemCode(error) === 'EPERM'
   }
 }
 

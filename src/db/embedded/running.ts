@@ -4,7 +4,7 @@ import { openDirectory } from './directory.ts'
 import { embeddedUrl, listens, socketPlace } from './socket.ts'
 
 /** The way to a server that another process runs. */
-export interface RunningDatabase {
+interface RunningDatabase {
   /** For `openDatabase`; of use until `close()`. */
   readonly url: string
   close(): Promise<void>
