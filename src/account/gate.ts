@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics, type Metrics } from '../lib/metrics.ts'
+import { before } from '../lib/wait.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createFacts } from './facts.ts'
 import { createGateMetrics } from './gate_metrics.ts'
@@ -156,13 +157,8 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       throw unsettled(outcome.refused)
     },
     async close(timeoutMs) {
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeoutMs)
-      })
       const drained = Promise.all([admissions.idle(), settlements.idle()]).then(() => voider.idle())
-      await Promise.race([drained, timeout])
-      clearTimeout(timer)
+      await before(timeoutMs, drained).catch(() => {})
       voider.stop()
       folder.stop()
       // What is still under way may yet need a place for its void, until its own deadline at the latest.

@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts'
 import type { Settlement } from '../http/plane/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { createIdle } from '../lib/wait.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
@@ -39,7 +40,6 @@ export function createVoider(options: {
   readonly tendMs: number
 }): Voider {
   const { db, log, open, tendMs } = options
-  const idlers: (() => void)[] = []
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
   let stopped = false
@@ -47,6 +47,7 @@ export function createVoider(options: {
   let backoffMs = BACKOFF_MIN_MS
   let timer: ReturnType<typeof setTimeout> | undefined
   const size = () => journal?.size ?? 0
+  const idle = createIdle(() => size() === 0)
 
   function ready(): Promise<void> {
     opening ??= open().then(
@@ -78,7 +79,7 @@ export function createVoider(options: {
       }
     }
     running = false
-    if (journal.size === 0) for (const wake of idlers.splice(0)) wake()
+    idle.check()
   }
 
   function pause(): Promise<void> {
@@ -118,7 +119,7 @@ export function createVoider(options: {
       await journal?.append(settlements)
       void drain()
     },
-    idle: () => (size() === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
     stop() {
       stopped = true
       timer?.unref()

@@ -1,4 +1,5 @@
 import { UnavailableError } from '../lib/error.ts'
+import { DEADLINE } from '../lib/wait.ts'
 import { SqlError } from './database.ts'
 
 /** What a failed statement means for whoever sent it. */
@@ -18,8 +19,9 @@ const DEADLOCK_DETECTED = '40P01'
 /** Connection exceptions, insufficient resources, operator intervention, system error. */
 const AWAY_CLASSES = ['08', '53', '57', '58']
 
-/** Reads an error of the driver: those of the server carry a SQLSTATE and a severity, those of the network a code. */
+/** Reads `DEADLINE` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
 export function failureFrom(error: unknown): Failure {
+  if (error === DEADLINE) return { kind: 'away', reason: 'deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
   const fromServer = field(error, 'severity') !== undefined

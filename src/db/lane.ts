@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { before, createIdle } from '../lib/wait.ts'
 import type { DatabaseAddress } from './address.ts'
 import { createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
@@ -46,7 +47,7 @@ export function createLane(options: LaneOptions): Lane {
   const slots: Slot[] = []
   const waiting: ((slot: Slot | undefined) => void)[] = []
   const open = new Set<Generation>()
-  const idlers: (() => void)[] = []
+  const idle = createIdle(() => statements === 0)
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
@@ -109,7 +110,7 @@ export function createLane(options: LaneOptions): Lane {
     try {
       return await before(deadlineMs, rows)
     } catch (error) {
-      const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+      const failure = failureFrom(error)
       if (failure.kind === 'away') mine.retire()
       return failure
     } finally {
@@ -163,32 +164,12 @@ export function createLane(options: LaneOptions): Lane {
         return await runAdmitted(text, params, deadlineMs)
       } finally {
         statements--
-        if (statements === 0) for (const wake of idlers.splice(0)) wake()
+        idle.check()
       }
     },
-    idle: () => (statements === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
     destroy() {
       for (const each of open) each.destroy()
     },
   }
-}
-
-/** What `before` throws. */
-export const DEADLINE = Symbol('deadline')
-
-/** Waits for a promise that may never settle, at most `deadlineMs`; throws `DEADLINE` after that. */
-export function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(DEADLINE), deadlineMs)
-    promise.then(
-      (value) => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      (error) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { before } from '../lib/wait.ts'
 import { parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import type { Database, LaneName } from './database.ts'
@@ -68,12 +69,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async close() {
       closed = true
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const patienceEnds = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS)
-      })
-      await Promise.race([Promise.all(all.map((each) => each.idle())), patienceEnds])
-      clearTimeout(timer)
+      await before(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})
       for (const each of all) each.destroy()
     },
   }

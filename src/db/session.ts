@@ -1,9 +1,9 @@
+import { before } from '../lib/wait.ts'
 import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import { type Database, SqlError } from './database.ts'
 import { failureFrom, unavailable } from './failure.ts'
 import { createGeneration } from './generation.ts'
-import { before, DEADLINE } from './lane.ts'
 import { readAuthorities } from './pool.ts'
 
 /** What `openSession` needs. */
@@ -66,7 +66,7 @@ function sessionOn(
       try {
         return (await before(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
       } catch (error) {
-        const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+        const failure = failureFrom(error)
         if (failure.kind === 'refused') throw failure.error
         generation.retire()
         // A transaction ends with its first failure, so what the server said matters more here than what to do next.

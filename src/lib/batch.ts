@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts'
 import { UnavailableError } from './error.ts'
+import { createIdle } from './wait.ts'
 
 /** Items that wait for one another: each flush takes what arrived while the one before was under way. */
 interface Batcher<Item, Result> {
@@ -49,7 +50,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   let items = 0
   let scheduled = false
   let timer: ReturnType<typeof setTimeout> | undefined
-  const idlers: (() => void)[] = []
+  const idle = createIdle(() => items === 0)
 
   function schedule(): void {
     if (scheduled || queue.length === 0) return
@@ -94,7 +95,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       // What waits already leaves before the answers of this flush do, or the other side would idle meanwhile.
       if (!scheduled && startedMs.length === 0 && queue.length > 0) start()
       else schedule()
-      if (items === 0) for (const wake of idlers.splice(0)) wake()
+      idle.check()
     })
     schedule()
   }
@@ -128,6 +129,6 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     get size() {
       return items
     },
-    idle: () => (items === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
   }
 }
