@@ -18,24 +18,23 @@ interface DatabaseOptions {
   readonly max?: number
 }
 
-/** How long a statement may take unless told otherwise, milliseconds. */
 const DEADLINE_DEFAULT_MS = 1_500
 
-/** Connections are opened as they are needed; `deadlineMaxMs` is the longest deadline that a statement may ask for. */
+/** Connections are opened as needed; `deadlineMaxMs` is the longest deadline of a statement. */
 const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
   gate: { connections: 8, deadlineMaxMs: 1_500 },
   read: { connections: 4, deadlineMaxMs: 10_000 },
   background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
-/** What the server grants beyond our deadline before it stops a statement itself. */
+/** The server stops a statement this long after our deadline. */
 const GRACE_MS = 500
 const CLOSE_MS = 1_500
 
 /**
- * Opens a database; nothing connects before the first statement. Every statement is prepared, alone in its
- * transaction, and ends by its deadline whatever the server does; after that, or after a lost connection, new
- * connections take the place of the old ones. Throws on a URL that cannot or must not be used.
+ * Opens a database; it connects with the first statement. Every statement is prepared, alone in its transaction, and
+ * ends by its deadline even if the server hangs; after that, or after a loss, a new connection replaces the old one.
+ * Throws if the URL cannot or must not be used.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const address = parseDatabaseUrl(options.url)
@@ -75,7 +74,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-/** Text of the file that `sslrootcert` names. Throws an `Error` where it cannot be read. */
+/** Text of the file that `sslrootcert` names. Throws an `Error` if it cannot be read. */
 export function readAuthorities(path: string): string {
   try {
     return readFileSync(path, 'utf8')

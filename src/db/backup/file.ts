@@ -3,13 +3,13 @@ import { link, lstat, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../../lib/error.ts'
 
-/** Takes bytes; resolves when more may come. */
+/** Takes bytes; resolves when it can take more. */
 export type Append = (bytes: Uint8Array) => Promise<void>
 
 /**
- * Writes a new file that only its owner may read. Until all of it is on the disk it stands beside its place, under a
- * name with `.unfinished`; a failure removes that, and never is anything overwritten. Throws an `Error` that says what
- * the system refused, and what `write` throws.
+ * Writes a new file that only its owner may read. Until all of it is on the disk, its name has `.unfinished`; a failure
+ * removes it, and no file is ever overwritten. Throws an `Error` that says what the system refused, and what `write`
+ * throws.
  */
 export async function writeNewFile<T>(path: string, write: (append: Append) => Promise<T>): Promise<T> {
   if (await lstat(path).catch(() => undefined)) throw taken(path)
@@ -33,7 +33,7 @@ export async function writeNewFile<T>(path: string, write: (append: Append) => P
   }
 }
 
-/** A link fails where the name is taken, a rename would replace it; not every file system has links. */
+/** By a link, which fails if the name is taken; a rename would overwrite. Not every file system has links. */
 async function moveIntoPlace(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path)

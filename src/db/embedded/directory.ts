@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path'
 import { systemCode } from '../../lib/error.ts'
 import { isRoot, type SystemUser } from './user.ts'
 
-/** SQLite, which holds the lock, takes paths of 512 bytes with what it appends. */
+/** SQLite, which holds the lock, takes paths of 512 bytes, its own suffixes included. */
 const DATA_DIR_MAX = 400
 
 /**
- * Makes `DATA_DIR` and returns its path without links. Root goes only on ways that nobody else can change: whoever
- * could put a link in the place of a directory would decide what root makes, hands over and removes.
+ * Makes `DATA_DIR` and returns its path without links. Root uses only paths that no other user can change: a user who
+ * could replace a directory by a link would decide what root makes, hands over and removes.
  */
 export async function makeDataDirectory(dataDir: string): Promise<string> {
   if (Buffer.byteLength(dataDir) > DATA_DIR_MAX) {
@@ -22,9 +22,7 @@ export async function makeDataDirectory(dataDir: string): Promise<string> {
   return path
 }
 
-/**
- * Throws, as root, if anybody else can write to a directory, or replace it. `shown` is what its operator calls it.
- */
+/** As root, throws if another user can write to a directory or replace it. `shown` is the path for the message. */
 export async function checkOnlyRootWrites(path: string, shown: string = path): Promise<void> {
   if (!isRoot()) return
   await checkWay(path, shown)
@@ -33,8 +31,8 @@ export async function checkOnlyRootWrites(path: string, shown: string = path): P
 }
 
 /**
- * Makes a directory of this process, or of `owner`, and opens it. Throws if something else has the name, be it a link,
- * or if it belongs to a third user; `remedy` ends that message.
+ * Makes a directory of this process, or of `owner`, and opens it. Throws if its name is taken, even by a link, or if it
+ * belongs to a third user; `remedy` ends that message.
  */
 export async function makeDirectory(
   path: string,
@@ -72,7 +70,7 @@ async function chownTo(
   })
 }
 
-/** Opens a directory, never one that a link leads to. */
+/** Opens a directory. Throws if the path is a link. */
 export async function openDirectory(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
   try {
@@ -84,8 +82,8 @@ export async function openDirectory(path: string): Promise<FileHandle> {
 }
 
 /**
- * Hands over all files and directories of a tree that no process can change meanwhile. Throws on what `from` could not
- * have made there by plain work: links, other kinds of files, files with a second name, files of others.
+ * Hands over all files and directories of a tree that no process can change meanwhile. Throws on anything that `initdb`
+ * does not make: links, special files, files with a second name, files of other users.
  */
 export async function handOver(
   tree: string,
@@ -123,7 +121,7 @@ async function handOverFile(
   }
 }
 
-/** The directory that `path` leads to, or the last one on its way that exists, without links. */
+/** The directory at `path`, or its nearest ancestor that exists, without links. */
 async function nearestExisting(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
@@ -134,7 +132,7 @@ async function nearestExisting(path: string): Promise<string> {
   }
 }
 
-/** In a directory such as /tmp everybody may make files, and nobody may touch what root has made. */
+/** A sticky directory such as /tmp is safe: others may write to it, but not replace what root made. */
 async function checkWay(path: string, shown: string): Promise<void> {
   if (!isRoot()) return
   for (let at = path; ; at = dirname(at)) {

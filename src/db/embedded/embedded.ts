@@ -13,13 +13,13 @@ import { embeddedUrl } from './socket.ts'
 
 /** What `startEmbedded` needs. */
 interface EmbeddedOptions {
-  /** `DATA_DIR`; made where it is missing. */
+  /** `DATA_DIR`; made if it is missing. */
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log
-  /** Told of each slow step before it begins, in words for a person. */
+  /** Called before each slow step with a description for people. */
   readonly onProgress?: (step: string) => void
-  /** Settings beyond the service's own, for tests; with `fsync` off, the first start does not wait for the disk either. */
+  /** More settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
   /** Directory for program files that several data directories share, for tests. @default DATA_DIR/postgres */
   readonly programParent?: string
@@ -31,7 +31,7 @@ export interface EmbeddedDatabase {
   readonly url: string
   /** Directory of the server's socket, for `psql -h`. */
   readonly socketDir: string
-  /** Stops the server within three seconds and gives the data directory free. */
+  /** Stops the server within three seconds and releases the data directory. */
   close(): Promise<void>
 }
 
@@ -39,9 +39,9 @@ const RESTART_WAIT_MIN_MS = 50
 const RESTART_WAIT_MAX_MS = 5_000
 
 /**
- * Starts the PostgreSQL that the executable carries, on `DATA_DIR/postgres`: unpacked and created at the first start,
- * reachable through a socket that only its user may open, started again should it ever end by itself, and gone when
- * this process is gone. Throws when another process owns the directory, or with what PostgreSQL said.
+ * Starts the PostgreSQL inside the executable on `DATA_DIR/postgres`: unpacks and creates it at the first start, lets
+ * only its user reach the socket, restarts it if it ends by itself, and stops it when this process ends. Throws if
+ * another process owns the directory, or with PostgreSQL's messages.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { log, clock, onProgress = () => {} } = options
@@ -82,7 +82,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   }
 }
 
-/** True if a data directory holds a database, of this or another version of PostgreSQL. Makes nothing. */
+/** True if a data directory holds a database of any version of PostgreSQL. Creates nothing. */
 export async function hasEmbedded(dataDir: string): Promise<boolean> {
   const path = resolve(dataDir)
   return hasCluster(path).catch((error) => {
@@ -90,7 +90,7 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
   })
 }
 
-/** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */
+/** Instead of `ENOENT: no such file or directory, mkdir '/x'`, an error that names the data directory. */
 function dataDirFailure(error: unknown, dataDir: string): unknown {
   const code = systemCode(error)
   if (!/^(?:E[A-Z]{2,}|SQLITE_\w+)$/.test(code)) return error
