@@ -1,6 +1,6 @@
--- Numbers a change of what processes remember about keys. The row of '' is locked until the commit: whoever reads its
--- number sees every change up to it. Numbers are never given twice, even if a standby without the last of them takes
--- over: they are at least the time in microseconds.
+-- Numbers a change of what processes remember about keys. The row of '' is locked until the commit, so a reader of its
+-- number sees every change up to it. Numbers are at least the time in microseconds, so none is given twice, even if a
+-- standby that lacks the latest takes over.
 create or replace function account_changed() returns trigger language plpgsql as $$
 declare
   v_n bigint;
@@ -15,7 +15,7 @@ begin
 end
 $$;
 
--- New organizations and keys change nothing that anybody remembers.
+-- No process remembers anything of new organizations and keys.
 create or replace trigger organization_changed after update or delete on organization
   for each row execute function account_changed('id');
 create or replace trigger api_key_changed after update or delete on api_key

@@ -1,13 +1,12 @@
--- Admits or refuses requests of these organizations, given once each in the order of their names' bytes, with the rate
--- limit that was remembered for them and how many requests ask for a place. All arrays have an element per
--- organization. What was remembered was true at the change p_epoch: if one of them changed since, nothing is decided
--- and is_stale is true; `epoch` and `changed` say in any case what has changed. No row at all says that a window is
--- missing: prime it and ask again.
+-- Admits or refuses requests of organizations. Arrays have an element per organization, in byte order of their ids: its
+-- remembered rate limit, and how many requests ask for a place. The limits were true as of the change p_epoch: if an
+-- organization changed since, is_stale is true and nothing is decided; `epoch` and `changed` report changes in any
+-- case. If a window is missing, no row comes back: prime it and call again.
 --
--- Like the other functions of the gate it looks rows up by key, few at a time, in tables that grow from empty to very
--- large while plans stay cached: so they are told to use the indexes, whatever the statistics say at the moment. If a
--- row to change is joined, `= any (array[…])` in place of `=` leaves no other way: for two plain columns there are joins
--- that read all of an index, which look cheap as long as the table is small.
+-- Like the gate's other functions it looks up few rows by key, in tables that grow from empty to very large while plans
+-- stay cached: the settings make it use the indexes, whatever the statistics say. If a row to change is joined,
+-- `= any (array[…])` instead of `=` leaves no other plan: two plain columns allow joins that read all of an index and
+-- look cheap while the table is small.
 create or replace function gate_admit(
   p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[]
 ) returns table (
@@ -24,7 +23,7 @@ declare
   v_era integer;
   v_now timestamptz;
 begin
-  -- Only unlogged rows are written here, so no commit waits for the disk, even where reading tidied a logged page.
+  -- Only unlogged rows are written, so the commit need not wait for the disk, even if reading tidied a logged page.
   perform set_config('synchronous_commit', 'off', true);
 
   if v_epoch <> p_epoch then
@@ -35,7 +34,7 @@ begin
     end if;
   end if;
 
-  -- One order for every process, so that no two wait for each other.
+  -- One order for all processes prevents deadlocks.
   perform from unnest(p_organizations) o (id)
   cross join lateral (select from rate_window x where x.organization_id = o.id for update) w;
   get diagnostics v_count = row_count;
@@ -43,7 +42,7 @@ begin
     return;
   end if;
 
-  -- Now is when the last lock is held; the state is read after that, in a statement of its own, as others left it.
+  -- Time and state are read after the last lock, the state in its own statement, so that it is as others left it.
   v_now := clock_timestamp();
   v_era := floor(date_part('epoch', v_now) / 2)::integer;
   return query
@@ -58,14 +57,13 @@ begin
       limit 1
     ) s on true
   ),
-  -- How many entries count no more. They are dropped when there are a few of them, when an era begins, or when a clock
+  -- `gone`: entries that no longer count. They are dropped when there are several, when an era begins, or when a clock
   -- that was set back leaves entries in the future, which then count from now on.
   measured as (
     select a.*, c.gone, c.total, c.ahead,
       c.ahead or c.gone > 15 or a.era is distinct from v_era as drops,
       c.total - case when c.gone = 0 then a.since else a.upto[c.gone] end as used,
-      -- Above 100 a second, admissions share the end of their 10 ms: a window never has many more than 100 entries
-      -- that count.
+      -- Above 100 a second, admissions within 10 ms share an entry: hardly more than 100 entries count.
       case
         when a.rate_limit > 100 then date_bin('10 ms', v_now, 'epoch') + interval '10 ms'
         else v_now
@@ -122,7 +120,7 @@ begin
   select v_epoch, v_changed, false, floor(extract(epoch from v_now) * 1000)::bigint,
     array_agg(coalesce(b.balance, 0) order by d.no), array_agg(d.used order by d.no),
     array_agg(d.admitted order by d.no),
-    -- As a float, which holds microseconds until far beyond our time, for decimals take longer than all the rest.
+    -- As a float, which is exact to the microsecond for centuries: decimals would take longer than all the rest.
     array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no)
   from decided d
   left join lateral (

@@ -1,5 +1,5 @@
--- What these keys are, of those that exist and work now, and the disabled endpoints: all as of the change `epoch`, with
--- the organizations that changed after p_epoch. One row of arrays, with an element per key that was found.
+-- Facts about keys that exist and work now, and the disabled endpoints, as of the change `epoch`; and the organizations
+-- that changed after p_epoch. One row of arrays with an element per key that was found.
 create or replace function gate_facts(p_epoch bigint, p_hashes text[])
 returns table (
   epoch bigint, changed text[], disabled text[], key_nos integer[], organization_ids text[], api_key_ids text[],

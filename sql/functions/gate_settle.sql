@@ -1,11 +1,13 @@
--- Charges and logs all requests of one batch, given in order of arrival and all of one hour. Who pays, and how much for
--- all of the batch, comes first, in the order of the names' bytes; p_lock is 1 where somebody pays nothing or may not be
--- able to pay; where it is 0 and somebody is not, nothing is done and WS402 raised. Then what requests share, each
--- combination of organization, key, path (as the rollups have it) and status once, with its requests and their credits;
--- then the requests, each with the number of its combination, with '' if the caller's id for it is `req_` and its own,
--- and with '' or, if that leads nowhere, the path that was asked for. Requests that the balance cannot pay become 402 and
--- cost nothing. Answers one row per organization (row_no 0, its balance afterwards) and one row per request that could
--- not be paid. A request that is already in the log ends the whole statement with unique_violation.
+-- Charges and logs the requests of one batch, in order of arrival and all of one hour. Parameters:
+-- * p_payers, p_dues: who pays how much for the batch, in byte order of their ids. p_lock must be 1 if an organization
+--   pays nothing or may lack credits; if it is 0 and one lacks credits, WS402 is raised and nothing is done.
+-- * p_organizations to p_sums: each combination of organization, key, path (as in the rollups) and status once, with the
+--   number of its requests and their credits.
+-- * p_groups to p_admitted: the requests. p_groups is the number of the combination; p_request_ids has '' for `req_` and
+--   the settlement's id; p_asked has the path that was asked for if it has no endpoint, otherwise ''.
+-- Requests that the balance cannot pay become 402 and cost nothing. Returns a row per organization (row_no 0, its
+-- balance afterwards) and a row per request that could not be paid. If a request is in the log already, the whole
+-- statement fails with unique_violation.
 create or replace function gate_settle(
   p_hour bigint, p_lock integer, p_payers text[], p_dues bigint[],
   p_organizations text[], p_keys text[], p_paths text[], p_statuses integer[], p_requests integer[], p_sums bigint[],
@@ -17,14 +19,14 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
 #variable_conflict use_column
 declare
   v_count bigint;
-  -- What was locked first, and what it held before anything was debited.
+  -- Locked organizations, and their balances before any debit.
   v_locked text[] := '{}';
   v_balances bigint[] := '{}';
-  -- Per payer: what it had and what is left of it.
+  -- Per payer: its balance before, and what is left of it.
   v_had bigint[];
   v_left bigint[];
-  -- Per combination: its payer where that one is short, and the first combination of the same organization, key and
-  -- path, under which v_unpaid has the number of their combination with status 402.
+  -- Per combination: its payer if that lacks credits, and the first combination of the same organization, key and path,
+  -- by which v_unpaid holds the number of their combination with status 402.
   v_payers integer[];
   v_kins integer[];
   v_unpaid integer[];
@@ -32,8 +34,7 @@ declare
   v_payer integer;
   v_kin integer;
 begin
-  -- Balances are locked in one order, so that no two batches wait for each other in a circle. Where all can pay, debiting
-  -- does that.
+  -- Balances are locked in one order, which prevents deadlocks. If all can pay, debiting locks them in that order.
   if p_lock = 1 then
     select coalesce(array_agg(l.organization_id), '{}'), coalesce(array_agg(l.balance), '{}')
     into v_locked, v_balances
@@ -50,8 +51,8 @@ begin
   returning 0, b.organization_id, b.balance;
   get diagnostics v_count = row_count;
 
-  -- Not all of it can be paid: first come, first served, each in full or not at all. To lock only now who is short would
-  -- break the order: the caller asks again, with p_lock.
+  -- Not all can pay: first come, first served, each in full or not at all. Locking balances only now would break the
+  -- order, so the caller calls again with p_lock.
   if v_count < cardinality(p_payers) then
     if p_lock = 0 then
       raise exception 'Cannot debit a batch: not all can pay' using errcode = 'WS402';
@@ -115,13 +116,13 @@ begin
     p_keys[r.group_no], r.method, case when r.asked = '' then p_paths[r.group_no] else r.asked end, r.asked = '',
     p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
   from (
-    -- In the list and not after `from`, where the columns would be gathered first.
+    -- Unnested in the select list: after `from`, the columns would be materialized first.
     select unnest(p_groups) as group_no, unnest(p_requested_at_ms) as at_ms, unnest(p_settlements) as settlement_id,
       unnest(p_request_ids) as request_id, unnest(p_methods) as method, unnest(p_asked) as asked,
       unnest(p_latencies_ms) as latency_ms, unnest(p_credits) as credits, unnest(p_admitted) as admitted
   ) r;
 
-  -- Counted into the rollups soon: to change a row of each organization here would cost more than all the rest.
+  -- Counted into the rollups later: changing a row of each organization here would cost more than all the rest.
   insert into request_rollup_pending (hour, organizations, keys, paths, statuses, requests, credits)
   values (p_hour, p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums);
 

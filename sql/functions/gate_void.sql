@@ -1,6 +1,6 @@
--- Ends requests whose settlement has an unknown outcome: what was charged is given back, the row says 503, and where
--- there is no row one is left, so that a settlement that arrives later finds its place taken. Doing it again changes
--- nothing. Paths as for gate_settle. Answers how many rows were turned and how many were left.
+-- Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is
+-- no row, inserts one, so that a settlement that arrives later finds its place taken. Idempotent. Paths as for
+-- gate_settle. Returns how many rows were turned to 503, how many were inserted, and the credits refunded.
 create or replace function gate_void(
   p_organizations text[], p_requested_at_ms bigint[], p_settlements text[], p_requests text[], p_keys text[],
   p_methods text[], p_paths text[], p_asked text[], p_latencies_ms integer[], p_admitted integer[]
@@ -17,7 +17,7 @@ begin
   perform from credit_balance b where b.organization_id = any (p_organizations)
   order by b.organization_id collate "C" for no key update;
 
-  -- Rows that were written, as they were.
+  -- Rows that were written, as they were before.
   with found as (
     select l.organization_id, l.requested_at, l.settlement_id, r.at_ms, l.api_key_id,
       case when l.routed then l.path else '' end as path, l.status, l.credits

@@ -1,5 +1,5 @@
--- The first start of an empty database: an organization with credits and one key. False where any organization exists;
--- of two processes that start together one gets true.
+-- Creates an organization with credits and one key in an empty database. False if any organization exists; of two
+-- processes that start together, one gets true.
 create or replace function organization_create_first(
   p_organization_id text, p_name text, p_credits bigint, p_grant_id text, p_api_key_id text, p_hash bytea, p_last4 text
 ) returns boolean language plpgsql as $$

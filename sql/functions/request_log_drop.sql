@@ -1,6 +1,6 @@
--- Drops the oldest partition of the log if all of it is older than p_days, with its rollups, and remembers what it
--- charged; whole weeks only. Holds the lock that everybody waits for no longer than the drop takes, and does not wait
--- for it longer than others can wait behind it. Answers what was dropped: no row if nothing is old enough.
+-- Drops the log's oldest partition, a whole week, with its rollups if all of it is older than p_days, and records what
+-- it charged. Holds the table's lock only for the drop itself, and gives up on it before requests behind it time out.
+-- Returns what was dropped; no row if nothing is old enough.
 create or replace function request_log_drop(p_days integer)
 returns table (dropped text, requests bigint, credits bigint) language plpgsql
 set lock_timeout = '200ms' set timezone = 'UTC' as $$
@@ -21,7 +21,7 @@ begin
   order by c.relname
   limit 1;
   if v_before is null or v_before > now() - p_days * interval '1 day' then
-    -- What has no partition is dropped by the same rule.
+    -- Rows without a partition are dropped by the same rule.
     v_name := 'request_log_rest';
     v_before := date_bin('7 days', now() - p_days * interval '1 day', timestamptz '1970-01-05 00:00:00+00');
     if not exists (select from request_log_rest l where l.requested_at < v_before) then
@@ -30,7 +30,7 @@ begin
   end if;
 
   perform pg_advisory_xact_lock(hashtext('request_rollup'));
-  -- The first pass is the long one; the second takes what was voided meanwhile, when nobody can any more.
+  -- The first pass is the long one; the second, under the lock, takes what was voided meanwhile.
   for v_pass in 1 .. 2 loop
     if v_pass = 2 then
       lock table request_log in access exclusive mode;

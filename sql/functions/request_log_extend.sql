@@ -1,5 +1,5 @@
--- Makes the partitions of this week and of the next ones, as many as p_weeks, as far as they are missing, and moves into
--- them what came before they were there. Waits for no lock longer than others can wait for it. Answers how many it made.
+-- Makes missing partitions of p_weeks weeks, from this week on, and moves into them rows that were logged before. Gives
+-- up on a lock before requests behind it time out. Returns how many it made.
 create or replace function request_log_extend(p_weeks integer) returns integer language plpgsql
 set lock_timeout = '200ms' as $$
 declare

@@ -1,7 +1,8 @@
--- One page of an organization's log, newest first, and how many entries match in all. Whole days and hours are counted
--- from the rollups and what is pending for them, the two hours at the edges from the log, and only hours that hold
--- entries of the page are read: page 40,000 costs what page 1 costs. p_path is a path as the rollups have it. Bounds are
--- milliseconds since the epoch, the upper one exclusive. At least one row comes back: the total alone if the page is empty.
+-- One page of an organization's log, newest first, and the number of all entries that match. Whole days and hours are
+-- counted from the rollups and what is pending for them, the two hours at the edges from the log; only hours with
+-- entries of the page are read, so page 40,000 costs what page 1 costs. p_path is a path as in the rollups. Bounds are
+-- milliseconds since the epoch, the upper one exclusive. At least one row comes back: only the total if the page is
+-- empty.
 create or replace function request_log_page(
   p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,
   p_status_max integer, p_offset bigint, p_limit integer

@@ -1,4 +1,4 @@
--- Counts requests in, or out again with p_sign -1, when the rollups are counted next.
+-- Adds requests to what the rollups count next, or subtracts them with p_sign -1.
 create or replace function request_rollup_add(
   p_organizations text[], p_requested_at_ms bigint[], p_keys text[], p_paths text[], p_statuses integer[],
   p_credits integer[], p_sign integer

@@ -1,18 +1,18 @@
--- Counts what is pending into the rollups; one process at a time, the others do nothing. Nobody else writes rollups.
+-- Counts what is pending into the rollups; one process at a time, the others do nothing.
 create or replace function request_rollup_fold() returns void language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_hour bigint;
   v_slot integer;
   v_since xid8;
-  -- Whatever older transactions wrote is there before the statements below look for it, or never comes.
+  -- All that older transactions wrote is visible to the statements below, or was rolled back.
   v_floor xid8 := pg_snapshot_xmin(pg_current_snapshot());
 begin
   if not pg_try_advisory_xact_lock(hashtext('request_rollup')) then
     return;
   end if;
   v_since := request_rollup_pending_since();
-  -- One hour at a time, nearly always the only one: an upsert may touch a row once.
+  -- One hour at a time, and there is nearly always only one: an upsert may touch a row only once.
   for v_hour in select distinct p.hour from request_rollup_pending p where p.xid >= v_since loop
     v_slot := v_hour % 24 + 1;
     with gone as (

@@ -1,4 +1,4 @@
--- A new key of an organization that may have one: no row comes back for an absent, deleted or suspended organization.
+-- A new key; no row for an absent, deleted or suspended organization.
 -- $1 organization_id text
 -- $2 id text
 -- $3 name text

@@ -1,4 +1,4 @@
--- A new key in the place of one that works, which goes on working for a while; never longer than it would have.
+-- Replaces a working key, which works on for the grace time, but never longer than it would have.
 -- $1 organization_id text
 -- $2 id text, of the old key
 -- $3 grace_sec integer

@@ -1,4 +1,4 @@
--- Revokes a key, effective with the next request; revoking it again keeps the first moment.
+-- Revokes a key from its next request on; a second time keeps the first moment.
 -- $1 organization_id text
 -- $2 id text
 update api_key set revoked_at = coalesce(revoked_at, now())

@@ -1,4 +1,4 @@
--- What an organization has left, and what it was ever granted.
+-- Balance and sum of grants of an organization.
 -- $1 organization_id text
 select b.organization_id, b.balance, b.granted
 from credit_balance b

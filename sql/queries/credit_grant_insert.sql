@@ -1,5 +1,5 @@
--- Gives credits, or takes them back where $2 is below zero; no row where the balance would fall below zero, or where
--- the organization is absent or deleted.
+-- Gives credits, or takes them back if $2 is below zero; no row if the balance would fall below zero, or the
+-- organization is absent or deleted.
 -- $1 organization_id text
 -- $2 credits bigint
 -- $3 grant_id text

@@ -1,5 +1,5 @@
--- Verdicts for one batch of requests, one element per organization. In one row, because reading many costs more than
--- deciding about them.
+-- Verdicts for one batch of requests, one element per organization. One row, because reading many would cost more than
+-- the decision.
 -- $1 epoch bigint
 -- $2 organizations text[], ascending
 -- $3 rate_limits integer[]

@@ -1,4 +1,4 @@
--- What keys are, and what has changed since facts were read last, all of one moment.
+-- Facts about keys, and what has changed since facts were last read, as of one moment.
 -- $1 epoch bigint
 -- $2 hashes text[]
 -- epoch not null

@@ -1,12 +1,12 @@
--- Charges and logs one batch of finished requests, durably, all or none. Answers balances afterwards
--- and the numbers, from 1, of requests that could not be paid, all in one row, because reading many costs more.
+-- Charges and logs one batch of finished requests, durably, all or none. Returns balances afterwards and the numbers,
+-- from 1, of requests that could not be paid: in one row, because reading many costs more.
 -- $1 hour bigint, whole hours since the epoch, the same for all
--- $2 lock integer, 1 where a balance may not change or not suffice
+-- $2 lock integer, 1 if a balance does not change or may not suffice
 -- $3 payers text[], ascending
 -- $4 dues bigint[]
 -- $5 organizations text[], with $6 to $10 once for each combination of $5 to $8
 -- $6 keys text[]
--- $7 paths text[], '' for all that lead nowhere
+-- $7 paths text[], '' for all without an endpoint
 -- $8 statuses integer[]
 -- $9 requests integer[]
 -- $10 sums bigint[], their credits
@@ -15,7 +15,7 @@
 -- $13 settlements text[]
 -- $14 request_ids text[]
 -- $15 methods text[]
--- $16 asked text[], paths that lead nowhere, '' for the others
+-- $16 asked text[], paths without an endpoint, '' for the others
 -- $17 latencies_ms integer[]
 -- $18 credits integer[]
 -- $19 admitted integer[], 0 or 1

@@ -1,12 +1,12 @@
--- Undoes settlements whose outcome nobody knows, or takes their place.
+-- Undoes settlements with an unknown outcome, or takes their place.
 -- $1 organizations text[]
 -- $2 requested_at_ms bigint[]
 -- $3 settlements text[]
 -- $4 requests text[]
 -- $5 keys text[]
 -- $6 methods text[]
--- $7 paths text[], '' for all that lead nowhere
--- $8 asked text[], paths that lead nowhere, '' for the others
+-- $7 paths text[], '' for all without an endpoint
+-- $8 asked text[], paths without an endpoint, '' for the others
 -- $9 latencies_ms integer[]
 -- $10 admitted integer[], 0 or 1
 -- turned not null

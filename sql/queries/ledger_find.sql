@@ -1,3 +1,3 @@
--- Which ledger this database holds: what a process keeps for it outside names it.
+-- Id of this database's ledger, by which processes name what they store for it outside.
 -- id not null
 select id::text as id from ledger

@@ -1,4 +1,5 @@
--- Credits over all organizations, what the log charged before it was dropped included, and of how many organizations they do not add up: granted is balance plus charged.
+-- Credits over all organizations, with charges of dropped parts of the log; `odd` is the number of organizations whose
+-- credits do not add up: granted is not balance plus charged.
 -- organizations not null
 -- granted not null
 -- balance not null

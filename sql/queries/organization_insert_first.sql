@@ -1,4 +1,4 @@
--- The organization, credits and key of a first start; false where any organization exists.
+-- The organization, credits and key of a first start; false if any organization exists.
 -- $1 organization_id text
 -- $2 name text
 -- $3 credits bigint

@@ -1,4 +1,4 @@
--- Every organization that was not deleted, oldest first, with what it has left.
+-- Organizations that are not deleted, oldest first, with their balances.
 -- $1 max bigint
 select o.id, o.name, o.rate_limit, o.suspended_at, o.deleted_at, o.created_at, b.balance
 from organization o

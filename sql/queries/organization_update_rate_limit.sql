@@ -1,4 +1,4 @@
--- Another rate limit, effective with the next request.
+-- Sets the rate limit from the next request on.
 -- $1 id text
 -- $2 rate_limit integer
 update organization set rate_limit = $2

@@ -1,4 +1,4 @@
--- Suspends, restores or deletes an organization that was not deleted: its keys and credits stay as they are.
+-- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are.
 -- $1 id text
 -- $2 change text
 update organization

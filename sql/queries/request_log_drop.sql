@@ -1,4 +1,4 @@
--- Drops the oldest part of the log if it is older than it has to be kept.
+-- Drops the oldest part of the log if it is old enough.
 -- $1 days integer
 -- dropped not null
 -- requests not null

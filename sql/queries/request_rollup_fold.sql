@@ -1,2 +1,2 @@
--- Counts what was logged lately into the rollups.
+-- Counts new log rows into the rollups.
 select request_rollup_fold()

@@ -1,5 +1,5 @@
--- Columns that hold data of the tables named, as the catalogue has them, with what their sequence has reached; nothing
--- for a table that is absent. What is generated from other columns makes itself.
+-- Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences;
+-- no rows for an absent table.
 -- $1 tables text[]
 -- table_name not null
 -- column_name not null

@@ -18,40 +18,42 @@ export interface AdmitRequest {
   readonly endpoint: string | null
 }
 
-/** A request whose key is known, and why it is refused before the window is looked at; empty if it is not. */
+/** A request whose key is known. */
 interface Call {
   readonly request: AdmitRequest
   readonly fact: KeyFact
+  /** Why it is refused whatever the window holds; empty if it is not. */
   readonly refusal: string
 }
 
-/** What all requests of an organization in one batch have in common. */
+/** An organization's requests in one batch. */
 interface Organization {
   readonly id: string
   readonly rateLimit: number
+  /** Requests that ask for a place in the window. */
   candidates: number
   verdict: Verdict | undefined
 }
 
-/** What the database says about an organization. */
+/** What the database decided about an organization. */
 interface Verdict {
   readonly credits: bigint
   readonly used: number
   readonly admitted: number
-  /** When the oldest slot frees, microseconds since the epoch, which a number holds exactly. */
+  /** When the oldest place in the window frees: microseconds since the epoch, which a number holds exactly. */
   readonly resetUs: number
-  /** Requests that have passed. */
+  /** Requests of this batch that passed so far. */
   taken: number
 }
 
-/** How often a batch is asked about again, because what was known of a key is out of date or a window is missing. */
+/** How often a batch is tried: facts about keys may be out of date, or a window missing. */
 const ATTEMPTS_MAX = 8
 const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
 
 /**
- * Decides about all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the
- * strict one-second window over all processes. What keys are is remembered in `facts`; the statement that decides says
- * whether any of it has changed, and then it is read again first. Throws `UnavailableError` if the database is away.
+ * Decides all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the strict
+ * one-second window over all processes. `facts` remembers keys; the statement reports whether they have changed, and
+ * those that have are read again first. Throws `UnavailableError` if the database is away.
  */
 export async function admitBatch(
   db: Database,
@@ -72,7 +74,7 @@ export async function admitBatch(
   throw new UnavailableError('The database could not admit a batch of requests')
 }
 
-/** Reads facts about keys that lack one; answers which of them do not exist, or undefined if the facts came too late. */
+/** Reads missing facts; returns the keys that do not exist, or undefined if the facts were out of date on arrival. */
 async function readMissing(
   db: Database,
   requests: readonly AdmitRequest[],
@@ -102,7 +104,7 @@ async function readMissing(
   return missing
 }
 
-/** Each request with its fact, undefined for an unknown key; undefined in all if a fact has gone out of date. */
+/** Each request with its fact, undefined for an unknown key. Undefined altogether if a fact went out of date. */
 function callsOf(
   requests: readonly AdmitRequest[],
   { facts, unknown }: { readonly facts: Facts; readonly unknown: ReadonlySet<string> },
@@ -118,7 +120,7 @@ function callsOf(
   return calls
 }
 
-/** In the order of their names by code units, which for these names is that of their bytes. */
+/** Sorted by id: by code units, which for these ids is byte order. */
 function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<string, Organization> {
   const byId = new Map<string, Organization>()
   for (const call of calls) {
@@ -134,7 +136,7 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
   return byId.size < 2 ? byId : new Map([...byId].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Milliseconds since the epoch at which all was decided; undefined if it has to be asked again. */
+/** Returns when all was decided, milliseconds since the epoch; undefined if it must be tried again. */
 async function decide(
   db: Database,
   organizations: ReadonlyMap<string, Organization>,
@@ -164,7 +166,7 @@ async function decide(
   return Number(row.requested_at_ms)
 }
 
-/** The organization's first `admitted` candidates in order of arrival pass, whatever key they came with. */
+/** The organization's first `admitted` candidates pass, in order of arrival over all its keys. */
 function admission(
   call: Call | undefined,
   {
@@ -190,7 +192,7 @@ function admission(
   const passes = refusal === '' && verdict.taken < admitted
   if (passes) verdict.taken++
   const remaining = Math.max(0, limit - used - (passes ? verdict.taken : Math.min(verdict.taken, admitted)))
-  // Both moments lose the same part of a millisecond, or a wait of one second would be told as two.
+  // Both moments are cut to milliseconds, or a wait of one second would be rounded up to two.
   const waitMs = Math.floor(resetUs / 1_000) - requestedAtMs
   const rateLimit = { limit, remaining, resetSec: Math.ceil(resetUs / 1_000_000), waitMs }
   if (passes) return { kind: 'admitted', caller, rateLimit, requestedAtMs }

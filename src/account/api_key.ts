@@ -15,7 +15,7 @@ const insertReroll = query(insertRerollSql, 'read')
 const list = query(listSql, 'read')
 const updateRevoked = query(updateRevokedSql, 'read')
 
-/** What may be shown of a key: never the key itself. */
+/** A key as it may be shown: without the secret. */
 export interface ApiKey {
   readonly organizationId: string
   readonly id: string
@@ -26,24 +26,16 @@ export interface ApiKey {
   readonly expiresAt: Date | null
 }
 
-/** A key just made: `key` is shown this once and kept nowhere. */
+/** A new key: `key` is shown this once and stored nowhere. */
 export interface NewApiKey extends ApiKey {
   readonly key: string
 }
 
-/** How long a rerolled key goes on working, unless told otherwise, and at most. */
+/** How long a rerolled key goes on working: by default, and at most. */
 export const GRACE_DEFAULT_SEC = 86_400
 export const GRACE_MAX_SEC = 30 * 86_400
 
-interface ApiKeyRow {
-  readonly organization_id: string
-  readonly id: string
-  readonly name: string
-  readonly last4: string
-  readonly created_at: Date
-  readonly revoked_at: Date | null
-  readonly expires_at: Date | null
-}
+type ApiKeyRow = Awaited<ReturnType<typeof list>>[number]
 
 /** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
 export async function createKey(
@@ -66,7 +58,7 @@ export async function listKeys(db: Database, organizationId: string): Promise<re
   return rows.map(apiKeyFrom)
 }
 
-/** The key's next request answers 401. Doing it again changes nothing. Throws `CodedError` NOT_FOUND. */
+/** From its next request on the key answers 401. Idempotent. Throws `CodedError` NOT_FOUND. */
 export async function revokeKey(
   db: Database,
   options: { readonly organizationId: string; readonly keyId: string },
@@ -77,8 +69,8 @@ export async function revokeKey(
 }
 
 /**
- * Makes a new key in the place of one that works; the old one goes on for `graceSec`, 24 hours unless told otherwise.
- * Throws `CodedError` NOT_FOUND where the old one does not work any more, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
+ * Replaces a working key; the old one works on for `graceSec`, 24 hours by default. Throws `CodedError` NOT_FOUND if
+ * the old one no longer works, ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED.
  */
 export async function rerollKey(
   db: Database,

@@ -12,17 +12,17 @@ const find = query(findSql, 'read')
 const insert = query(insertSql, 'read')
 const list = query(listSql, 'read')
 
-/** What an organization has left and was ever granted; the difference is what its log charged. */
+/** An organization's balance and the sum of its grants; the difference is what its log charged. */
 export interface Credits {
   readonly organizationId: string
   readonly balance: bigint
   readonly granted: bigint
 }
 
-/** One change of a balance that was no request. */
-export interface CreditGrant {
+/** Credits given or taken back by an operator. */
+interface CreditGrant {
   readonly id: string
-  /** Below zero where credits were taken back. */
+  /** Below zero if credits were taken back. */
   readonly credits: bigint
   readonly reason: string
   readonly grantedAt: Date
@@ -31,14 +31,14 @@ export interface CreditGrant {
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
 /** Grants that `readCredits` shows. */
-export const GRANTS_SHOWN_MAX = 100
+const GRANTS_SHOWN_MAX = 100
 /** Longest reason of a grant. */
 export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
 /**
- * Gives credits, or takes them back where `credits` is below zero; the balance never falls below zero. Throws
- * `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER where that many cannot be given or taken.
+ * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Throws `CodedError`
+ * ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that many cannot be given or taken.
  */
 export async function grantCredits(
   db: Database,

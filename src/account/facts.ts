@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 
-/** What a key is: whose, and what its organization may do. */
+/** Whose a key is, and what its organization may do. */
 export interface KeyFact {
   readonly organizationId: string
   readonly apiKeyId: string
@@ -12,35 +12,35 @@ export interface KeyFact {
   readonly expiresAtMs: number
 }
 
-/** What the database says has changed: `epoch` is the number of the last change, `changed` who changed since then. */
+/** Changes that the database reports; `epoch` is the number of the last one. */
 export interface Changes {
   readonly epoch: number
-  /** Organizations; `*` stands for all. */
+  /** Organizations that changed since the epoch that was asked about; `*` stands for all. */
   readonly changed: readonly string[]
 }
 
-/** Facts as of one change. */
-export interface FactsRead extends Changes {
+/** Facts as of `epoch`. */
+interface FactsRead extends Changes {
   readonly disabled: readonly string[]
   readonly keys: readonly { readonly hash: string; readonly fact: KeyFact }[]
 }
 
 /**
- * What was read about keys, with the number of the change that it was true at. Nothing here decides: the database is
- * told that number with every request, and says which organizations changed since. Keys that do not exist are not
+ * Facts about keys, each with the number of the change as of which it was true. Nothing is decided here: every request
+ * sends that number to the database, which reports the organizations that changed since. Unknown keys are not
  * remembered.
  */
 export interface Facts {
-  /** Of the last change that is known. */
+  /** Number of the last known change. */
   readonly epoch: number
   /** The fact about a key, if it is still true at `epoch`. */
   find(hash: string): KeyFact | undefined
-  /** True for a key that was once recognised, even if what is known of it is out of date. */
+  /** True if the key was once recognised, even if its fact is out of date. */
   knows(hash: string): boolean
   isDisabled(endpoint: string): boolean
-  /** Takes in what changed after the change `since`, which was the last known when the database was asked. */
+  /** Takes in the changes after `since`, the last one known when the database was asked. */
   note(changes: Changes, since: number): void
-  /** Takes in facts as well; false if a later change is known already, so that they may not be true any more. */
+  /** Takes in facts too; false if a later change is known already, so that they may be out of date. */
   learn(read: FactsRead, since: number): boolean
   forget(hash: string): void
 }
@@ -51,15 +51,15 @@ interface Remembered extends KeyFact {
 }
 
 const ENTRIES_MAX = 100_000
-/** Far more changes than organizations that call while they change: then all is read again. */
+/** With more changes than this, everything is read again. */
 const CHANGES_MAX = 10_000
-/** A database that lost its last changes, as a standby does, cannot say so: facts are read again after this time. */
+/** A database that lost its last changes, as a standby may, cannot report that: older facts are read again. */
 const AGE_MAX_MS = 60_000
 
 /** Makes an empty memory. */
 export function createFacts({ clock, entriesMax = ENTRIES_MAX }: { clock: Clock; entriesMax?: number }): Facts {
   const facts = new Map<string, Remembered>()
-  /** When organizations changed last, of those that did. */
+  /** Epoch of the last change, by organization. */
   const changedAt = new Map<string, number>()
   let allChangedAt = 0
   let epoch = 0

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics, type Metrics } from '../lib/metrics.ts'
+import { before } from '../lib/wait.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
 import { createFacts } from './facts.ts'
 import { createGateMetrics } from './gate_metrics.ts'
@@ -20,16 +21,16 @@ import { createVoider } from './voider.ts'
 
 const findLedger = query(ledgerFindSql, 'gate')
 
-/** The gate with a life: `close` waits for what is in flight. */
+/** A gate that can be closed. */
 export interface AccountGate extends Gate {
   /** Settlements whose void waits for the database. */
   readonly voidsWaiting: number
-  /** Lets batches in flight finish and voids what can be voided, for at most `timeoutMs`; the rest stays on the disk. */
+  /** Finishes batches in flight and voids what it can, for at most `timeoutMs`; other voids stay on the disk. */
   close(timeoutMs: number): Promise<void>
 }
 
 /** What a gate needs. */
-export interface GateOptions {
+interface GateOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -37,26 +38,25 @@ export interface GateOptions {
   readonly journalDir: string
   /** How long an admission or a settlement may take. @default 1,500 */
   readonly deadlineMs?: number
-  /** How long the journal of another process must have stood still to be adopted. @default 10,000 */
+  /** How long a journal must have stood still before it is adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly metrics?: Metrics
-  /** Rows that refused requests of one organization get in one second. @default 100, and one that stands for the rest */
+  /** Log rows of one organization's refused requests in one second. @default 100, and one that stands for the rest */
   readonly refusalRowsMax?: number
 }
 
-/** Most requests of one statement, and most that may wait for the next. */
+/** Most requests of one statement. */
 const BATCH_MAX = 2_048
+/** Most requests that wait. */
 const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
-
-/** How often, within a lease, the journal shows that this process lives. */
+/** How often the journal shows, within a lease, that this process lives. */
 const BEATS_PER_LEASE = 5
 
 /**
-/**
- * Makes the gate over one database: two batched statements. What keys are is remembered between requests, and every
- * decision is made by the database, which says what of it is out of date. The gate takes over what dead processes had
- * to void.
+ * Makes the gate over one database: two batched statements. Facts about keys are remembered between requests, but the
+ * database makes every decision and reports which facts are out of date. The gate also voids what dead processes left
+ * unvoided.
  */
 export async function createGate(options: GateOptions): Promise<AccountGate> {
   const {
@@ -74,7 +74,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   const voider = createVoider({
     db,
     log,
-    open: async () => openJournal({ directory: journalDir, ledger: await readLedger(db), clock, log, leaseMs }),
+    open: async () => openJournal({ directory: journalDir, ledger: await ledgerIdOf(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
   })
   const folder = createRollupFolder({ db, log })
@@ -86,7 +86,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   })
   const settlements = createBatcher<Settlement, SettleOutcome>({ ...limits, flush: observed('settle', settleOrVoid) })
 
-  // The service starts without its database too: the journal is opened as soon as that one says which ledger it holds.
+  // The service starts even if its database is away: the journal opens once the database names its ledger.
   await voider.ready().catch(() => {})
 
   async function decide(requests: readonly AdmitRequest[]): Promise<readonly Admission[]> {
@@ -94,7 +94,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       return await admitBatch(within(db, { deadlineMs, clock }), requests, facts)
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
-      // As while a newer program migrates the database: another process may still do it.
+      // For example while a newer program migrates the database: another process may be able to admit it.
       log.error({ msg: 'The database refused to admit a batch', requests: requests.length, error })
       throw new UnavailableError('The request could not be admitted', { cause: error })
     }
@@ -147,7 +147,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
         unlogged.add(1)
         return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
       }
-      // Without room to remember an unknown outcome, nothing may be sent that could have one.
+      // Nothing may be sent whose outcome, if unknown, could not be remembered.
       if (voider.full) throw unsettled(new Error('journal full'))
       const safe = storable(settlement)
       const outcome = await settlements.submit(safe)
@@ -157,23 +157,18 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       throw unsettled(outcome.refused)
     },
     async close(timeoutMs) {
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeoutMs)
-      })
       const drained = Promise.all([admissions.idle(), settlements.idle()]).then(() => voider.idle())
-      await Promise.race([drained, timeout])
-      clearTimeout(timer)
+      await before(timeoutMs, drained).catch(() => {})
       voider.stop()
       folder.stop()
-      // What is still under way may yet need a place for its void, until its own deadline at the latest.
+      // A settlement under way may still need the journal, until its deadline at the latest.
       const closing = settlements.idle().then(() => voider.close())
       if (settlements.size === 0) await closing
     },
   }
 }
 
-/** The database for one batch: however many statements it takes, together they end by the deadline. */
+/** The database for one batch: all its statements together end by the deadline. */
 function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: number; readonly clock: Clock }): Database {
   const endMs = clock.monotonicMs() + deadlineMs
   return {
@@ -186,8 +181,8 @@ function within(db: Database, { deadlineMs, clock }: { readonly deadlineMs: numb
   }
 }
 
-/** Which ledger the database holds. Throws `UnavailableError` if it is away. */
-async function readLedger(db: Database): Promise<string> {
+/** Id of the ledger that the database holds. Throws `UnavailableError` if it is away. */
+async function ledgerIdOf(db: Database): Promise<string> {
   const [row] = await findLedger(db, [])
   if (row === undefined) throw new Error('Cannot tell which ledger the database holds')
   return row.id

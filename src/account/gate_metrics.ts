@@ -2,16 +2,16 @@ import type { Clock } from '../lib/clock.ts'
 import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
 
 /** The gate's two steps. */
-export type GateStep = 'admit' | 'settle'
+type GateStep = 'admit' | 'settle'
 
-/** What the gate counts. */
-export interface GateMetrics {
-  /** Makes a step's flush count its batches. */
+/** The gate's counters. */
+interface GateMetrics {
+  /** Wraps a step's flush so that its batches are counted. */
   observed<Item, Result>(
     step: GateStep,
     flush: (items: readonly Item[]) => Promise<Result>,
   ): (items: readonly Item[]) => Promise<Result>
-  /** Refused requests that have no row in the log. */
+  /** Refused requests without a row in the log. */
   readonly unlogged: Cell
   /** Requests with an unknown key that were not looked up. */
   readonly turnedAway: Cell
@@ -19,7 +19,7 @@ export interface GateMetrics {
 
 const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
 
-/** Registers the gate's metrics: the size, time and failures of its batches, and the voids that wait. */
+/** Registers the gate's metrics. */
 export function createGateMetrics(
   metrics: Metrics,
   {

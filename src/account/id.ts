@@ -2,7 +2,7 @@ import { randomBase62 } from '../lib/base62.ts'
 
 const RANDOM_LENGTH = 20
 
-/** A name for ever: `org_`, `key_` or `grant_` and 20 random base62 digits. */
+/** A new id, never reused: `org_`, `key_` or `grant_` and 20 random base62 digits. */
 export function newId(kind: 'org' | 'key' | 'grant'): string {
   return `${kind}_${randomBase62(RANDOM_LENGTH)}`
 }

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settlement } from '../http/plane/gate.ts'
 import type { Clock } from '../lib/clock.ts'
+import { systemCode } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import {
   createJournalFile,
@@ -9,38 +10,37 @@ import {
   type JournalFile,
   newJournalName,
   readJournalFile,
-  systemCode,
   takeJournalFile,
 } from './journal_file.ts'
 import { createJournalWatch } from './journal_watch.ts'
 
-/** Settlements that must be voided once the database is back, kept through a crash of this process. */
+/** Settlements that must be voided once the database is back. It outlives a crash of this process. */
 export interface Journal {
-  /** True if no more fits: nothing may be sent to the database that might need a void. */
+  /** True if no more fits: then nothing that might need a void may be sent to the database. */
   readonly full: boolean
   readonly size: number
-  /** False while what is kept would not outlive this process, because the disk does not take it. */
+  /** False while the disk takes no writes, so that the settlements would be lost with this process. */
   readonly durable: boolean
-  /** Keeps settlements; resolves once they are on the disk, or are known not to get there. */
+  /** Keeps settlements; resolves once they are on the disk, or the disk has refused them. */
   append(settlements: readonly Settlement[]): Promise<void>
   /** The oldest settlements, at most `max`. */
   peek(max: number): readonly Settlement[]
   /** Forgets the oldest `count`. */
   drop(count: number): Promise<void>
   /**
-   * To be called several times within a lease: shows other processes that this one lives, writes again what the disk
-   * did not take, and adopts what dead processes left. Never throws.
+   * To be called several times within a lease: shows other processes that this one lives, retries a disk that took no
+   * writes, and adopts journals of dead processes. Never throws.
    */
   tend(): Promise<void>
-  /** Closes the file, and removes it if nothing is left in it. */
+  /** Closes the file; removes it if it is empty. */
   close(): Promise<void>
 }
 
-/** Where a journal lives. */
-export interface JournalOptions {
-  /** May be shared with other processes, on other hosts too: each writes a file of its own. */
+/** What `openJournal` needs. */
+interface JournalOptions {
+  /** May be shared with other processes and hosts: each process writes its own file. */
   readonly directory: string
-  /** Whose settlements these are; files of other ledgers are left alone. */
+  /** Id of the ledger that the settlements belong to; files of other ledgers are left alone. */
   readonly ledger: string
   readonly clock: Clock
   readonly log: Log
@@ -51,39 +51,39 @@ export interface JournalOptions {
 }
 
 const ENTRIES_MAX = 100_000
-/** How long a file must have stood still before its owner is taken for dead. */
+/** A file that has stood still for this long is taken for a dead process's. */
 export const LEASE_MS = 10_000
-/** How many times as many lines as entries a file may have before it is written anew. */
+/** A file with more than this many lines per possible entry is rewritten. */
 const LINES_PER_ENTRY_MAX = 2
-/** How long a disk that took nothing is left alone: each attempt writes everything anew. */
+/** Pause before a disk that took nothing is tried again: each attempt writes everything. */
 const RETRY_MS = 1_000
 
 /**
- * Opens the journal of this process. A directory that cannot be written to is said once; settlements are then kept in
- * memory only, until it can.
+ * Opens the journal of this process. If the directory cannot be written to, it warns once and keeps settlements in
+ * memory until it can.
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
   const watch = createJournalWatch({ directory, ledger, clock, leaseMs })
   let entries: Settlement[] = []
-  /** Holds all entries; undefined while the disk does not take them. */
+  /** Holds all entries; undefined while the disk takes no writes. */
   let file: JournalFile | undefined
-  /** Files that hold a part of the entries, of no use once a new one holds all. */
+  /** Files with some of the entries, to be removed once a new file has all of them. */
   let stale: string[] = []
   let retryMs = Number.NEGATIVE_INFINITY
-  /** Lines of the file: more than there are entries, because what was dropped stays until all is. */
+  /** Lines of the file, dropped entries included: they stay until none is left. */
   let lines = 0
-  let said = false
+  let warned = false
   let closed = false
   let working: Promise<void> = Promise.resolve()
 
-  /** One piece of work at a time: a later one waits for the earlier ones. */
+  /** Does one piece of work at a time, in order. */
   function serially(work: () => Promise<void>): Promise<void> {
     working = working.then(work)
     return working
   }
 
-  /** Does something with the file; if that fails, everything is written into a new one. */
+  /** Works on the file; if that fails, writes everything into a new one. */
   async function attempt(work: (file: JournalFile) => Promise<void>): Promise<void> {
     if (file === undefined) return reopen()
     try {
@@ -94,7 +94,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     }
   }
 
-  /** Writes all entries into a new file, in place of one that fails, that was taken, or that is too long. */
+  /** Writes all entries into a new file: the old one failed, was taken by another process, or is too long. */
   async function replace(old: JournalFile): Promise<void> {
     file = undefined
     stale.push(old.path)
@@ -109,12 +109,12 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       lines = entries.length
       file = await createJournalFile(join(directory, newJournalName(ledger)), entries)
       await removeStale()
-      if (said) log.info({ msg: 'Writes the journal to the disk again', settlements: entries.length })
-      said = false
+      if (warned) log.info({ msg: 'Writes the journal to the disk again', settlements: entries.length })
+      warned = false
     } catch (error) {
       retryMs = clock.monotonicMs() + RETRY_MS
-      if (!said) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: systemCode(error) })
-      said = true
+      if (!warned) log.warn({ msg: 'Keeps unknown outcomes in memory only', error: systemCode(error) })
+      warned = true
     }
   }
 
@@ -125,7 +125,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 
   async function adopt(path: string): Promise<void> {
-    // Only onto a disk that holds it: what it is now is better than memory.
+    // Only if this process's own file can hold it: memory would be less safe than the file it is in.
     if (file === undefined || entries.length >= entriesMax) return
     const taken = await takeJournalFile(path, ledger)
     if (taken === undefined) return
@@ -134,7 +134,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     try {
       await file.append(settlements)
     } catch {
-      // The taken file still holds them; it is adopted another time.
+      // The taken file still holds them; it is adopted later.
       return replace(file)
     }
     lines += settlements.length
@@ -152,7 +152,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 
   await serially(reopen)
-  await sayForeign(directory, { ledger, log })
+  await warnOfForeign(directory, { ledger, log })
 
   return {
     get full() {
@@ -176,7 +176,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     drop(count) {
       entries = entries.slice(count)
       return serially(async () => {
-        // What was dropped stays in the file until all is done: voiding it again changes nothing.
+        // Dropped entries stay in the file until none is left: voiding them again changes nothing.
         if (entries.length > 0) return
         await removeStale()
         await attempt((open) => open.clear())
@@ -207,7 +207,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 }
 
-async function sayForeign(
+async function warnOfForeign(
   directory: string,
   { ledger, log }: { readonly ledger: string; readonly log: Log },
 ): Promise<void> {
@@ -217,5 +217,5 @@ async function sayForeign(
 }
 
 function ignore(): void {
-  // What cannot be closed or removed is in nobody's way, and adopting it once more does no harm.
+  // A file that cannot be closed or removed does no harm, even if it is adopted again.
 }

@@ -2,40 +2,41 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Settlement } from '../http/plane/gate.ts'
+import { systemCode } from '../lib/error.ts'
 
-/** A file of settlements on the disk, one JSON object a line, that this process alone writes. */
+/** A file of settlements, one JSON object a line; only this process writes it. */
 export interface JournalFile {
   readonly path: string
-  /** Resolves once they are on the disk, in a file that is still this process's. Throws whatever the system says. */
+  /** Resolves once they are on the disk in a file that is still this process's. Throws the system's errors. */
   append(settlements: readonly Settlement[]): Promise<void>
-  /** Shows others that its owner lives; `nowMs` since the epoch. Throws if the file is no longer this process's. */
+  /** Shows others that its owner lives; `nowMs` is since the epoch. Throws if the file is no longer this process's. */
   beat(nowMs: number): Promise<void>
   /** Empties it. */
   clear(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a file held. */
-export interface JournalContent {
+/** Content of a file. */
+interface JournalContent {
   readonly settlements: readonly Settlement[]
-  /** Lines that cannot be read, the last one apart, which a crash may have cut short: its answer never left. */
+  /** Unreadable lines. A last line without its end does not count: a crash cut it short, and its answer never left. */
   readonly broken: number
 }
 
 const SUFFIX = '.jsonl'
 const PREFIX = 'void-'
 
-/** A new name for a file of a ledger: no two processes make the same, on whatever hosts they run. */
+/** A new file name for a ledger, unique over processes and hosts. */
 export function newJournalName(ledger: string): string {
   return `${PREFIX}${ledger}-${randomBytes(8).toString('hex')}${SUFFIX}`
 }
 
-/** True if a file of this name holds settlements, of the given ledger or of whichever. */
+/** True if a file of this name holds settlements of a ledger whose name begins so; of any ledger by default. */
 export function isJournalName(name: string, ledger = ''): boolean {
   return name.startsWith(`${PREFIX}${ledger}`) && name.endsWith(SUFFIX)
 }
 
-/** Makes a file that holds these settlements, durably, its name included. Leaves none behind if it throws. */
+/** Makes a file with these settlements; it and its name are durable. Leaves no file behind if it throws. */
 export async function createJournalFile(path: string, settlements: readonly Settlement[]): Promise<JournalFile> {
   const handle = await open(path, 'ax', 0o600)
   const file: JournalFile = {
@@ -73,8 +74,8 @@ export async function readJournalFile(path: string): Promise<JournalContent> {
 }
 
 /**
- * Takes a file away from its owner by giving it another name, which only one of several processes can do. Answers where
- * it is now; undefined if another process was first.
+ * Takes a file from its owner by renaming it, which only one of several processes can do. Returns its new path;
+ * undefined if another process was first.
  */
 export async function takeJournalFile(path: string, ledger: string): Promise<string | undefined> {
   const taken = join(dirname(path), newJournalName(ledger))
@@ -87,11 +88,6 @@ export async function takeJournalFile(path: string, ledger: string): Promise<str
   }
 }
 
-/** The system's name for a failure, `ENOSPC`; its message would quote paths. */
-export function systemCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
-}
-
 async function write(handle: FileHandle, settlements: readonly Settlement[]): Promise<void> {
   if (settlements.length === 0) return
   await handle.appendFile(settlements.map((each) => `${JSON.stringify(each, plain)}\n`).join(''))
@@ -99,8 +95,8 @@ async function write(handle: FileHandle, settlements: readonly Settlement[]): Pr
 }
 
 /**
- * Throws ENOENT if the file was taken. Asked after each write: whoever takes the file later reads what was written, and
- * if it was taken before, the writer learns of it here.
+ * Throws ENOENT if the file was taken. Checked after each write: a process that takes the file later reads that write,
+ * and if it was taken before, the writer learns of it here.
  */
 async function expectOwn(handle: FileHandle, path: string): Promise<void> {
   const [own, there] = await Promise.all([handle.stat(), stat(path)])

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
 
-/** Tells which files nobody looks after any more. */
-export interface JournalWatch {
-  /** Paths of files of the ledger that have not changed for as long as a lease lasts, `own` apart. */
+/** Finds files whose owner is dead. */
+interface JournalWatch {
+  /** Paths of the ledger's files that have not changed for a lease, except `own`. */
   abandoned(own: string | undefined): Promise<readonly string[]>
 }
 
@@ -16,9 +16,9 @@ interface Seen {
 }
 
 /**
- * Watches the files in a directory. Only change counts, by this process's own clock: process ids mean nothing across
- * containers, and the clocks of two hosts may differ. That a living process is taken for dead, because it was stopped
- * for a while, does no harm: see `JournalFile.append`.
+ * Watches the files in a directory. Only changes count, timed by this process's clock: process ids mean nothing across
+ * containers, and clocks of hosts differ. A living process that was stopped for a while may be taken for dead; that
+ * does no harm, see `JournalFile.append`.
  */
 export function createJournalWatch(options: {
   readonly directory: string
@@ -53,10 +53,10 @@ export function createJournalWatch(options: {
 async function markOf(path: string): Promise<string | undefined> {
   try {
     const found = await lstat(path, { bigint: true })
-    // Anything else was put there by nobody of ours, and reading a pipe would never end.
+    // We write plain files only, and reading a pipe would never end.
     return found.isFile() ? `${found.ino} ${found.size} ${found.mtimeNs}` : undefined
   } catch {
-    // It was taken, or removed by its owner.
+    // It was taken or removed meanwhile.
     return undefined
   }
 }

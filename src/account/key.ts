@@ -7,8 +7,8 @@ const RANDOM_LENGTH = 18
 const CHECKSUM_LENGTH = 6
 const KEY = /^ws_sk_[0-9A-Za-z]{24}$/
 
-/** A new key and what may be kept of it. */
-export interface MintedKey {
+/** A new key and what may be stored of it. */
+interface MintedKey {
   /** The secret, shown once. */
   readonly key: string
   /** SHA-256 in hexadecimal digits. */
@@ -23,11 +23,11 @@ export function mintKey(): MintedKey {
   return { key, hash: hashKey(key), last4: key.slice(-4) }
 }
 
-/** True where the text can be a key of ours: mistyped and invented ones fail here, before any look-up. */
+/** True if the form and the checksum are right: mistyped keys fail here, before any look-up. */
 export function isWellFormedKey(text: string): boolean {
   if (!KEY.test(text)) return false
   const expected = base62(crc32(text.slice(0, -CHECKSUM_LENGTH)), CHECKSUM_LENGTH)
-  // Every digit is looked at, so that the time taken says nothing about where the first wrong one stands.
+  // Every digit is compared, so that the time taken does not show which one is wrong first.
   let difference = 0
   for (let at = 1; at <= CHECKSUM_LENGTH; at++) {
     difference |= expected.charCodeAt(CHECKSUM_LENGTH - at) ^ text.charCodeAt(text.length - at)
@@ -35,7 +35,7 @@ export function isWellFormedKey(text: string): boolean {
   return difference === 0
 }
 
-/** What the database knows a key by: its SHA-256 in hexadecimal digits. A fast hash is right for a random secret. */
+/** SHA-256 of a key in hexadecimal digits, as the database stores it. A fast hash is right for a random secret. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }

@@ -18,7 +18,7 @@ const list = query(listSql, 'read')
 const updateRateLimit = query(updateRateLimitSql, 'read')
 const updateState = query(updateStateSql, 'read')
 
-/** Who pays: keys, credits, the rate limit and suspension belong to it. */
+/** The account that pays: keys, credits, the rate limit and suspension belong to it. */
 export interface Organization {
   readonly id: string
   readonly name: string
@@ -34,22 +34,15 @@ export const RATE_LIMIT_DEFAULT = 5
 /** The highest rate limit. */
 export const RATE_LIMIT_MAX = 100_000
 /** Credits of the organization that a first start creates. */
-export const FIRST_CREDITS = 1_000_000
-/** A key that was made after its deadline would never be shown: the first write of a slow disk is waited for. */
+const FIRST_CREDITS = 1_000_000
+/** Long, for a slow disk: a key that is made after the deadline would never be shown. */
 const FIRST_DEADLINE_MS = 60_000
 /** Most organizations or keys of one answer. */
 export const LIST_MAX = 10_000
 
-interface OrganizationRow {
-  readonly id: string
-  readonly name: string
-  readonly rate_limit: number
-  readonly suspended_at: Date | null
-  readonly deleted_at: Date | null
-  readonly created_at: Date
-}
+type OrganizationRow = Awaited<ReturnType<typeof find>>[number]
 
-/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER for a bad name or limit. */
+/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or limit is bad. */
 export async function createOrganization(
   db: Database,
   options: { readonly name: string; readonly rateLimit?: number },
@@ -60,7 +53,7 @@ export async function createOrganization(
   return organizationFrom(row)
 }
 
-/** Organizations that were not deleted, oldest first, at most `LIST_MAX`, with the credits that each has left. */
+/** Organizations that are not deleted, oldest first, at most `LIST_MAX`, with their balances. */
 export async function listOrganizations(
   db: Database,
 ): Promise<readonly (Organization & { readonly balance: bigint })[]> {
@@ -68,29 +61,32 @@ export async function listOrganizations(
   return rows.map((row) => ({ ...organizationFrom(row), balance: BigInt(row.balance) }))
 }
 
-/** One organization that was not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function readOrganization(db: Database, id: string): Promise<Organization> {
   const [row] = await find(db, [id])
   if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
   return organizationFrom(row)
 }
 
-/** From its next request on every call answers 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function suspendOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'suspend')
 }
 
-/** The same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** Ends a suspension: the same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function restoreOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'restore')
 }
 
-/** For good: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+/** Final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
 export async function deleteOrganization(db: Database, id: string): Promise<Organization> {
   return change(db, id, 'delete')
 }
 
-/** Sets how many requests are admitted in any one second. Throws `CodedError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
+/**
+ * Sets how many requests are admitted in any one second. Throws `CodedError` ORGANIZATION_NOT_FOUND or
+ * INVALID_PARAMETER.
+ */
 export async function setRateLimit(
   db: Database,
   options: { readonly id: string; readonly rateLimit: number },
@@ -101,8 +97,8 @@ export async function setRateLimit(
 }
 
 /**
- * On a database without any organization creates `default` with 1,000,000 credits and one key, which it answers this
- * once; otherwise nothing. Of several processes that start together one gets the key.
+ * If the database has no organization, creates `default` with 1,000,000 credits and one key, which is returned this
+ * once. Of several processes that start together, one gets the key.
  */
 export async function ensureDefaultOrganization(
   db: Database,
@@ -117,7 +113,7 @@ export async function ensureDefaultOrganization(
   return row?.created ? { organizationId, key, credits: FIRST_CREDITS } : undefined
 }
 
-/** The failure of naming an organization that is absent or deleted. */
+/** The error for an organization that is absent or deleted. */
 export function organizationNotFound(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }

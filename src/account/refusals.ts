@@ -1,16 +1,16 @@
-/** Which refused requests of an organization get a row in its log. */
-export interface RefusalLimit {
-  /** True if a request that was refused at this moment is logged; milliseconds since the epoch. */
+/** Decides which refused requests get a row in the log. */
+interface RefusalLimit {
+  /** True if a request refused at this moment, milliseconds since the epoch, is logged. */
   logs(organizationId: string, requestedAtMs: number): boolean
 }
 
-/** Rows that refused requests of one organization get in one second; one more stands for all further ones. */
+/** Rows of one organization in one second; one more row stands for all further refusals. */
 const ROWS_MAX = 100
 const LATE_MAX_SEC = 10
 
 /**
- * Makes a limit for one process. Refusals cost the caller nothing and are bounded by no rate limit: if each had a row,
- * one key without credits could fill the disk.
+ * Makes a limit for one process. Refusals cost nothing and no rate limit bounds them: if each had a row, one key
+ * without credits could fill the disk.
  */
 export function createRefusalLimit(rowsMax = ROWS_MAX): RefusalLimit {
   const counts = new Map<string, number>()
@@ -18,7 +18,7 @@ export function createRefusalLimit(rowsMax = ROWS_MAX): RefusalLimit {
   return {
     logs(organizationId, requestedAtMs) {
       const at = Math.floor(requestedAtMs / 1_000)
-      // Late settlements of the second before count with this one; a clock that was set back begins anew.
+      // Late settlements count with the current second; a clock that was set back starts anew.
       if (at > second || at < second - LATE_MAX_SEC) {
         second = at
         counts.clear()

@@ -4,10 +4,10 @@ import { query } from '../db/query.ts'
 
 const list = query(listSql, 'read')
 
-/** Stands for all paths that lead nowhere: they are counted together, because callers invent them. */
+/** Stands for all paths without an endpoint: they are counted together, because callers invent them. */
 export const NOWHERE = ''
 
-/** Which entries of an organization's log are wanted. Bounds are milliseconds since the epoch. */
+/** Which entries of an organization's log to read. Bounds are milliseconds since the epoch. */
 export interface RequestLogFilter {
   readonly organizationId: string
   readonly fromMs: number
@@ -21,7 +21,7 @@ export interface RequestLogFilter {
 }
 
 /** One request of an organization. */
-export interface RequestLogEntry {
+interface RequestLogEntry {
   readonly method: string
   readonly path: string
   readonly status: number
@@ -32,7 +32,7 @@ export interface RequestLogEntry {
   readonly apiKeyName: string
 }
 
-/** One page, newest first, and the exact number of matching entries. */
+/** One page, newest first, and the exact number of entries that match. */
 export interface RequestLogPage {
   readonly total: number
   readonly entries: readonly RequestLogEntry[]

@@ -8,25 +8,25 @@ import type { Log } from '../lib/log.ts'
 const drop = query(dropSql, 'background')
 const extend = query(extendSql, 'background')
 
-/** Keeps the log's partitions: makes those of the next weeks and drops those that are old enough. */
-export interface Retention {
+/** Makes the log's partitions of the next weeks and drops old ones. */
+interface Retention {
   /** Starts nothing more. */
   stop(): void
 }
 
-/** How long the log is kept at least, if it is not kept for ever. */
+/** The log is kept at least this long. */
 export const RETENTION_DAYS_MIN = 90
 
 const WEEKS_AHEAD = 4
 const EVERY_MS = 3_600_000
-/** After a round that failed, as under a dump of the database, which no partition can be dropped beside. */
+/** After a failed round: no partition can be dropped during a dump of the database, for example. */
 const AGAIN_MS = 60_000
 const DEADLINE_MS = 120_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * One round: the partitions of the next weeks, then the parts of the log that are older than `days`, whole weeks only;
- * 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what would have to be changed.
+ * One round: makes the partitions of the next weeks, then drops whole weeks of the log older than `days`; 0 keeps all.
+ * Throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export async function tendLog(
   db: Database,
@@ -41,7 +41,7 @@ export async function tendLog(
   }
 }
 
-/** Tends the log now and once an hour. Several processes may do so at once. */
+/** Tends the log now and every hour. Several processes may do so at once. */
 export function startRetention(options: {
   readonly db: Database
   readonly log: Log

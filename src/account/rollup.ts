@@ -6,9 +6,9 @@ import type { Log } from '../lib/log.ts'
 
 const fold = query(foldSql, 'background')
 
-/** Counts into the rollups what was logged, a moment after it was. Totals are exact before and after. */
-export interface RollupFolder {
-  /** Says that something was logged. */
+/** Counts new log rows into the rollups, a moment after they were written. Totals are exact before and after. */
+interface RollupFolder {
+  /** To be called when something was logged. */
   wake(): void
   /** Starts nothing more. */
   stop(): void
@@ -17,7 +17,7 @@ export interface RollupFolder {
 const EVERY_MS = 1_000
 const DEADLINE_MS = 10_000
 
-/** Makes a folder; it begins with what earlier processes left. */
+/** Makes a folder; it begins with what earlier processes left uncounted. */
 export function createRollupFolder({ db, log }: { readonly db: Database; readonly log: Log }): RollupFolder {
   let timer: ReturnType<typeof setTimeout> | undefined
   let stopped = false

@@ -83,15 +83,14 @@ const usageOutput = v.strictObject({
   }),
 })
 
-/** A page with the bounds that it was read at, which its links pin. Milliseconds since the epoch, `toMs` exclusive. */
+/** A page and its bounds, which its links repeat: milliseconds since the epoch, `toMs` exclusive. */
 interface UsagePage extends RequestLogPage {
   readonly fromMs: number
   readonly toMs: number
 }
 
 /**
- * `GET /v1/usage/logs`: the caller's own requests. `templateOf` finds the endpoint that a path leads to; undefined if it
- * leads nowhere.
+ * `GET /v1/usage/logs`: the caller's own requests. `templateOf` finds the endpoint of a path; undefined if it has none.
  */
 export function usageRoutes(options: {
   readonly db: () => Database
@@ -124,7 +123,7 @@ export function usageRoutes(options: {
     },
     credits: () => 1,
     present: ({ entries, total, fromMs, toMs }, input, { url }) => {
-      // The list grows with every call: its links name the moments that this page was read between.
+      // The list grows with every call: links repeat this page's bounds.
       const pinned = new URL(url.href)
       pinned.searchParams.delete('range')
       return {
@@ -152,8 +151,8 @@ export function usageRoutes(options: {
 }
 
 /**
- * The moments that are asked about; the call itself, and what comes after it, are not among them. `from` alone reaches
- * to now, `to` alone goes back as far as the default range. Throws `CodedError` where nothing lies between.
+ * The range that is asked for; it ends before the call itself. `from` without `to` reaches until now, `to` without
+ * `from` goes back by the default range. Throws `CodedError` if it would begin before 1970.
  */
 function boundsOf(input: UsageInput, requestedAtMs: number): { fromMs: number; toMs: number } {
   const { range, from, to } = input

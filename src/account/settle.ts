@@ -8,24 +8,24 @@ import { NOWHERE } from './request_log.ts'
 const gateSettle = query(gateSettleSql, 'gate')
 const gateVoid = query(gateVoidSql, 'background')
 
-/** Longest texts of a log row; longer ones are cut. */
+/** Longer texts are cut. */
 const PATH_LENGTH_MAX = 200
 const METHOD_LENGTH_MAX = 16
 const REQUEST_ID_LENGTH_MAX = 64
-/** What a request id begins with that we made; its settlement's id follows. */
+/** Prefix of a request id that we made; the settlement's id follows. */
 const OWN_PREFIX = 'req_'
 const HOUR_MS = 3_600_000
-/** Balances below this many times what is due are locked before anything is debited: others may spend meanwhile. */
+/** Balances below this many times their dues are locked before anything is debited: others may spend meanwhile. */
 const SPENT_MEANWHILE_MAX = 16
-/** The statement's own SQLSTATE. */
+/** Our own SQLSTATE: not all can pay. */
 const CANNOT_PAY = 'WS402'
-/** Data exception and integrity violation: the rows are at fault, and asking again would not help. */
+/** Data exceptions and integrity violations: a row is at fault, and sending it again would not help. */
 const ROW_FAULT_CLASSES = ['22', '23']
 
-/** What became of one settlement: its verdict, or the refusal of the database to take that very row. */
+/** What became of one settlement: its verdict, or why the database refused its row. */
 export type SettleOutcome = Settled | { readonly refused: SqlError }
 
-/** A settlement whose texts are safe to store: printable, cut, whole numbers. */
+/** A settlement that is safe to store: texts printable and cut, numbers whole. */
 export function storable(settlement: Settlement): Settlement {
   return {
     ...settlement,
@@ -37,14 +37,15 @@ export function storable(settlement: Settlement): Settlement {
 }
 
 /**
- * Charges and logs all settlements, those of an hour in one durable statement, in order of arrival; answers in the same
- * order. Rows that the database refuses for what they hold do not fail the others. Throws `UnavailableError` where the
- * outcome is unknown, and every other error of the database: some may have been charged then, and all must be voided.
+ * Charges and logs all settlements in order of arrival, those of an hour in one durable statement; outcomes are in the
+ * same order. A row that the database refuses for its content does not fail the others. Throws `UnavailableError` if
+ * the outcome is unknown, and all other errors of the database: then some may have been charged, and all must be
+ * voided.
  */
 export async function settleBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
   const hours = new Set(settlements.map(hourOf))
   if (hours.size === 1) return settleHour(db, settlements)
-  // The log is counted by hours, so each has a statement of its own; the oldest goes first, for it was admitted first.
+  // Rollups count by the hour, so each hour has its own statement; the oldest, which was admitted first, goes first.
   const outcomes = new Map<Settlement, SettleOutcome>()
   for (const hour of [...hours].sort((a, b) => a - b)) {
     const part = settlements.filter((each) => hourOf(each) === hour)
@@ -57,24 +58,12 @@ export async function settleBatch(db: Database, settlements: readonly Settlement
 }
 
 /**
- * Undoes settlements whose outcome is unknown, and bars the place of those that may still arrive: each ends as 503,
- * charged nothing. Doing it again is harmless. Answers the rows that the database will not take.
+ * Ends settlements with an unknown outcome as 503, charged nothing: undoes those that were written, and takes the place
+ * of those that may still arrive. Idempotent. Returns the settlements whose rows the database refuses.
  */
 export async function voidBatch(db: Database, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
   try {
-    const c = voidColumnsOf(settlements)
-    await gateVoid(db, [
-      c.organizations,
-      c.requestedAtMs,
-      c.settlements,
-      c.requests,
-      c.keys,
-      c.methods,
-      c.paths,
-      c.asked,
-      c.latenciesMs,
-      c.admitted,
-    ])
+    await gateVoid(db, voidColumnsOf(settlements))
     return []
   } catch (error) {
     if (!isRowFault(error)) throw error
@@ -85,7 +74,7 @@ export async function voidBatch(db: Database, settlements: readonly Settlement[]
   }
 }
 
-/** One statement, or, where it is refused for what a row holds, one for each half: a refused one changed nothing. */
+/** One statement, or one for each half if it is refused for the content of a row: a refused one changed nothing. */
 async function settleHour(db: Database, settlements: readonly Settlement[]): Promise<readonly SettleOutcome[]> {
   try {
     return await settleAll(db, settlements)
@@ -93,7 +82,7 @@ async function settleHour(db: Database, settlements: readonly Settlement[]): Pro
     if (!isRowFault(error)) throw error
     if (settlements.length === 1) return [{ refused: error }]
     const middle = settlements.length >> 1
-    // One after the other: the order of arrival decides who is paid.
+    // One after the other: the order of arrival decides who can pay.
     const first = await settleHour(db, settlements.slice(0, middle))
     return [...first, ...(await settleHour(db, settlements.slice(middle)))]
   }
@@ -110,7 +99,7 @@ async function settleAll(db: Database, settlements: readonly Settlement[]): Prom
   }))
 }
 
-/** Asks once more, with all balances locked first, where somebody turns out to lack credits; until then nothing changed. */
+/** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
 async function debitAndLog(
   db: Database,
   columns: Columns,
@@ -128,7 +117,7 @@ async function debitAndLog(
 
 type Columns = Parameters<typeof gateSettle>[1]
 
-/** What requests of one organization, key, path and status have in common. */
+/** Requests of one organization, key, path and status. */
 interface Group {
   readonly number: number
   readonly first: Settlement
@@ -136,14 +125,14 @@ interface Group {
   credits: number
 }
 
-/** What an organization owes for a batch, and the least that it was seen to have. */
+/** What an organization owes for a batch, and the least balance that its admissions saw. */
 interface Payer {
   readonly organizationId: string
   due: number
   least: bigint
 }
 
-/** Parameters of the statement: who pays, what requests share, and the requests. */
+/** Parameters of `gate_settle`: who pays, groups of requests, and the requests. */
 function columnsOf(settlements: readonly Settlement[]): Columns {
   const byName = new Map<string, Group>()
   const groups: Group[] = []
@@ -171,7 +160,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
   })
   const all = [...byOrganization.values()]
   const payers = all.filter((each) => each.due > 0)
-  // By code units, which for these names is the order of their bytes.
+  // By code units, which for these ids is byte order.
   if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
   const mayLack = payers.some((each) => each.least < BigInt(each.due * SPENT_MEANWHILE_MAX))
   return [
@@ -197,28 +186,28 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
   ]
 }
 
-/** What a void is given, one array per column. */
-function voidColumnsOf(settlements: readonly Settlement[]) {
-  return {
-    organizations: settlements.map((each) => each.caller.organizationId),
-    requestedAtMs: settlements.map((each) => each.requestedAtMs),
-    settlements: settlements.map((each) => each.settlementId),
-    requests: settlements.map((each) => each.requestId),
-    keys: settlements.map((each) => each.caller.apiKeyId),
-    methods: settlements.map((each) => each.method),
-    paths: settlements.map(countedPath),
-    asked: settlements.map(askedPath),
-    latenciesMs: settlements.map((each) => each.latencyMs),
-    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
-  }
+/** Parameters of `gate_void`, one array per column. */
+function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof gateVoid>[1] {
+  return [
+    settlements.map((each) => each.caller.organizationId),
+    settlements.map((each) => each.requestedAtMs),
+    settlements.map((each) => each.settlementId),
+    settlements.map((each) => each.requestId),
+    settlements.map((each) => each.caller.apiKeyId),
+    settlements.map((each) => each.method),
+    settlements.map(countedPath),
+    settlements.map(askedPath),
+    settlements.map((each) => each.latencyMs),
+    settlements.map((each) => (each.admitted ? 1 : 0)),
+  ]
 }
 
-/** The path that a request is counted under. */
+/** The path under which a request is counted. */
 function countedPath({ path, routed }: Settlement): string {
   return routed ? path : NOWHERE
 }
 
-/** What was asked for, if it leads nowhere. */
+/** The path that was asked for, if it has no endpoint. */
 function askedPath({ path, routed }: Settlement): string {
   return routed ? '' : path
 }

@@ -1,18 +1,18 @@
 import type { Clock } from '../lib/clock.ts'
 
-/** How many look-ups of keys that nobody was given the database is asked for. */
-export interface StrangerLimit {
-  /** Takes a place for a key that was never recognised here; false if there is none, and nothing may be asked. */
+/** Limits look-ups of unknown keys. */
+interface StrangerLimit {
+  /** Takes a place for a key that was never recognised here; false if none is free, and it must not be looked up. */
   enter(hash: string): boolean
-  /** Gives the place back; a key that does not exist keeps it for the rest of its second. */
+  /** Gives the place back; an unknown key keeps it for the rest of its second. */
   leave(hash: string, options: { readonly isStranger: boolean }): void
 }
 
 const PER_SECOND_MAX = 1_000
 
 /**
- * Makes a limit for one process. Anybody can invent a key with a right checksum, and each invented key would cost a
- * look-up. A key that exists takes one place, only while it is looked up, so a start with many callers is not slowed.
+ * Makes a limit for one process. Anyone can invent keys with a right checksum, and each would cost a look-up. A key
+ * that exists takes a place only while it is looked up, so many callers at a start are not slowed.
  */
 export function createStrangerLimit({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }): StrangerLimit {
   /** Keys that are being looked up, and how many requests wait for each. */

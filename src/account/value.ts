@@ -1,6 +1,6 @@
 import { CodedError } from '../lib/error.ts'
 
-/** A name or a reason as people write it: 1 to `max` printable characters. Throws `CodedError` INVALID_PARAMETER. */
+/** A trimmed name or reason of 1 to `max` printable characters. Throws `CodedError` INVALID_PARAMETER. */
 export function checkedLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length

@@ -2,26 +2,29 @@ import type { Database } from '../db/database.ts'
 import type { Settlement } from '../http/plane/gate.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { createIdle } from '../lib/wait.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
-/** Voids what the journal holds, as soon as the database lets it, and looks after the journal. */
-export interface Voider {
+/** Voids the settlements in the journal as soon as the database answers, and tends the journal. */
+interface Voider {
   /** Settlements whose void waits. */
   readonly waiting: number
-  /** True if no more can wait: nothing may be sent to the database that might need a void. */
+  /** True if no more can wait: then nothing that might need a void may be sent to the database. */
   readonly full: boolean
-  /** False while what waits would not outlive this process. */
+  /** False while the waiting settlements would be lost with this process. */
   readonly durable: boolean
-  /** Resolves once there is a journal, which nothing that might need one may be sent without. Throws if there is none yet. */
+  /**
+   * Resolves once the journal is open: nothing that might need a void may be sent before. Throws if it does not open.
+   */
   ready(): Promise<void>
-  /** Remembers settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
+  /** Keeps settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
   add(settlements: readonly Settlement[]): Promise<void>
   /** Resolves when nothing waits. */
   idle(): Promise<void>
   /** Starts nothing more. */
   stop(): void
-  /** Closes the journal; what waits stays in it, for other processes. */
+  /** Closes the journal; what waits stays in it for other processes. */
   close(): Promise<void>
 }
 
@@ -29,17 +32,16 @@ const BATCH_MAX = 512
 const BACKOFF_MIN_MS = 25
 const BACKOFF_MAX_MS = 250
 
-/** Makes a voider; it begins with what dead processes left behind. */
+/** Makes a voider; it begins with what dead processes left. */
 export function createVoider(options: {
   readonly db: Database
   readonly log: Log
-  /** Opens the journal; tried again until it does not throw. */
+  /** Opens the journal; called again until it succeeds. */
   readonly open: () => Promise<Journal>
-  /** How often the journal is looked after. */
+  /** How often the journal is tended. */
   readonly tendMs: number
 }): Voider {
   const { db, log, open, tendMs } = options
-  const idlers: (() => void)[] = []
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
   let stopped = false
@@ -47,6 +49,7 @@ export function createVoider(options: {
   let backoffMs = BACKOFF_MIN_MS
   let timer: ReturnType<typeof setTimeout> | undefined
   const size = () => journal?.size ?? 0
+  const idle = createIdle(() => size() === 0)
 
   function ready(): Promise<void> {
     opening ??= open().then(
@@ -78,7 +81,7 @@ export function createVoider(options: {
       }
     }
     running = false
-    if (journal.size === 0) for (const wake of idlers.splice(0)) wake()
+    idle.check()
   }
 
   function pause(): Promise<void> {
@@ -118,7 +121,7 @@ export function createVoider(options: {
       await journal?.append(settlements)
       void drain()
     },
-    idle: () => (size() === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
     stop() {
       stopped = true
       timer?.unref()

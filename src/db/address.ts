@@ -6,29 +6,29 @@ export type Listener = { readonly path: string } | { readonly host: string; read
 
 /** A parsed `DATABASE_URL`. Holds a password: never logged. */
 export interface DatabaseAddress {
-  /** Tried in turn; more than one means a primary and its standbys. */
+  /** Tried in turn; several are a primary and its standbys. */
   readonly listeners: readonly [Listener, ...Listener[]]
   readonly database: string
   readonly user: string
   readonly password: string
-  /** True: TLS with a certificate that is checked; false: plain, on loopback and sockets only. */
+  /** True: TLS with a checked certificate; false: plain, only for loopback and sockets. */
   readonly tls: boolean
-  /** File of the certificate authorities to trust in place of the system's. */
+  /** File of certificate authorities to trust instead of the system's. */
   readonly caFile: string | undefined
-  /** Startup parameters that the URL sets itself, `application_name` or `options`. */
+  /** Startup parameters from the URL, such as `application_name` and `options`. */
   readonly startup: Readonly<Record<string, string>>
 }
 
 const PORT_DEFAULT = 5432
 const STARTUP_PARAMETERS = ['application_name', 'options', 'search_path']
-/** Meaningful to other clients, without effect on how this one connects. */
+/** For other clients; they do not change how this one connects. */
 const IGNORED_PARAMETERS = ['channel_binding', 'connect_timeout', 'gssencmode', 'target_session_attrs']
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
 /**
- * Parses `postgres://user:password@host:port,host:port/database?sslmode=…`, or `?host=/directory` for a socket.
- * A host that is not loopback is only ever reached over TLS with a checked certificate, whatever weaker mode the URL
- * names. Throws an `Error` that never shows the URL.
+ * Parses `postgres://user:password@host:port,host:port/database?sslmode=…`, or `?host=/directory` for a socket. A host
+ * that is not loopback is reached only over TLS with a checked certificate, even if the URL names a weaker mode. Throws
+ * an `Error` that never shows the URL.
  */
 export function parseDatabaseUrl(url: string): DatabaseAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url)

@@ -21,7 +21,7 @@ function encodeNumber(value: number): string {
   return String(value)
 }
 
-/** Joined as a whole where no text needs an escape: a batch of the gate sends thousands of texts, and hardly one does. */
+/** Joined whole if no text needs an escape: a batch of the gate sends thousands of texts, and hardly any does. */
 function encodeArray(values: readonly unknown[]): string {
   if (values.every(Number.isSafeInteger)) return `{${values.join(',')}}`
   if (values.every((value) => typeof value === 'number')) return `{${values.map(encodeNumber).join(',')}}`
@@ -41,7 +41,7 @@ const toBytes: Decode = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex
 const toJson: Decode = (text) => JSON.parse(text)
 const toText: Decode = (text) => text
 
-/** `2024-05-06 07:08:09.123456+00` as the session's time zone, UTC, prints it; microseconds are cut by `Date`. */
+/** Of `2024-05-06 07:08:09.123456+00`, as the session prints it in UTC; `Date` cuts microseconds. */
 const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11).replace(/\+00$/, '')}Z`)
 
 /**
@@ -70,7 +70,7 @@ export const DECODED_TYPES: readonly {
 /** Arrays whose elements stay text: text, varchar, int8, numeric, uuid, date. */
 const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
 
-/** OIDs for which the driver has serializers of its own; ours must take their place. */
+/** OIDs that the driver has serializers for; ours replace them. */
 const DRIVER_SERIALIZED_OIDS: readonly number[] = [0, 16, 17, 25, 114, 1082, 1114, 1184, 3802]
 
 interface DriverType {
@@ -93,7 +93,7 @@ export function driverTypes(): Record<string, DriverType> {
   )
 }
 
-/** One dimension without quotes, which needs no walk from character to character. */
+/** One dimension without quotes can be split at its commas. */
 const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
 
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */

@@ -1,29 +1,29 @@
 /**
- * What a statement may be given. Big numbers go as decimal strings; arrays of anything but text and numbers go as
- * text arrays cast in SQL (`$1::text[]::timestamptz[]`), because the driver encodes other arrays wrongly.
+ * A parameter of a statement. Big numbers go as decimal strings; arrays of anything but text and numbers go as text
+ * arrays cast in SQL (`$1::text[]::timestamptz[]`), because the driver encodes other arrays wrongly.
  */
 export type Param = string | number | boolean | Date | Uint8Array | null | readonly string[] | readonly number[]
 
 /**
- * Who a statement is for. Each lane has connections of its own, so that no lane waits for another: `gate` for what every
- * request needs before it is answered, `read` for what one caller asked for, `background` for what nobody waits for.
+ * Kinds of statements. Each lane has its own connections, so that lanes never wait for each other: `gate` for what
+ * every request needs before its answer, `read` for what one caller asked for, `background` for what no caller waits
+ * for.
  */
 export type LaneName = 'gate' | 'read' | 'background'
 
 /** One PostgreSQL, asked one statement at a time: every change of state is a single statement, never a transaction. */
 export interface Database {
   /**
-   * Runs one prepared statement. Throws `UnavailableError` when the server is away, read-only, or silent past the
-   * deadline, or when no connection of the lane gets free until then; `SqlError` when it refuses the statement.
-   * The lane is `read` and the deadline 1,500 ms unless told otherwise; only `background` allows more than 10 s, and
-   * `gate` no more than 1,500 ms.
+   * Runs one prepared statement. Throws `UnavailableError` if the server is away, read-only, or silent past the
+   * deadline, or if no connection of the lane is free by then; `SqlError` if it refuses the statement. By default the
+   * lane is `read` and the deadline 1,500 ms; `gate` allows at most 1,500 ms, `read` 10 s, `background` 10 minutes.
    */
   run<Row extends object>(
     text: string,
     params: readonly Param[],
     options?: { readonly lane?: LaneName; readonly deadlineMs?: number },
   ): Promise<readonly Row[]>
-  /** Closes every connection; returns within two seconds whatever hangs. */
+  /** Closes every connection; takes at most two seconds, even if a statement hangs. */
   close(): Promise<void>
 }
 

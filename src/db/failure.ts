@@ -1,13 +1,14 @@
 import { UnavailableError } from '../lib/error.ts'
+import { DEADLINE } from '../lib/wait.ts'
 import { SqlError } from './database.ts'
 
-/** What a failed statement means for whoever sent it. */
+/** What a failed statement means for its sender. */
 export type Failure =
-  /** The server or the way to it is gone, or the server cannot work now. */
+  /** The server cannot be reached, or cannot work now. */
   | { readonly kind: 'away'; readonly reason: string }
-  /** Rolled back to let another statement pass; sending it again is safe. */
+  /** Rolled back in favour of another statement; sending it again is safe. */
   | { readonly kind: 'retry'; readonly reason: string }
-  /** The statement itself is at fault, or something in our own code. */
+  /** The statement or our own code is at fault. */
   | { readonly kind: 'refused'; readonly error: Error }
 
 const READ_ONLY = '25006'
@@ -18,8 +19,9 @@ const DEADLOCK_DETECTED = '40P01'
 /** Connection exceptions, insufficient resources, operator intervention, system error. */
 const AWAY_CLASSES = ['08', '53', '57', '58']
 
-/** Reads an error of the driver: those of the server carry a SQLSTATE and a severity, those of the network a code. */
+/** Reads `DEADLINE` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
 export function failureFrom(error: unknown): Failure {
+  if (error === DEADLINE) return { kind: 'away', reason: 'deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }
   const fromServer = field(error, 'severity') !== undefined
@@ -29,7 +31,7 @@ export function failureFrom(error: unknown): Failure {
   return { kind: 'refused', error: new SqlError(message, { code, constraint: field(error, 'constraint_name') }) }
 }
 
-/** A property that is text; own or inherited, because runtimes differ in where they put an error's code. */
+/** A text property, own or inherited: runtimes put an error's code in different places. */
 function field(error: unknown, name: string): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const value: unknown = Reflect.get(error, name)
@@ -40,7 +42,7 @@ function isAway(code: string): boolean {
   return code === READ_ONLY || code === QUERY_CANCELED || AWAY_CLASSES.includes(code.slice(0, 2))
 }
 
-/** What callers see of every way the database can be away. The reason, a bare code, is for our log only. */
+/** The error that callers see if the database is away. The reason, a bare code, is for our log only. */
 export function unavailable(message: string, reason: string): UnavailableError {
   return new UnavailableError(message, { cause: new Error(reason) })
 }
@@ -48,9 +50,9 @@ export function unavailable(message: string, reason: string): UnavailableError {
 const BREAKER_FAILURES = 3
 const PROBE_INTERVAL_MS = 100
 
-/** Keeps statements from queueing for a server that is away: after three failures in a row only probes pass. */
-export interface Breaker {
-  /** True when a statement may be sent now; while open, one each 100 ms. */
+/** Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass. */
+interface Breaker {
+  /** True if a statement may be sent now; while the server is away, one each 100 ms. */
   admits(): boolean
   succeeded(): void
   failed(): void

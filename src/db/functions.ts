@@ -14,9 +14,9 @@ import requestRollupFold from '../../sql/functions/request_rollup_fold.sql' with
 import requestRollupPendingSince from '../../sql/functions/request_rollup_pending_since.sql' with { type: 'text' }
 
 /**
- * One function of the database. Its text is `create or replace function`, and the triggers that call it if there are
- * any; it runs again, in one transaction, when it differs from what the database was given last. Its signature may
- * change. A function whose file is removed stays until a migration drops it: nobody calls it any more.
+ * One function of the database. Its text is `create or replace function` and the triggers that call it, if any; a
+ * changed text is run again, in one transaction. Its signature may change. A function without a file stays, uncalled,
+ * until a migration drops it.
  */
 export interface SqlFunction {
   /** Of the function, and of its file without `.sql`. */

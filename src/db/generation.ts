@@ -4,13 +4,13 @@ import type { DatabaseAddress, Listener } from './address.ts'
 import { driverTypes } from './codec.ts'
 
 /**
- * One connection. The driver cannot be trusted with it after it was lost (stale buffers are sent to the next one,
- * promises never settle), so a generation that loses it takes no more statements and a new one follows.
+ * One connection. After a loss the driver cannot be trusted (it sends stale buffers to the next connection, promises
+ * never settle), so a generation that lost its connection takes no more statements, and a new one replaces it.
  */
 export interface Generation {
-  /** False after a connection was lost, `retire()` or `destroy()`: send nothing more. */
+  /** False after a loss, `retire()` or `destroy()`: send nothing more. */
   readonly usable: boolean
-  /** True once a statement has come back. */
+  /** True once a statement has succeeded. */
   readonly worked: boolean
   /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
   send(text: string, params: readonly (string | null)[]): { readonly rows: Promise<readonly object[]>; done(): void }
@@ -21,21 +21,21 @@ export interface Generation {
 }
 
 /** How a generation connects. */
-export interface GenerationOptions {
+interface GenerationOptions {
   readonly address: DatabaseAddress
   readonly listener: Listener
-  /** Certificates of the authorities to trust, in place of the system's. */
+  /** Certificates of authorities to trust instead of the system's. */
   readonly ca: string | undefined
   readonly connectTimeoutMs: number
   readonly statementTimeoutMs: number
   readonly applicationName: string
-  /** True: once a connection was made none follows it, so that a transaction can never go on outside of itself. */
+  /** True: never connects again, so that no statement of a transaction runs outside it. */
   readonly connectsOnce?: boolean
 }
 
-/** How long a connection may take to say goodbye before its socket is destroyed. */
+/** How long a connection may take to close before its socket is destroyed. */
 const FAREWELL_MS = 200
-/** How soon the server notices that nobody waits for a statement any more. */
+/** How soon the server notices that the client of a statement is gone. */
 const ABANDONED_CHECK_MS = 250
 
 /** Makes a generation; it connects with the first statement. */
@@ -49,7 +49,7 @@ export function createGeneration(options: GenerationOptions): Generation {
 
   const sql = postgres({
     ...driverOptions(options),
-    // The driver is given our sockets, so that every one of them is known here and can be destroyed.
+    // The driver uses our sockets, so that all can be destroyed here.
     socket: () => {
       const socket = connect(options.listener)
       sockets.add(socket)
@@ -74,7 +74,7 @@ export function createGeneration(options: GenerationOptions): Generation {
     send(text, params) {
       inFlight++
       const statement = sql.unsafe(text, [...params], { prepare: true, simple: false } as { prepare: boolean })
-      // The driver keeps every distinct `strings` of a failed statement for ever; one array per text bounds that.
+      // The driver never frees the `strings` of a failed statement; one array per text bounds that.
       Object.assign(statement, { strings: stringsOf(text) })
       const rows = statement.then((result) => {
         worked = true
@@ -96,7 +96,7 @@ export function createGeneration(options: GenerationOptions): Generation {
       usable = false
       if (destroyed) return
       destroyed = true
-      // Its promise may never settle, so nobody waits for it.
+      // Its promise may never settle, so it is not awaited.
       sql.end({ timeout: 0 }).catch(() => {})
       setTimeout(() => {
         for (const socket of sockets) socket.destroy()
@@ -114,7 +114,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
     user: address.user,
     password: address.password,
     ssl: address.tls && host !== undefined ? tlsOptions(host, options.ca) : false,
-    // With several listeners the primary is wanted: a standby answers from the past.
+    // A standby may be behind, so of several listeners the primary is wanted.
     target_session_attrs: address.listeners.length > 1 ? 'primary' : undefined,
     max: 1,
     max_pipeline: 0,
@@ -131,7 +131,7 @@ function driverOptions({ address, listener, ...options }: GenerationOptions) {
       TimeZone: 'UTC',
       DateStyle: 'ISO',
       plan_cache_mode: 'force_generic_plan',
-      // A statement that waited for a lock must see what the other wrote, whatever the database's default is.
+      // A statement that waited for a lock must see what the other wrote; the database's default may differ.
       default_transaction_isolation: 'read committed',
       statement_timeout: options.statementTimeoutMs,
       client_connection_check_interval: ABANDONED_CHECK_MS,
@@ -152,9 +152,9 @@ function tlsOptions(host: string, ca: string | undefined) {
 
 function connect(listener: Listener): Socket {
   const socket = new Socket()
-  // A server that closes while the driver starts a session would make it reconnect for ever: make it an error.
+  // If the server closes while the driver starts a session, the driver would reconnect endlessly: make it an error.
   socket.once('end', () => socket.destroy(Object.assign(new Error('Closed by the server'), { code: 'CLOSED' })))
-  // The driver listens for errors a moment later: one that comes at once, as from a missing socket, would pass unseen.
+  // The driver listens for errors a moment later and would miss one that comes at once, as for a missing socket.
   setImmediate(() => {
     if (socket.destroyed) return
     if ('path' in listener) socket.connect(listener.path)

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { before, createIdle } from '../lib/wait.ts'
 import type { DatabaseAddress } from './address.ts'
 import { createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'
@@ -13,32 +14,33 @@ export interface Lane {
 }
 
 /** What a lane needs. */
-export interface LaneOptions {
+interface LaneOptions {
   readonly address: DatabaseAddress
   readonly ca: string | undefined
   readonly clock: Clock
   readonly log: Log
   readonly connectionsMax: number
-  /** The server's own limit, above every deadline of this lane: nothing runs on for nobody. */
+  /** The server's own limit, above every deadline of this lane: it ends statements that were given up. */
   readonly statementTimeoutMs: number
 }
 
 const STATEMENTS_MAX = 1_000
 const CONNECT_TIMEOUT_MS = 1_500
-/** One connection, which a new one follows when it is lost; a statement has it for itself. */
+
+/** A place for one connection, which is replaced when it is lost. One statement uses it at a time. */
 interface Slot {
   busy: boolean
   generation: Generation | undefined
-  /** Which listener it was opened to. */
+  /** The listener that it was opened to. */
   listenerIndex: number
 }
 
-/** A deadlock's victim was rolled back whole, because a statement is a transaction: it may be sent again. */
+/** The victim of a deadlock may be sent again: a statement is a transaction and was rolled back whole. */
 const ATTEMPTS_MAX = 3
 
 /**
- * Makes a lane; it connects with the first statement. A statement takes the first free connection, so that few are open
- * while few are enough, or waits for one until its deadline.
+ * Makes a lane; it connects with the first statement. A statement takes the first free connection, so that no more are
+ * opened than needed, or waits for one until its deadline.
  */
 export function createLane(options: LaneOptions): Lane {
   const { address, clock, log } = options
@@ -46,7 +48,7 @@ export function createLane(options: LaneOptions): Lane {
   const slots: Slot[] = []
   const waiting: ((slot: Slot | undefined) => void)[] = []
   const open = new Set<Generation>()
-  const idlers: (() => void)[] = []
+  const idle = createIdle(() => statements === 0)
   let listenerIndex = 0
   let statements = 0
   let awaySinceMs: number | undefined
@@ -54,7 +56,7 @@ export function createLane(options: LaneOptions): Lane {
   function generationOf(slot: Slot): Generation {
     const { generation } = slot
     if (generation?.usable) return generation
-    // Of several connections that fail at the same listener one is enough to turn to the next.
+    // Several connections may fail at one listener: only the first of them turns to the next listener.
     if (generation !== undefined && !generation.worked && slot.listenerIndex === listenerIndex) listenerIndex++
     const listener = address.listeners[listenerIndex % address.listeners.length] ?? address.listeners[0]
     for (const old of open) if (!old.usable) open.delete(old)
@@ -82,7 +84,7 @@ export function createLane(options: LaneOptions): Lane {
     return slot
   }
 
-  /** Undefined if none gets free until then. */
+  /** Undefined if no slot becomes free in time. */
   function waitForSlot(deadlineMs: number): Promise<Slot | undefined> {
     return new Promise((resolve) => {
       const waiter = (slot: Slot | undefined) => {
@@ -109,7 +111,7 @@ export function createLane(options: LaneOptions): Lane {
     try {
       return await before(deadlineMs, rows)
     } catch (error) {
-      const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+      const failure = failureFrom(error)
       if (failure.kind === 'away') mine.retire()
       return failure
     } finally {
@@ -163,32 +165,12 @@ export function createLane(options: LaneOptions): Lane {
         return await runAdmitted(text, params, deadlineMs)
       } finally {
         statements--
-        if (statements === 0) for (const wake of idlers.splice(0)) wake()
+        idle.check()
       }
     },
-    idle: () => (statements === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
     destroy() {
       for (const each of open) each.destroy()
     },
   }
-}
-
-/** What `before` throws. */
-export const DEADLINE = Symbol('deadline')
-
-/** Waits for a promise that may never settle, at most `deadlineMs`; throws `DEADLINE` after that. */
-export function before<T>(deadlineMs: number, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(DEADLINE), deadlineMs)
-    promise.then(
-      (value) => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      (error) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
 }

@@ -3,33 +3,33 @@ import { type Database, SqlError } from './database.ts'
 import { FUNCTIONS, type SqlFunction } from './functions.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
-/** What `migrate` did. */
-export interface MigrationResult {
+/** Result of `migrate`. */
+interface MigrationResult {
   /** Names of the migrations, then of the functions, that this call applied; empty if everything was in place. */
   readonly applied: readonly string[]
 }
 
-/** The database cannot be used with this program: it was migrated by a newer or a different one. */
+/** This program cannot use the database: it was migrated by a newer or a different one, or a restore is unfinished. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
 
-/** Migrations and functions of a release; this program's if nothing is given, no functions if migrations alone are. */
-export interface Release {
+/** Migrations and functions of a release: this program's by default, no functions if only migrations are given. */
+interface Release {
   readonly migrations?: readonly Migration[]
   readonly functions?: readonly SqlFunction[]
 }
 
 /** A migration may build an index over a large table, or wait for another process that does. */
 const DEADLINE_MS = 600_000
-/** Number of the advisory lock that all processes migrating one database take; arbitrary, never to change. */
+/** Advisory lock of all processes that migrate one database; arbitrary, must never change. */
 const LOCK = 7_310_204_517
-/** Table that exists from before a restore writes its first row until all of it is there: nobody serves meanwhile. */
+/** This table exists while a restore runs or has not finished: no process serves the database meanwhile. */
 export const UNFINISHED_RESTORE = 'unfinished_restore'
-/** Raised where another process was quicker; not a code that PostgreSQL uses. */
+/** Our own SQLSTATE: another process was quicker. */
 const ALREADY_APPLIED = 'WS001'
 
-// The statements of this file live here and not under sql/queries, because they make what those presuppose.
+// These statements are not under sql/queries, because they create the tables that typing those needs.
 const CREATE_TABLES = `do $walletscope$
 begin
   perform pg_advisory_xact_lock(${LOCK});
@@ -39,7 +39,7 @@ begin
     sha256 text not null,
     applied_at timestamptz not null default now()
   );
-  -- Every text that a function ever had; the one that it has now was not replaced.
+  -- Every text that a function ever had; replaced_at is null for the present one.
   create table if not exists schema_function (
     name text not null,
     sha256 text not null,
@@ -60,8 +60,8 @@ const LIST_FUNCTIONS = 'select name, sha256, replaced_at is null as current from
 /**
  * Brings the schema up to date: new migrations, then functions whose text changed. Several processes may call it at
  * once: each migration and each function runs once, alone, in one transaction with its row in `schema_migration` or
- * `schema_function`. Throws `SchemaError` when the database is ahead of this program, `SqlError` when a statement fails
- * (nothing of it remains), `UnavailableError` when the database is away.
+ * `schema_function`. Throws `SchemaError` if the database is ahead of this program, `SqlError` if a statement fails
+ * (nothing of it remains), `UnavailableError` if the database is away.
  */
 export async function migrate(db: Database, options: Release = {}): Promise<MigrationResult> {
   const { migrations, functions } = releaseOf(options)
@@ -81,8 +81,8 @@ export async function migrate(db: Database, options: Release = {}): Promise<Migr
 }
 
 /**
- * Throws `SchemaError` unless the database has exactly this program's tables and functions. While a fleet is upgraded,
- * the processes of the release before are told so from the moment of `migrate` on: they are not ready any more.
+ * Throws `SchemaError` unless the database has exactly this program's tables and functions. After `migrate` of a newer
+ * release, processes of an older one fail this check and stop being ready.
  */
 export async function checkSchema(db: Database, options: Release = {}): Promise<void> {
   checkCurrent(await readSchema(db), releaseOf(options))
@@ -93,14 +93,14 @@ function releaseOf({ migrations, functions }: Release): Required<Release> {
 }
 
 /** A migration as the database remembers it. */
-export interface AppliedMigration {
+interface AppliedMigration {
   readonly version: number
   readonly name: string
   /** Of its text, hexadecimal. */
   readonly sha256: string
 }
 
-/** Migrations that the database has, in order; also if a restore into it did not finish. */
+/** Migrations that the database has, in order, even if a restore into it is unfinished. */
 export async function listApplied(db: Database): Promise<readonly AppliedMigration[]> {
   return (await readSchema(db, { unfinished: true })).migrations
 }
@@ -108,7 +108,7 @@ export async function listApplied(db: Database): Promise<readonly AppliedMigrati
 interface AppliedFunction {
   readonly name: string
   readonly sha256: string
-  /** False for a text that another one has replaced. */
+  /** False if another text replaced it. */
   readonly current: boolean
 }
 
@@ -118,10 +118,10 @@ interface Schema {
   readonly functions: readonly AppliedFunction[]
 }
 
-/** Readiness asks for it: no slow read may make a service look unready. */
+/** Readiness depends on these reads: slow reads of callers must not delay them. */
 const LANE = { lane: 'gate' } as const
 
-/** What the database has. Throws `SchemaError` if a restore into it did not finish, unless that is asked for. */
+/** Migrations and functions of the database. Throws `SchemaError` if a restore is unfinished, unless `unfinished`. */
 async function readSchema(
   db: Database,
   { unfinished = false }: { readonly unfinished?: boolean } = {},
@@ -149,7 +149,7 @@ function checkCurrent(present: Schema, { migrations, functions }: Required<Relea
   throw new SchemaError(`Cannot use the database: ${lacks}; run "walletscope migrate"`)
 }
 
-/** Functions whose text the database never had. Throws `SchemaError` if it had it once and has a newer one now. */
+/** Functions whose text is new to the database. Throws `SchemaError` if the database has replaced that text already. */
 function outdatedFunctions(
   present: readonly AppliedFunction[],
   functions: readonly SqlFunction[],
@@ -179,7 +179,7 @@ function checkHistory(present: readonly AppliedMigration[], migrations: readonly
         `Cannot use the database: its migration ${version} is "${name}", this program's is "${known?.name ?? 'none'}"`,
       )
     }
-    // A migration that was edited after it ran would leave tables that the statements do not fit.
+    // After an edited migration, statements would not fit the tables.
     if (sha256 === hash('sha256', known.text)) continue
     throw new SchemaError(`Cannot use the database: its migration "${name}" had another text than this program's`)
   }
@@ -195,7 +195,7 @@ function migrationStatement({ version, name, text }: Migration): string {
     values (${version}, ${dollarQuoted(name)}, '${hash('sha256', text)}');`)
 }
 
-/** A function with another signature is a second one to PostgreSQL: what it was before is dropped with it. */
+/** To PostgreSQL a function with a new signature is a second function: the old one is dropped. */
 function functionStatement({ name, text }: SqlFunction): string {
   const own = `p.proname = ${dollarQuoted(name)} and p.pronamespace = current_schema()::text::regnamespace`
   const sha256 = hash('sha256', text)
@@ -221,7 +221,7 @@ function functionStatement({ name, text }: SqlFunction): string {
   insert into schema_function (name, sha256) values (${dollarQuoted(name)}, '${sha256}');`)
 }
 
-/** One statement, hence one transaction: `begin … commit` over a connection that may drop could commit half. */
+/** One statement, hence one transaction: `begin … commit` on a connection that may be lost could commit half. */
 function statementOf(body: string): string {
   return `do $walletscope$
 declare

@@ -4,9 +4,9 @@ import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
-  /** Position in the list, from 1, and the number that the file's name begins with. */
+  /** Position in the list, from 1, and number of the file. */
   readonly version: number
-  /** `0001_account`: the file without `.sql`. */
+  /** `0001_account`: the file's name without `.sql`. */
   readonly name: string
   readonly text: string
 }

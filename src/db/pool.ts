@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { before } from '../lib/wait.ts'
 import { parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import type { Database, LaneName } from './database.ts'
@@ -8,7 +9,7 @@ import { unavailable } from './failure.ts'
 import { createLane, type Lane } from './lane.ts'
 
 /** What `openDatabase` needs. */
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`, or `postgres://user@/database?host=/directory` for a socket. A secret. */
   readonly url: string
   readonly clock: Clock
@@ -17,24 +18,23 @@ export interface DatabaseOptions {
   readonly max?: number
 }
 
-/** How long a statement may take unless told otherwise, milliseconds. */
 const DEADLINE_DEFAULT_MS = 1_500
 
-/** Connections are opened as they are needed; `deadlineMaxMs` is the longest deadline that a statement may ask for. */
+/** Connections are opened as needed; `deadlineMaxMs` is the longest deadline of a statement. */
 const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly deadlineMaxMs: number }>> = {
   gate: { connections: 8, deadlineMaxMs: 1_500 },
   read: { connections: 4, deadlineMaxMs: 10_000 },
   background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
-/** What the server grants beyond our deadline before it stops a statement itself. */
+/** The server stops a statement this long after our deadline. */
 const GRACE_MS = 500
 const CLOSE_MS = 1_500
 
 /**
- * Opens a database; nothing connects before the first statement. Every statement is prepared, alone in its
- * transaction, and ends by its deadline whatever the server does; after that, or after a lost connection, new
- * connections take the place of the old ones. Throws on a URL that cannot or must not be used.
+ * Opens a database; it connects with the first statement. Every statement is prepared, alone in its transaction, and
+ * ends by its deadline even if the server hangs; after that, or after a loss, a new connection replaces the old one.
+ * Throws if the URL cannot or must not be used.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const address = parseDatabaseUrl(options.url)
@@ -68,18 +68,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async close() {
       closed = true
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const patienceEnds = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS)
-      })
-      await Promise.race([Promise.all(all.map((each) => each.idle())), patienceEnds])
-      clearTimeout(timer)
+      await before(CLOSE_MS, Promise.all(all.map((each) => each.idle()))).catch(() => {})
       for (const each of all) each.destroy()
     },
   }
 }
 
-/** Text of the file that `sslrootcert` names. Throws an `Error` where it cannot be read. */
+/** Text of the file that `sslrootcert` names. Throws an `Error` if it cannot be read. */
 export function readAuthorities(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -1,30 +1,30 @@
+import { before } from '../lib/wait.ts'
 import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import { type Database, SqlError } from './database.ts'
 import { failureFrom, unavailable } from './failure.ts'
 import { createGeneration } from './generation.ts'
-import { before, DEADLINE } from './lane.ts'
 import { readAuthorities } from './pool.ts'
 
 /** What `openSession` needs. */
-export interface SessionOptions {
+interface SessionOptions {
   /** As for `openDatabase`. A secret. */
   readonly url: string
-  /** What the server's list of activity calls it. */
+  /** Its name in `pg_stat_activity`. */
   readonly applicationName: string
 }
 
 const DEADLINE_DEFAULT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** The longest that a statement may take, and what the server grants beyond it before it stops the statement itself. */
 const DEADLINE_MAX_MS = 600_000
+/** The server stops a statement this long after our deadline. */
 const GRACE_MS = 500
 
 /**
- * Opens the one connection on which a backup reads and a restore writes: several statements in one transaction, which
- * `begin` and `commit` mark as plain statements. No second connection ever follows the first, so what comes after a lost
- * one fails, where the driver's own transactions would carry on and commit the rest alone. Statements are sent one after
- * the other. Throws `UnavailableError` where no listener answers.
+ * Opens the one connection that a backup reads from and a restore writes to: several statements in one transaction,
+ * with `begin` and `commit` as plain statements. It never connects again, so statements after a loss fail; the driver's
+ * own transactions would commit them alone. Statements are sent one after the other. Throws `UnavailableError` if no
+ * listener answers.
  */
 export async function openSession(options: SessionOptions): Promise<Database> {
   const address = parseDatabaseUrl(options.url)
@@ -66,10 +66,10 @@ function sessionOn(
       try {
         return (await before(Math.min(deadlineMs, DEADLINE_MAX_MS), rows)) as readonly Row[]
       } catch (error) {
-        const failure = error === DEADLINE ? ({ kind: 'away', reason: 'deadline' } as const) : failureFrom(error)
+        const failure = failureFrom(error)
         if (failure.kind === 'refused') throw failure.error
         generation.retire()
-        // A transaction ends with its first failure, so what the server said matters more here than what to do next.
+        // The first failure ends a transaction, so the server's message matters more than whether it may be retried.
         if (error instanceof Error && 'severity' in error) {
           throw new SqlError(error.message, { code: failure.reason, cause: error })
         }

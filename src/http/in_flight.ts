@@ -1,16 +1,18 @@
+import { before, createIdle } from '../lib/wait.ts'
+
 /** Requests between their arrival and their answer. */
 interface InFlight {
   count(): number
   enter(): void
   leave(): void
-  /** True once no request is in flight, false if one still is after `deadlineMs`. */
+  /** True when no request is left, false if one still is after `deadlineMs`. */
   idle(deadlineMs: number): Promise<boolean>
 }
 
 /** Counts requests in flight, for the overload limit and for a stop that waits for them. */
 export function createInFlight(): InFlight {
   let count = 0
-  let waiting: (() => void)[] = []
+  const idle = createIdle(() => count === 0)
   return {
     count: () => count,
     enter() {
@@ -18,20 +20,12 @@ export function createInFlight(): InFlight {
     },
     leave() {
       count -= 1
-      if (count > 0 || waiting.length === 0) return
-      const told = waiting
-      waiting = []
-      for (const tell of told) tell()
+      idle.check()
     },
-    idle(deadlineMs) {
-      if (count === 0) return Promise.resolve(true)
-      return new Promise((resolve) => {
-        const timer = setTimeout(() => resolve(false), deadlineMs)
-        waiting.push(() => {
-          clearTimeout(timer)
-          resolve(true)
-        })
-      })
-    },
+    idle: (deadlineMs) =>
+      before(deadlineMs, idle.wait()).then(
+        () => true,
+        () => false,
+      ),
   }
 }

@@ -1,11 +1,12 @@
 import type { Clock } from './clock.ts'
 import { UnavailableError } from './error.ts'
+import { createIdle } from './wait.ts'
 
-/** Items that wait for one another: each flush takes what arrived while the one before was under way. */
-export interface Batcher<Item, Result> {
-  /** Queues an item; resolves with its result. Throws `UnavailableError` at once where the queue is full. */
+/** Groups items into batches: each flush takes what arrived while the one before was under way. */
+interface Batcher<Item, Result> {
+  /** Queues an item; resolves with its result. Rejects with `UnavailableError` at once if the queue is full. */
   submit(item: Item): Promise<Result>
-  /** Items that wait and items in flight. */
+  /** Items that wait or are in flight. */
   readonly size: number
   /** Resolves when nothing waits and nothing is in flight. */
   idle(): Promise<void>
@@ -13,7 +14,7 @@ export interface Batcher<Item, Result> {
 
 /** How a batcher flushes. */
 export interface BatcherOptions<Item, Result> {
-  /** Does the work for all items at once; answers in their order. A rejection fails every item of the batch. */
+  /** Does the work for all items at once; results are in their order. A rejection fails every item of the batch. */
   readonly flush: (items: readonly Item[]) => Promise<readonly Result[]>
   readonly clock: Clock
   /** Most items of one flush. */
@@ -34,13 +35,12 @@ interface Waiting<Item, Result> {
 
 /** Most turns of the event loop that a flush waits for more items. */
 const TURNS_MAX = 4
-/** With so many items the fixed cost of a flush hardly counts any more, and waiting would leave the other side idle. */
+/** With so many items the fixed cost of a flush hardly counts, and waiting longer would leave the database idle. */
 const ITEMS_ENOUGH = 64
 
 /**
- * Groups items without a timer: an item that finds nothing under way leaves as soon as a turn of the event loop has
- * brought no further ones, which is at once for one that is alone. More than one flush is under way only where flushes
- * are slow, as over a network.
+ * Groups items without a timer: if nothing is under way, a flush leaves as soon as a turn of the event loop brings no
+ * further items. More than one flush is under way only if flushes are slow, as over a network.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
@@ -49,7 +49,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   let items = 0
   let scheduled = false
   let timer: ReturnType<typeof setTimeout> | undefined
-  const idlers: (() => void)[] = []
+  const idle = createIdle(() => items === 0)
 
   function schedule(): void {
     if (scheduled || queue.length === 0) return
@@ -91,10 +91,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         clearTimeout(timer)
         timer = undefined
       }
-      // What waits already leaves before the answers of this flush do, or the other side would idle meanwhile.
+      // Waiting items leave before this flush's results do, or the database would idle meanwhile.
       if (!scheduled && startedMs.length === 0 && queue.length > 0) start()
       else schedule()
-      if (items === 0) for (const wake of idlers.splice(0)) wake()
+      idle.check()
     })
     schedule()
   }
@@ -128,6 +128,6 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     get size() {
       return items
     },
-    idle: () => (items === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: idle.wait,
   }
 }

@@ -52,6 +52,11 @@ export class UpstreamError extends CodedError {
   }
 }
 
+/** The system's name for a failure, such as `ENOSPC`; its message would quote paths. */
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}
+
 /** The caller went away before the work was done: nothing is charged, and the log says 499. */
 export class AbortedError extends Error {
   override readonly name = 'AbortedError'

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { systemCode } from '../../lib/error.ts'
 
-/** Takes bytes; resolves when more may come. */
+/** Takes bytes; resolves when it can take more. */
 export type Append = (bytes: Uint8Array) => Promise<void>
 
 /**
- * Writes a new file that only its owner may read. Until all of it is on the disk it stands beside its place, under a
- * name with `.unfinished`; a failure removes that, and never is anything overwritten. Throws an `Error` that says what
- * the system refused, and what `write` throws.
+ * Writes a new file that only its owner may read. Until all of it is on the disk, its name has `.unfinished`; a failure
+ * removes it, and no file is ever overwritten. Throws an `Error` that says what the system refused, and what `write`
+ * throws.
  */
 export async function writeNewFile<T>(path: string, write: (append: Append) => Promise<T>): Promise<T> {
   if (await lstat(path).catch(() => undefined)) throw taken(path)
@@ -23,21 +24,21 @@ export async function writeNewFile<T>(path: string, write: (append: Append) => P
     } finally {
       await file.close()
     }
-    await give(unfinished, path)
+    await moveIntoPlace(unfinished, path)
     await syncDirectory(directory)
     return result
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => undefined)
-    throw explained(error, path)
+    throw writeFailure(error, path)
   }
 }
 
-/** A link fails where the name is taken, a rename would replace it; not every file system has links. */
-async function give(unfinished: string, path: string): Promise<void> {
+/** By a link, which fails if the name is taken; a rename would overwrite. Not every file system has links. */
+async function moveIntoPlace(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path)
   } catch (error) {
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(systemCode(error))) throw error
     if (await lstat(path).catch(() => undefined)) throw taken(path)
     return rename(unfinished, path)
   }
@@ -61,15 +62,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOTDIR: 'its directory is missing',
 }
 
-function explained(error: unknown, path: string): unknown {
-  const meaning = MEANINGS[codeOf(error)]
+function writeFailure(error: unknown, path: string): unknown {
+  const meaning = MEANINGS[systemCode(error)]
   return meaning === undefined ? error : new Error(`Cannot write "${path}": ${meaning}`, { cause: error })
 }
 
 function taken(path: string): Error {
   return new Error(`Cannot write "${path}": it exists already`)
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

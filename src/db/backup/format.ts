@@ -3,16 +3,16 @@ import * as v from 'valibot'
 /**
  * A backup is gzip of lines of UTF-8, each one JSON value:
  *
- *     {"format":"walletscope backup","version":1,…}    what it holds
+ *     {"format":"walletscope backup","version":1,…}    the header
  *     {"table":"organization"}                          the rows of this table follow
  *     ["org_1","Acme","5",null,…]                       a row: PostgreSQL's text of each column, in the header's order
- *     {"end":{…}}                                       how many rows of each table, and what they add up to
+ *     {"end":{…}}                                       number of rows of each table, and sums of credits
  *     {"sha256":"…"}                                    of every byte before this line
  */
 export const FORMAT = 'walletscope backup'
-/** Version of the format above; raised when an older program could not read a newer file. */
+/** Raised if an older program could not read a newer file. */
 export const FORMAT_VERSION = 1
-/** Longest line, bytes. A row of ours has a few hundred. */
+/** Longest line, bytes. Our rows have a few hundred. */
 export const LINE_MAX = 64 * 1024 * 1024
 
 const digits = v.pipe(v.string(), v.regex(/^-?\d{1,40}$/))
@@ -22,11 +22,11 @@ const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 const HeaderSchema = v.object({
   format: v.literal(FORMAT),
   version: v.literal(FORMAT_VERSION),
-  /** The database's clock as the snapshot was taken, ISO 8601. */
+  /** When the snapshot was taken by the database's clock, ISO 8601. */
   created_at: v.string(),
-  /** Version of the program that wrote it, for people. */
+  /** Version of the program that wrote it, for information. */
   program: v.string(),
-  /** Version of PostgreSQL that it comes from, for people. */
+  /** Version of PostgreSQL that it comes from, for information. */
   postgresql: v.string(),
   migrations: v.array(v.object({ version: count, name: v.string(), sha256 })),
   tables: v.pipe(
@@ -40,20 +40,20 @@ export type Header = v.InferOutput<typeof HeaderSchema>
 
 const EndSchema = v.object({
   rows: v.record(v.string(), count),
-  /** Last numbers of the sequences that gave any. */
+  /** Last numbers of sequences that were used. */
   sequences: v.array(v.object({ table: v.string(), column: v.string(), reached: digits })),
   ledger: v.object({ organizations: count, granted: digits, balance: digits, charged: digits, odd: count }),
 })
 
-/** What the tables of a backup hold, written after them. */
+/** Totals of a backup, written after its tables. */
 export type End = v.InferOutput<typeof EndSchema>
 
 const MarkSchema = v.union([v.object({ table: v.string() }), v.object({ end: EndSchema }), v.object({ sha256 })])
 
-/** A line that is no row. */
+/** Any line after the header that is not a row. */
 export type Mark = v.InferOutput<typeof MarkSchema>
 
-/** A backup that cannot be read: another file, cut short, altered, or of a newer program. */
+/** The file cannot be used: it is not a backup, is cut short or altered, or does not fit this program or database. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
@@ -72,12 +72,12 @@ export function parseHeader(line: string): Header {
   return checked(HeaderSchema, value)
 }
 
-/** Parses a line that is no row. Throws `BackupError`. */
+/** Parses a `Mark`. Throws `BackupError`. */
 export function parseMark(line: string): Mark {
   return checked(MarkSchema, parseJson(line))
 }
 
-/** The failure of a backup that says what no backup can say. */
+/** The error for content that `writeBackup` never writes. */
 export function malformed(): BackupError {
   return new BackupError('Cannot read the backup: it is malformed')
 }

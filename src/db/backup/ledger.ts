@@ -8,7 +8,7 @@ const sumLedger = query(ledgerSumSql, 'background')
 const DEADLINE_MS = 600_000
 
 /** Credits over all organizations, as decimal strings. */
-export interface Ledger {
+interface Ledger {
   readonly organizations: number
   readonly granted: string
   readonly balance: string

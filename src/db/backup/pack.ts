@@ -5,12 +5,12 @@ import type { Database } from '../database.ts'
 import type { Append } from './file.ts'
 import { type WriteOptions, type Written, writeBackup } from './write.ts'
 
-/** A third of the time of the default, for a file that is a tenth larger. */
+/** Takes a third of the default level's time; the file is a tenth larger. */
 const GZIP_LEVEL = 3
 
 /**
- * Writes a backup, compressed. A slow reader slows down the database's side, and memory stays the same. Throws what
- * `writeBackup` and `append` throw, and an `AbortError` when `stop` fires.
+ * Writes a backup, compressed. A slow reader slows down reading from the database; memory does not grow. Throws what
+ * `writeBackup` and `append` throw, and an `AbortError` if `stop` fires.
  */
 export async function packBackup(
   session: Database,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { systemCode } from '../../lib/error.ts'
 import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
 
 /** A part of a backup, in the order of the file. */
@@ -8,18 +9,18 @@ export type Part =
   | { readonly kind: 'header'; readonly header: Header }
   /** Rows of one table, as the text of a JSON array of arrays. */
   | { readonly kind: 'rows'; readonly table: string; readonly count: number; readonly json: string }
-  /** Comes last, when the checksum and the number of rows are proved. */
+  /** Comes last, once the checksum and the number of rows are verified. */
   | { readonly kind: 'end'; readonly end: End }
 
-/** Rows are handed out when they have about this many bytes. */
+/** Bytes of rows in one part, about. */
 const PART_SIZE = 500_000
 const NEWLINE = 10
 const BRACKET = 91
 
 /**
- * Reads a backup from the bytes of its file. Rows are handed out before the checksum is known, so nothing may be done
- * with them that could not be undone until the end has come. Throws `BackupError` when the file is none, cut short,
- * altered or of a newer program, and what reading `source` throws.
+ * Reads a backup from the bytes of its file. Rows come before the checksum is verified, so whatever is done with them
+ * must be undone if no end comes. Throws `BackupError` if the file is not a backup, is cut short, altered or of a newer
+ * program, and what `source` throws.
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
   const reader = createReader()
@@ -39,7 +40,7 @@ export async function checkBackup(source: AsyncIterable<Uint8Array>): Promise<{ 
   return { header, end }
 }
 
-/** Takes line by line, without its newline, and says what each completes. */
+/** Takes lines without their newlines and yields the parts that they complete. */
 function createReader() {
   const sha256 = createHash('sha256')
   const rows = new Map<string, number>()
@@ -109,7 +110,7 @@ function checkCounts(end: End, rows: ReadonlyMap<string, number>): void {
   if (counted.length !== rows.size || counted.some(([table, count]) => rows.get(table) !== count)) throw malformed()
 }
 
-/** Lines of the decompressed bytes. They share memory with what was read: nothing is copied but what spans two chunks. */
+/** Lines of the decompressed bytes. Only lines that span two chunks are copied. */
 async function* lines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = []
   let length = 0
@@ -131,7 +132,7 @@ async function* lines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer>
 
 async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let failure: unknown
-  // What the source throws is what the reader should hear, not what that makes of the decompression.
+  // An error of the source is reported as it is, not as the failure of decompression that follows from it.
   const watched = async function* () {
     try {
       yield* source
@@ -141,15 +142,15 @@ async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<
     }
   }
   const gunzip = createGunzip()
-  // The callback hears the errors that reading below throws.
+  // Errors are thrown by the loop below; without a callback they would be thrown twice.
   pipeline(Readable.from(watched(), { objectMode: false }), gunzip, () => undefined)
   try {
     for await (const chunk of gunzip) yield chunk
   } catch (error) {
     if (failure !== undefined) throw failure
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = systemCode(error)
     if (code === 'Z_BUF_ERROR') throw cutShort(error)
-    if (typeof code === 'string' && code.startsWith('Z_')) {
+    if (code.startsWith('Z_')) {
       throw new BackupError('Cannot read the backup: it was altered, or is not a backup of walletscope', {
         cause: error,
       })

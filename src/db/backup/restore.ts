@@ -8,42 +8,42 @@ import type { Part } from './read.ts'
 import { quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
-/** What `restoreBackup` works with. */
+/** What `restoreBackup` needs. */
 export interface RestoreOptions {
   readonly header: Header
-  /** What follows the header. */
+  /** The parts after the header. */
   readonly parts: AsyncIterable<Part>
   /** Ends the restore with its reason. */
   readonly stop: AbortSignal
-  /** Told of every few thousand rows: the table, and how many of its rows are loaded. */
+  /** Called every few thousand rows with the table and how many of its rows are loaded. */
   readonly onProgress?: (table: string, rows: number) => void
   /** @default MIGRATIONS */
   readonly migrations?: readonly Migration[]
 }
 
-/** What was restored. */
+/** Result of `restoreBackup`. */
 export interface Restored {
   readonly end: End
   /** Names of the migrations that brought an older backup up to this program. */
   readonly migrated: readonly string[]
 }
 
-/** Loading a part, counting a table, gathering statistics. */
+/** For loading a part, counting a table, gathering statistics. */
 const DEADLINE_MS = 600_000
-/** Whoever holds a table now may be a service that has just been stopped. */
+/** A service that was just stopped may hold a table for a moment. */
 const LOCK_TIMEOUT = '5s'
-/** A source that brings nothing for so long has left us. */
+/** A source that brings nothing for this long is taken for dead. */
 const STALL_MAX = '10min'
 
 const MARK = `create table if not exists ${UNFINISHED_RESTORE} (since timestamptz not null default now())`
 const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
 
 /**
- * Loads a backup in one transaction on the session's connection: whatever breaks off, even the last byte of the backup
- * that turns out to be altered, leaves the database as it was. The database may be without tables, or have them empty; a
- * mark that is made before and goes with the transaction keeps everybody from serving what is not there yet. An older
- * backup is loaded into the tables of its time, which are then migrated. Throws `BackupError`, `SchemaError`, `SqlError`
- * or `UnavailableError`; after the last, the outcome of the very last step is unknown.
+ * Loads a backup in one transaction on the session's connection: any failure, even an altered last byte, leaves the
+ * database as it was. The database must have no tables, or empty ones. A marker table, made before the transaction and
+ * dropped by it, keeps every process from serving an unfinished restore. An older backup is loaded into the tables of
+ * its version, which are then migrated. Throws `BackupError`, `SchemaError`, `SqlError` or `UnavailableError`; after
+ * the last, whether the commit happened is unknown.
  */
 export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
   const { header, migrations = MIGRATIONS } = options
@@ -67,7 +67,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     await setSequences(session, end)
     const { applied } = await migrate(session, { migrations, functions })
     await checkLedger(session, end)
-    // A later migration may have done away with one of them.
+    // A later migration may have dropped one of them.
     const left = await readTables(
       session,
       tables.map(({ name }) => name),
@@ -76,9 +76,9 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
     return { end, migrated: applied.filter((name) => migrations.some((each) => each.name === name)) }
   } catch (error) {
-    // The server rolls back by itself if this does not reach it.
+    // The server rolls back by itself if it does not get this.
     await session.run('rollback', []).catch(() => undefined)
-    // Rows come all at once or not at all, so a database that has some is not the one of an unfinished restore.
+    // A restore's rows come all at once, so a database that has rows is not one of an unfinished restore.
     if (error instanceof NotEmptyError) await session.run(UNMARK, []).catch(() => undefined)
     throw error
   }
@@ -107,7 +107,7 @@ async function load(
   throw malformed()
 }
 
-/** Names and types are those of the catalogue, to which `tablesOf` has held the header's. */
+/** Safe: `tablesOf` has checked the header's names and types against the catalogue. */
 function insertInto({ name, columns }: Header['tables'][number]): string {
   const names = columns.map((column) => quoted(column.name)).join(', ')
   const values = columns.map((column, index) => `(r.value ->> ${index})::${column.type}`).join(', ')

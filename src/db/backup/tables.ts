@@ -5,8 +5,8 @@ import { query } from '../query.ts'
 const listColumns = query(tableColumnListSql, 'background')
 
 /**
- * Tables that a backup holds, each after those that it refers to. Partitions are read and written through the table
- * that they belong to. A table that is neither here nor below fails `test/db/backup/tables_test.ts`.
+ * Tables of a backup, each after those that it refers to. Partitions are read and written through their table. A table
+ * that is neither here nor below fails `test/db/backup/tables_test.ts`.
  */
 export const BACKED_UP: readonly string[] = [
   'ledger',
@@ -21,12 +21,12 @@ export const BACKED_UP: readonly string[] = [
   'request_rollup_pending',
 ]
 
-/** Tables with a row that the migrations make: a restore puts the backup's in its place. */
+/** Tables with a row that the migrations make: a restore replaces it by the backup's. */
 export const REPLACED: readonly string[] = ['ledger']
 
 /**
- * Tables that a backup leaves out: `migrate` writes the first two itself, the log primes the windows, and the others are
- * about what processes remember and where transactions stand, which is another matter in another database.
+ * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, and the others
+ * number changes and transactions of one database, which mean nothing in another.
  */
 export const LEFT_OUT: readonly string[] = [
   ...['schema_migration', 'schema_function'],
@@ -34,24 +34,24 @@ export const LEFT_OUT: readonly string[] = [
   ...['account_change', 'request_rollup_floor'],
 ]
 
-/** A table as the catalogue has it, without what is generated. */
+/** A table as the catalogue has it, without generated columns. */
 export interface Table {
   readonly name: string
   readonly columns: readonly Column[]
 }
 
-/** A column, and the sequence that numbers its rows where it has one. */
+/** A column, and the sequence that numbers its rows, if any. */
 export interface Column {
   readonly name: string
   /** `timestamp with time zone`, `integer[]`. */
   readonly type: string
-  /** Name of its sequence, quoted where that is needed. */
+  /** Name of its sequence, quoted if needed. */
   readonly sequence: string | undefined
-  /** Last number that the sequence gave; undefined where it gave none. */
+  /** Last number of the sequence; undefined if it was never used. */
   readonly reached: string | undefined
 }
 
-/** The tables of these names that exist, in the order of the names. */
+/** Those of these tables that exist, in the given order. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
   const rows = await listColumns(db, [names])
   return names.flatMap((name) => {
@@ -69,7 +69,7 @@ export async function readTables(db: Database, names: readonly string[]): Promis
   })
 }
 
-/** A name as SQL takes it whatever it holds. */
+/** A quoted identifier of SQL. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

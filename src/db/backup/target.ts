@@ -22,8 +22,8 @@ export function checkOrigin({ migrations }: Header, known: readonly Migration[])
 }
 
 /**
- * Throws `BackupError` unless the backup may go into this database: one without tables, or with all of them empty and no
- * newer than the backup's. Nothing is changed, so what is refused here is as it was.
+ * Throws `BackupError` unless the backup may go into this database: it must have no tables, or empty ones no newer than
+ * the backup's. Changes nothing.
  */
 export async function checkTarget(
   db: Database,
@@ -45,7 +45,7 @@ export async function checkTarget(
   )
 }
 
-/** Tables of the backup as the database has them. Throws `BackupError` where they differ. */
+/** The backup's tables, as the database has them. Throws `BackupError` if they differ. */
 export async function tablesOf(db: Database, header: Header): Promise<readonly Table[]> {
   const tables = await readTables(
     db,
@@ -63,10 +63,10 @@ export async function tablesOf(db: Database, header: Header): Promise<readonly T
   return tables
 }
 
-/** The database holds something already. */
+/** The database has rows already. */
 export class NotEmptyError extends BackupError {}
 
-/** Throws `NotEmptyError` if one of the tables has a row that no migration made. */
+/** Throws `NotEmptyError` if a table has a row that no migration made. */
 export async function checkEmpty(db: Database, tables: readonly Table[]): Promise<void> {
   for (const { name } of tables.filter((table) => !REPLACED.includes(table.name))) {
     const [found] = await db.run<{ filled: boolean }>(`select exists (select from ${quoted(name)}) as filled`, [])

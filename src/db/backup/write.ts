@@ -6,13 +6,13 @@ import { type End, FORMAT, FORMAT_VERSION, type Header, LINE_MAX } from './forma
 import { readLedger } from './ledger.ts'
 import { BACKED_UP, quoted, readTables, type Table } from './tables.ts'
 
-/** What `writeBackup` is told besides where to read. */
+/** Options of `writeBackup`. */
 export interface WriteOptions {
   /** Version of this program, for the header. */
   readonly program: string
   /** Ends the backup with its reason. */
   readonly stop: AbortSignal
-  /** Told of every few thousand rows: the table, and how many of its rows are written. */
+  /** Called every few thousand rows with the table and how many of its rows are written. */
   readonly onProgress?: (table: string, rows: number) => void
   /** @default BACKED_UP */
   readonly tables?: readonly string[]
@@ -28,20 +28,20 @@ export interface Written {
   readonly sha256: string
 }
 
-/** How much of a table is asked for at once: about this many characters, at most this many rows. */
+/** Characters of one fetch, about. */
 const FETCH_LENGTH = 1_000_000
 const FETCH_ROWS_MAX = 8_192
-/** Rows of unknown length: few, until it is known. */
+/** Rows of the first fetch, while their length is unknown. */
 const FETCH_ROWS_FIRST = 64
 const FETCH_DEADLINE_MS = 120_000
-/** A reader who takes nothing for so long loses the snapshot, for it keeps what is dead from being cleared. */
+/** A reader that takes nothing for this long loses the snapshot, which keeps PostgreSQL from removing dead rows. */
 const STALL_MAX = '10min'
 
 /**
- * Reads one snapshot of every table and yields the lines of a backup, several in one text; the generator's return value
- * says what was written. Nobody is blocked: it is one read-only transaction on a connection of its own, and cursors keep
- * memory from growing with the tables. Throws `SchemaError` when the database is not of this program's version, and
- * `UnavailableError` or `SqlError` when it breaks off; what came until then is no backup, for its last line is missing.
+ * Reads one snapshot of every table and yields the lines of a backup, several in one text; returns what was written.
+ * One read-only transaction on its own connection blocks no other; cursors keep memory from growing with the tables.
+ * Throws `SchemaError` if the database is not of this program's version, and `UnavailableError` or `SqlError` if it
+ * breaks off; then the last line is missing, and the text is not a backup.
  */
 export async function* writeBackup(session: Database, options: WriteOptions): AsyncGenerator<string, Written> {
   const sha256 = createHash('sha256')
@@ -53,7 +53,7 @@ export async function* writeBackup(session: Database, options: WriteOptions): As
 
   await session.run('begin transaction isolation level repeatable read, read only', [])
   await session.run(`set local idle_in_transaction_session_timeout = '${STALL_MAX}'`, [])
-  // Of the snapshot itself: another version may have tables that this program does not know of.
+  // Checked inside the snapshot: another version may have tables that this program does not know.
   const { migrations = MIGRATIONS } = options
   await checkSchema(session, { migrations })
   const tables = await readTables(session, options.tables ?? BACKED_UP)
@@ -109,7 +109,7 @@ async function readHeader(
   }
 }
 
-/** Rows as lines, some at a time; the next ones are on their way while these are written. */
+/** Rows as lines, some at a time; the next are fetched while these are written. */
 async function* readRows(session: Database, { name, columns }: Table): AsyncGenerator<readonly string[]> {
   const values = columns.map((column) => `${quoted(column.name)}::text`).join(', ')
   await session.run(
@@ -124,7 +124,7 @@ async function* readRows(session: Database, { name, columns }: Table): AsyncGene
     const length = lines.reduce((sum, each) => sum + each.length, 0)
     wanted = nextWanted(wanted, length / lines.length)
     next = fetchLines(session, wanted)
-    // Whoever reads may stop before it is awaited.
+    // The reader may stop before this is awaited.
     next.catch(() => undefined)
     yield lines
   }
@@ -142,7 +142,7 @@ async function fetchLines(session: Database, rows: number): Promise<readonly str
   return lines
 }
 
-/** Powers of two, as every other number would be one more statement for the server to remember. */
+/** Powers of two: each number is a statement of its own, which the server prepares and keeps. */
 function nextWanted(wanted: number, lengthOfRow: number): number {
   const fitting = 2 ** Math.floor(Math.log2(Math.max(1, FETCH_LENGTH / lengthOfRow)))
   return Math.min(fitting, wanted * 8, FETCH_ROWS_MAX)

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { EMBEDDED_USER } from './socket.ts'
 import type { SystemUser } from './user.ts'
 
-/** Who may connect, and as whom: not in the cluster, for what PostgreSQL's user can write must not decide it. */
+/** Rules of who may connect. They are outside the cluster, because PostgreSQL's user must not be able to write them. */
 const RULES = 'access.conf'
 const USERS = 'access_users.conf'
 const MAP = 'walletscope'
 
 /**
- * Writes who may connect to the server: the named users of this system, over the socket, as the kernel tells them.
- * Nothing is taken from the cluster, which may have been made with other rules.
+ * Writes who may connect to the server: these users of the system, over the socket, as the kernel identifies them.
+ * Rules in the cluster are ignored.
  */
 export async function writeAccess(
   home: string,
@@ -24,7 +24,7 @@ export async function writeAccess(
   })
 }
 
-/** Settings that name what `writeAccess` wrote, by the path of the home as the server sees it. */
+/** Settings that name the files of `writeAccess`, by the home's path as the server sees it. */
 export function accessSettings(serverHome: string): Readonly<Record<string, string>> {
   return { hba_file: join(serverHome, RULES), ident_file: join(serverHome, USERS) }
 }
@@ -43,7 +43,7 @@ async function write(
   await rename(unfinished, path)
 }
 
-/** A name that begins with a slash would be a pattern. */
+/** PostgreSQL takes a name that begins with a slash for a pattern. */
 function quoted(name: string): string {
   if (/^\/|["\n\r]/.test(name)) throw new Error(`Cannot let the user "${name}" connect: the name is not usable`)
   return `"${name}"`

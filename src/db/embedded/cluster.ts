@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
+import { systemCode } from '../../lib/error.ts'
 import { handOver, openDirectory } from './directory.ts'
 import { CLUSTER, clusterPath, type Home } from './home.ts'
 import { livingServer } from './living.ts'
@@ -10,23 +11,23 @@ import { POSTGRES_MAJOR } from './program.ts'
 import { EMBEDDED_USER, SOCKET_NAME } from './socket.ts'
 import { creatorUser, type SystemUser } from './user.ts'
 
-/** Beginning of the names of directories in which a cluster is being made. */
+/** Prefix of directories in which a cluster is being made. */
 const CREATING = 'creating-'
 const LEFTOVER_WAIT_MS = 10_000
 const LEFTOVER_POLL_MS = 20
 const INITDB_MAX_MS = 120_000
 
-/** Environment of the server's programs: nothing of ours, our own environment holds secrets. */
+/** Environment of the server's programs. Ours is not passed on: it holds secrets. */
 export const SERVER_ENVIRONMENT: Readonly<Record<string, string>> = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
-/** True if a data directory holds a cluster, of whatever version. Throws if the system does not let this user see. */
+/** True if a data directory holds a cluster of any version. Throws if this user may not read it. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   return (await clustersOf(dataDir)).length > 0
 }
 
 /**
- * Throws if a data directory holds any other cluster than the one of this version: whoever upgrades wants the old data, not an
- * empty service beside it.
+ * Throws if a data directory holds a cluster of another version: after an upgrade the operator wants the old data, not
+ * an empty database beside it.
  */
 export async function checkOtherClusters(dataDir: string): Promise<void> {
   const other = (await clustersOf(dataDir)).find((name) => name !== CLUSTER)
@@ -47,7 +48,7 @@ async function clustersOf(dataDir: string): Promise<readonly string[]> {
   try {
     return (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster-')).sort()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return []
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return []
     throw error
   }
 }
@@ -81,8 +82,8 @@ export async function createCluster(
 }
 
 /**
- * Only `creator` and root can walk into `creating`, and `creator` is in a group that no other process is in: once
- * `initdb` has ended nobody changes the tree while it is handed over.
+ * Only `creator` and root can enter `creating`, and `creator` has a group of its own: once `initdb` has ended, no other
+ * process can change the tree during the hand-over.
  */
 async function createIn(
   creating: string,
@@ -167,8 +168,8 @@ async function checkOwner(home: Home): Promise<void> {
 }
 
 /**
- * Clears what a killed server left: waits until its last process is gone, then removes its pid file, which would
- * otherwise keep a new one from starting where the old one is a zombie or its pid now belongs to somebody else.
+ * Clears what a killed server left: waits until its last process is gone, then removes its pid file and socket. The pid
+ * file would keep a new server from starting if the old one is a zombie or another process has its pid now.
  */
 export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
   const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
@@ -184,9 +185,9 @@ export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
   for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await removeName(path)
 }
 
-/** Of a link the link goes, and of a directory nothing. */
+/** Removes a link itself, and never a directory. */
 async function removeName(path: string): Promise<void> {
   await unlink(path).catch((error) => {
-    if (error?.code !== 'ENOENT') throw error
+    if (systemCode(error) !== 'ENOENT') throw error
   })
 }

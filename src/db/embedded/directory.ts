@@ -1,14 +1,15 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { systemCode } from '../../lib/error.ts'
 import { isRoot, type SystemUser } from './user.ts'
 
-/** SQLite, which holds the lock, takes paths of 512 bytes with what it appends. */
+/** SQLite, which holds the lock, takes paths of 512 bytes, its own suffixes included. */
 const DATA_DIR_MAX = 400
 
 /**
- * Makes `DATA_DIR` and returns its path without links. Root goes only on ways that nobody else can change: whoever
- * could put a link in the place of a directory would decide what root makes, hands over and removes.
+ * Makes `DATA_DIR` and returns its path without links. Root uses only paths that no other user can change: a user who
+ * could replace a directory by a link would decide what root makes, hands over and removes.
  */
 export async function makeDataDirectory(dataDir: string): Promise<string> {
   if (Buffer.byteLength(dataDir) > DATA_DIR_MAX) {
@@ -21,9 +22,7 @@ export async function makeDataDirectory(dataDir: string): Promise<string> {
   return path
 }
 
-/**
- * Throws, as root, if anybody else can write to a directory, or replace it. `shown` is what its operator calls it.
- */
+/** As root, throws if another user can write to a directory or replace it. `shown` is the path for the message. */
 export async function checkOnlyRootWrites(path: string, shown: string = path): Promise<void> {
   if (!isRoot()) return
   await checkWay(path, shown)
@@ -32,15 +31,15 @@ export async function checkOnlyRootWrites(path: string, shown: string = path): P
 }
 
 /**
- * Makes a directory of this process, or of `owner`, and opens it. Throws if something else has the name, be it a link,
- * or if it belongs to a third user; `remedy` ends that message.
+ * Makes a directory of this process, or of `owner`, and opens it. Throws if its name is taken, even by a link, or if it
+ * belongs to a third user; `remedy` ends that message.
  */
 export async function makeDirectory(
   path: string,
   options: { readonly mode: number; readonly owner?: SystemUser | undefined; readonly remedy?: string },
 ): Promise<FileHandle> {
   await mkdir(path, { mode: 0o700 }).catch((error) => {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (systemCode(error) !== 'EEXIST') throw error
   })
   const handle = await openDirectory(path)
   try {
@@ -48,7 +47,7 @@ export async function makeDirectory(
     const own = process.geteuid?.() ?? uid
     if (uid !== own && uid !== options.owner?.uid)
       throw new Error(`${notOurs(path, { uid, own })}${options.remedy ?? ''}`)
-    if (options.owner !== undefined) await give(handle, { path, owner: options.owner })
+    if (options.owner !== undefined) await chownTo(handle, { path, owner: options.owner })
     await handle.chmod(options.mode)
     return handle
   } catch (error) {
@@ -57,12 +56,12 @@ export async function makeDirectory(
   }
 }
 
-async function give(
+async function chownTo(
   handle: FileHandle,
   { path, owner }: { readonly path: string; readonly owner: SystemUser },
 ): Promise<void> {
   await handle.chown(owner.uid, owner.gid).catch((error) => {
-    if (codeOf(error) !== 'EINVAL') throw error
+    if (systemCode(error) !== 'EINVAL') throw error
     throw new Error(
       `Cannot hand "${path}" to uid ${owner.uid}, which PostgreSQL runs as: this container has no such user; ` +
         'run walletscope as another user than root, or set DATABASE_URL',
@@ -71,20 +70,20 @@ async function give(
   })
 }
 
-/** Opens a directory, never one that a link leads to. */
+/** Opens a directory. Throws if the path is a link. */
 export async function openDirectory(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
   try {
     return await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   } catch (error) {
-    if (!['ENOTDIR', 'ELOOP'].includes(codeOf(error))) throw error
+    if (!['ENOTDIR', 'ELOOP'].includes(systemCode(error))) throw error
     throw new Error(`Cannot use "${path}": expected a directory, got a link or a file`, { cause: error })
   }
 }
 
 /**
- * Hands over all files and directories of a tree that no process can change meanwhile. Throws on what `from` could not
- * have made there by plain work: links, other kinds of files, files with a second name, files of others.
+ * Hands over all files and directories of a tree that no process can change meanwhile. Throws on anything that `initdb`
+ * does not make: links, special files, files with a second name, files of other users.
  */
 export async function handOver(
   tree: string,
@@ -122,18 +121,18 @@ async function handOverFile(
   }
 }
 
-/** The directory that `path` leads to, or the last one on its way that exists, without links. */
+/** The directory at `path`, or its nearest ancestor that exists, without links. */
 async function nearestExisting(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
       return await realpath(at)
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || at === dirname(at)) throw error
+      if (systemCode(error) !== 'ENOENT' || at === dirname(at)) throw error
     }
   }
 }
 
-/** In a directory such as /tmp everybody may make files, and nobody may touch what root has made. */
+/** A sticky directory such as /tmp is safe: others may write to it, but not replace what root made. */
 async function checkWay(path: string, shown: string): Promise<void> {
   if (!isRoot()) return
   for (let at = path; ; at = dirname(at)) {
@@ -155,8 +154,4 @@ function unsafe(shown: string, reason: string): Error {
 
 function notOurs(path: string, { uid, own }: { readonly uid: number; readonly own: number }): string {
   return `Cannot use "${path}": it belongs to uid ${uid}, not to uid ${own}, which runs walletscope`
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
+import { systemCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkOtherClusters, clearLeftovers, createCluster, hasCluster } from './cluster.ts'
 import { makeDataDirectory } from './directory.ts'
@@ -11,14 +12,14 @@ import { type Server, type ServerSettings, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
 /** What `startEmbedded` needs. */
-export interface EmbeddedOptions {
-  /** `DATA_DIR`; made where it is missing. */
+interface EmbeddedOptions {
+  /** `DATA_DIR`; made if it is missing. */
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log
-  /** Told of each slow step before it begins, in words for a person. */
+  /** Called before each slow step with a description for people. */
   readonly onProgress?: (step: string) => void
-  /** Settings beyond the service's own, for tests; with `fsync` off, the first start does not wait for the disk either. */
+  /** More settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
   /** Directory for program files that several data directories share, for tests. @default DATA_DIR/postgres */
   readonly programParent?: string
@@ -30,7 +31,7 @@ export interface EmbeddedDatabase {
   readonly url: string
   /** Directory of the server's socket, for `psql -h`. */
   readonly socketDir: string
-  /** Stops the server within three seconds and gives the data directory free. */
+  /** Stops the server within three seconds and releases the data directory. */
   close(): Promise<void>
 }
 
@@ -38,9 +39,9 @@ const RESTART_WAIT_MIN_MS = 50
 const RESTART_WAIT_MAX_MS = 5_000
 
 /**
- * Starts the PostgreSQL that the executable carries, on `DATA_DIR/postgres`: unpacked and created at the first start,
- * reachable through a socket that only its user may open, started again should it ever end by itself, and gone when
- * this process is gone. Throws when another process owns the directory, or with what PostgreSQL said.
+ * Starts the PostgreSQL inside the executable on `DATA_DIR/postgres`: unpacks and creates it at the first start, lets
+ * only its user reach the socket, restarts it if it ends by itself, and stops it when this process ends. Throws if
+ * another process owns the directory, or with PostgreSQL's messages.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { log, clock, onProgress = () => {} } = options
@@ -77,21 +78,21 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   } catch (error) {
     await home?.close()
     ownership?.release()
-    throw explained(error, dataDir)
+    throw dataDirFailure(error, dataDir)
   }
 }
 
-/** True if a data directory holds a database, of this or another version of PostgreSQL. Makes nothing. */
+/** True if a data directory holds a database of any version of PostgreSQL. Creates nothing. */
 export async function hasEmbedded(dataDir: string): Promise<boolean> {
   const path = resolve(dataDir)
   return hasCluster(path).catch((error) => {
-    throw explained(error, path)
+    throw dataDirFailure(error, path)
   })
 }
 
-/** The system says `ENOENT: no such file or directory, mkdir '/x'`; its operator knows a data directory. */
-function explained(error: unknown, dataDir: string): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+/** Instead of `ENOENT: no such file or directory, mkdir '/x'`, an error that names the data directory. */
+function dataDirFailure(error: unknown, dataDir: string): unknown {
+  const code = systemCode(error)
   if (!/^(?:E[A-Z]{2,}|SQLITE_\w+)$/.test(code)) return error
   return new Error(`Cannot use data directory "${dataDir}": ${MEANINGS[code] ?? 'the system refused'} (${code})`, {
     cause: error,

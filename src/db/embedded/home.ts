@@ -7,18 +7,18 @@ import { socketPlace } from './socket.ts'
 import { type SystemUser, serverUser, sessionUsers } from './user.ts'
 
 /**
- * Where the embedded server keeps what it needs. The directory and the notes in it are this process's own. As root,
- * PostgreSQL's user can write to the cluster and to the directory of the socket alone, and root changes nothing inside
- * those two but removes names that it knows.
+ * Files of the embedded server. The directory and the files directly in it belong to this process. If this process is
+ * root, PostgreSQL's user can write only to the cluster and the socket's directory, and root only removes known names
+ * there.
  */
 export interface Home {
   /** `DATA_DIR/postgres` as this process sees it, without links. */
   readonly path: string
-  /** The same as the server sees it: where the system has that, the open directory, however long the path is. */
+  /** The same as the server sees it: on Linux the open directory, so that the path may be long. */
   readonly serverPath: string
-  /** The open directory, to be the server's file descriptor 3; undefined where the server takes the path. */
+  /** The open directory, for the server's file descriptor 3; undefined if the server takes the path. */
   readonly fd: number | undefined
-  /** Directory that the program files are unpacked in. */
+  /** Directory for the unpacked program files. */
   readonly programParent: string
   /** Directory of the socket, for this process and for the server. */
   readonly socketDir: string
@@ -28,9 +28,9 @@ export interface Home {
   close(): Promise<void>
 }
 
-/** Program files of a root process whose data directory other users cannot reach. */
+/** For program files, if this process is root and other users cannot reach its data directory. */
 const REACHABLE_PARENT = '/var/lib/walletscope'
-/** What a process has open as file descriptor 3. */
+/** Path of whatever a process has open as file descriptor 3. */
 const OPEN_HOME = '/proc/self/fd/3'
 
 /** Name of the cluster in the home. */
@@ -54,7 +54,7 @@ export async function openHome(dataDir: string): Promise<Home> {
         'when walletscope is root; choose another DATA_DIR or run as an ordinary user',
     )
   }
-  // What has given up root walks through to what is its own, and can list nothing.
+  // The server, which is not root, must pass through to its own directories, and needs not list this one.
   const mode = user === undefined ? 0o700 : 0o711
   const directory = await makeDirectory(path, { mode, remedy: user === undefined ? '' : adoption(path, user) })
   try {
@@ -74,7 +74,7 @@ export async function openHome(dataDir: string): Promise<Home> {
       async close() {
         await directory.close()
         if (base === path) return
-        // Of a server that was killed its socket is left, and the directory with it, for the next start.
+        // A killed server leaves its socket; then the directory stays until the next start.
         await rmdir(socketDir).catch(() => undefined)
         await rmdir(base).catch(() => undefined)
       },
@@ -85,7 +85,7 @@ export async function openHome(dataDir: string): Promise<Home> {
   }
 }
 
-/** How to take over what another user's service left: what to trust is for the operator to say, not for root to guess. */
+/** How to take over a home of another user: only the operator can tell whether to trust it. */
 function adoption(path: string, { uid, gid }: SystemUser): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
   const chown = (owner: string, what: string) => `chown -hR ${owner} ${quoted(what)}`
@@ -95,7 +95,7 @@ function adoption(path: string, { uid, gid }: SystemUser): string {
   )
 }
 
-/** The nearest directory on the way that others than its owner cannot walk through. */
+/** The nearest directory on the path that others cannot pass through. */
 async function firstClosed(path: string): Promise<string | undefined> {
   for (let at = path; ; at = dirname(at)) {
     const { mode } = await stat(at)

@@ -6,14 +6,13 @@ import { promisify } from 'node:util'
 import { clusterPath, type Home } from './home.ts'
 
 /** The processes of the server of one cluster. */
-export interface Living {
-  /** The first process, which starts and ends the others; undefined if it is gone, or never was. */
+interface Living {
+  /** The first process, which starts and ends the others; undefined if it does not run. */
   readonly postmaster: number | undefined
-  /** All that are known, the postmaster included. */
+  /** All known processes, with the postmaster. */
   readonly pids: readonly number[]
 }
 
-/** One process, as far as it matters here. */
 interface Process {
   readonly pid: number
   readonly parent: number
@@ -22,13 +21,13 @@ interface Process {
 const PROGRAM = 'postgres'
 const PID_FILE_MAX = 1_000
 const PS_MAX_MS = 5_000
-/** The postmaster notes its start a moment after the system did; a busy machine may make it a long moment. */
+/** The postmaster notes its start later than the system does, much later on a busy machine. */
 const START_TOLERANCE_SEC = 60
 
 /**
- * Finds the processes that execute PostgreSQL on the cluster of a home, as the user that it is for. Backends count: they outlive a killed
- * postmaster for a moment, and a frozen one does so until it is killed. Only Linux tells about them; elsewhere the
- * postmaster alone is known. What merely stands in the directory, or got a number that the server had, is not of it.
+ * Finds the processes that run PostgreSQL on a home's cluster as the home's user. Backends count: they outlive a killed
+ * postmaster for a moment, frozen ones until they are killed. Only Linux can list them; elsewhere only the postmaster
+ * is known. Other processes in the directory, or with a former pid of the server, do not count.
  */
 export async function livingServer(home: Pick<Home, 'path' | 'user'>): Promise<Living> {
   const cluster = clusterPath(home.path)
@@ -38,7 +37,7 @@ export async function livingServer(home: Pick<Home, 'path' | 'user'>): Promise<L
   return { postmaster, pids: postmaster === undefined ? [] : [postmaster] }
 }
 
-/** By /proc alone: what a file says about processes is not needed, nor trusted. */
+/** Only by /proc: the pid file is not trusted. */
 async function livingByProc(cluster: string, uid: number): Promise<Living> {
   const place = await stat(cluster).catch(() => undefined)
   if (place === undefined) return { postmaster: undefined, pids: [] }
@@ -57,7 +56,7 @@ async function livingByProc(cluster: string, uid: number): Promise<Living> {
 
 async function executesPostgres(pid: string): Promise<boolean> {
   const executed = await readlink(`/proc/${pid}/exe`).catch(() => '')
-  // An upgrade removes the program of a server that is still there.
+  // An upgrade may remove the program of a running server.
   return basename(executed.replace(/ \(deleted\)$/, '')) === PROGRAM
 }
 
@@ -89,7 +88,7 @@ export async function postmasterByPidFile(cluster: string, uid: number): Promise
   return matches ? Number(pid) : undefined
 }
 
-/** A small file in a directory of another user: never through a link, and without waiting for what is no file. */
+/** Reads a small file in another user's directory: never through a link, and never waits for a pipe. */
 async function readNote(path: string): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)

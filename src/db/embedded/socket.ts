@@ -10,25 +10,25 @@ export const SOCKET_NAME = '.s.PGSQL.5432'
 /** Longest path of a Unix socket, without the final zero: 107 bytes on Linux, 103 on macOS. */
 const PATH_MAX = process.platform === 'linux' ? 107 : 103
 const ANSWER_MAX_MS = 1_000
-/** PostgreSQL's code of a refused user. */
+/** PostgreSQL's code for a refused user. */
 const REFUSED = 'C28000\0'
 
-/** Address of the embedded database behind the socket in a directory, for `openDatabase`. */
+/** URL of the embedded database behind a socket, for `openDatabase`. */
 export function embeddedUrl(socketDir: string): string {
   return `postgres://${EMBEDDED_USER}@localhost/postgres?host=${encodeURIComponent(socketDir)}`
 }
 
 /**
- * Where the directory `socket` of a home is: in the home, unless a path of that length could not be a socket's. Then
- * Linux goes through the open home `fd`, and elsewhere a directory in /tmp takes its place, found by the home's path
- * and the user `uid` that owns it.
+ * Where the directory `socket` of a home is: in the home, unless the path is too long or has characters that socket
+ * names cannot have. Then Linux goes through the open home `fd`, and other systems use a directory in /tmp, named by
+ * the home's path and its owner `uid`.
  */
 export function socketPlace(
   home: string,
   { uid, fd, platform = process.platform }: { readonly uid: number; readonly fd: number; readonly platform?: string },
 ): { readonly base: string; readonly socketDir: string } {
   const plain = join(home, 'socket')
-  // Commas and colons have a meaning where sockets are named; PostgreSQL trims and unquotes its names.
+  // Commas and colons separate sockets in URLs; PostgreSQL trims and unquotes names.
   if (Buffer.byteLength(join(plain, SOCKET_NAME)) <= PATH_MAX && !/[,:"]/.test(plain)) {
     return { base: home, socketDir: plain }
   }
@@ -43,8 +43,7 @@ export async function listens(socketDir: string): Promise<boolean> {
 }
 
 /**
- * Whether a session could be opened: `ready`; `refused` if the server takes this process for a user who may not; `away`
- * if there is no server, or not yet.
+ * Whether a session could be opened: `ready`; `refused` if this process's user may not; `away` if no server answers.
  */
 export async function sessionState(socketDir: string): Promise<'ready' | 'refused' | 'away'> {
   const body = Buffer.from(`user\0${EMBEDDED_USER}\0database\0postgres\0\0`)
@@ -56,7 +55,7 @@ export async function sessionState(socketDir: string): Promise<'ready' | 'refuse
   return answer.startsWith('E') && answer.includes(REFUSED) ? 'refused' : 'away'
 }
 
-/** The first bytes of what is answered to `message`; without a message, `connected`. Empty if there is no answer. */
+/** First bytes of the answer to `message`, or `connected` without a message. Empty if there is no answer. */
 function ask(socketDir: string, message: Buffer | undefined): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(join(socketDir, SOCKET_NAME))

@@ -5,7 +5,7 @@ export type TarEntry =
 
 const BLOCK = 512
 
-/** Files and symbolic links of an uncompressed ustar archive. Throws on anything that our own build does not write. */
+/** Files and symbolic links of an uncompressed ustar archive. Throws on anything that `writeTar` does not write. */
 export function readTar(bytes: Uint8Array): readonly TarEntry[] {
   const entries: TarEntry[] = []
   for (let at = 0; at + BLOCK <= bytes.length && bytes[at] !== 0; ) {
@@ -24,7 +24,7 @@ export function readTar(bytes: Uint8Array): readonly TarEntry[] {
   return entries
 }
 
-/** The archive of `entries` in the order given, the same bytes for the same entries: no times, no owners. */
+/** An archive of `entries` in the order given; reproducible, without times and owners. */
 export function writeTar(entries: readonly TarEntry[]): Uint8Array {
   const blocks: Uint8Array[] = []
   for (const entry of entries) {

@@ -2,36 +2,36 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
-/** A user of the system and the one group that a process of it is in. */
+/** A user of the system, and the one group of its processes. */
 export interface SystemUser {
   readonly uid: number
   readonly gid: number
 }
 
 /**
- * PostgreSQL refuses to run as root: then this user runs it. A number of its own, for `nobody` is shared with other
- * programs that were to have no rights. Between 60578 and 61183 neither distributions nor systemd give numbers to
- * anybody, and it exists in containers that map only 65,536 users.
+ * Runs PostgreSQL if this process is root, as which PostgreSQL refuses to run. Not `nobody`, which other programs
+ * share. Neither distributions nor systemd assign numbers between 60578 and 61183, and containers that map only 65,536
+ * users have them.
  */
 const SERVER_USER: SystemUser = { uid: 60_873, gid: 60_873 }
-/** Group of `initdb` while it runs as `nobody`: what other processes of `nobody` may do to it is told by this group. */
+/** Group of `initdb` while it runs as `nobody`; it keeps other processes of `nobody` out. */
 const CREATOR_GID = 60_874
 const NOBODY_UID = 65_534
 const ID_MAX_MS = 5_000
 
-/** True if this process may do everything, and must therefore not be led astray by files of others. */
+/** True if this process is root, and must therefore not trust files of other users. */
 export function isRoot(): boolean {
   return process.geteuid?.() === 0
 }
 
-/** The user that PostgreSQL runs as; undefined: the same as this process. */
+/** The user that PostgreSQL runs as; undefined if it is this process's. */
 export function serverUser(): SystemUser | undefined {
   return isRoot() ? SERVER_USER : undefined
 }
 
 /**
- * The user that `initdb` runs as, if it is not the user of this process. `initdb` demands a user with a name, which a
- * number of our own has not; what it made is handed over to `serverUser()` afterwards.
+ * The user that `initdb` runs as; undefined if it is this process's. `initdb` demands a user with a name, which
+ * `serverUser()` lacks; the cluster is handed over to that user afterwards.
  */
 export async function creatorUser(): Promise<SystemUser | undefined> {
   if (!isRoot()) return undefined
@@ -40,8 +40,8 @@ export async function creatorUser(): Promise<SystemUser | undefined> {
 }
 
 /**
- * Names of the users who may open a session: root, and whoever runs this process. Throws if the latter has no name, for
- * PostgreSQL knows by its name who connects.
+ * Names of the users who may open a session: root and this process's. Throws if the latter has no name, by which
+ * PostgreSQL identifies it.
  */
 export async function sessionUsers(): Promise<readonly string[]> {
   const uid = process.geteuid?.() ?? 0
@@ -59,7 +59,7 @@ export async function sessionUsers(): Promise<readonly string[]> {
   return [...new Set([root, own])]
 }
 
-/** Users of directories such as LDAP, and those of macOS, are not in the file. */
+/** Users of macOS, and of directories such as LDAP, are not in /etc/passwd. */
 async function ownName(): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('id', ['-un'], { timeout: ID_MAX_MS })
@@ -69,7 +69,7 @@ async function ownName(): Promise<string | undefined> {
   }
 }
 
-/** The first entry of a number tells its name, as for the system itself. */
+/** The first entry of a uid decides its name, as it does for the system. */
 async function passwdEntries(): Promise<readonly { readonly name: string; readonly uid: number }[]> {
   const text = await readFile('/etc/passwd', 'utf8').catch(() => '')
   return text.split('\n').flatMap((line) => {

@@ -1,8 +1,8 @@
 /**
- * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe
- * closes and the watchdog stops the server. Signals meant for us, as Ctrl-C sends them to everybody, do not reach it.
- * A shell starts what runs in the background with SIGINT ignored, so that one sent before the server has its handler is
- * lost: it is sent until the server has ended. An image without `sleep` has `cat`, which takes a moment too.
+ * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe closes
+ * and the watchdog stops the server. Signals to our terminal, such as Ctrl-C, do not reach it. A shell starts
+ * background processes with SIGINT ignored, and one sent before the server has its handler is lost, so it is repeated
+ * until the server has ended. An image without `sleep` has `cat`, which takes a moment too.
  */
 export const WATCHDOG_SH = `trap '' INT TERM HUP
 exec 4<&0
@@ -12,7 +12,7 @@ wait $p; s=$?
 kill -9 $w 2>/dev/null
 exit $s`
 
-/** The same where there is no shell: this executable, as Bun, with a script. */
+/** The same without a shell: this executable runs the script as Bun. */
 export const WATCHDOG_JS = `const { argv: [, program, ...args], env } = process
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 const extra = env.WALLETSCOPE_HOME_FD ? [3] : []
