@@ -30,6 +30,8 @@ export interface Transport {
 
 /** Longest answer that is read, in bytes after decompression: far above any honest one, far below what hurts. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
+/** An answer up to this long is read at once, which costs less than reading it in pieces. */
+const AT_ONCE_BYTES_MAX = 1024 * 1024
 /** Far above what any node answers us, and quick to parse: Solana nests six levels, ten thousand logs are 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 /** A `Retry-After` beyond this is taken for this. */
@@ -78,8 +80,11 @@ export function createTransport(options: {
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
       try {
         const init = { method: 'POST', headers, body, redirect: 'error', signal: deadline.signal } as const
-        const response = await untilAborted(fetch(url, init), deadline.signal)
-        const text = await readText(response, deadline.signal)
+        const exchange = async () => {
+          const response = await fetch(url, init)
+          return { response, text: await readText(response, deadline.signal) }
+        }
+        const { response, text } = await untilAborted(exchange(), deadline.signal)
         return resultOf({ response, text, id, parse, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
@@ -95,6 +100,7 @@ export function createTransport(options: {
 }
 
 async function readText(response: Response, signal: AbortSignal): Promise<string> {
+  if (isKnownToBeShort(response)) return decode(await response.arrayBuffer())
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -114,6 +120,25 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
     reader.cancel().catch(() => {})
     if (error instanceof TypeError) throw new UpstreamError('The answer is not UTF-8 or was cut off')
     throw error
+  }
+}
+
+/** True if HTTP itself ends the body soon: its length is announced, and it is not packed. */
+function isKnownToBeShort({ headers }: Response): boolean {
+  const length = headers.get('content-length')
+  return (
+    length !== null &&
+    /^\d{1,7}$/.test(length) &&
+    Number(length) <= AT_ONCE_BYTES_MAX &&
+    !headers.has('content-encoding')
+  )
+}
+
+function decode(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UpstreamError('The answer is not UTF-8 or was cut off')
   }
 }
 

@@ -151,6 +151,28 @@ test('send() stops reading a body of 50 MB, or one that unpacks to it', async ()
   await server.stop(true)
 })
 
+test.each([
+  ['of a known length', () => new Response(Buffer.from('{"x":"\xff"}', 'latin1'))],
+  [
+    'in pieces',
+    () =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(Buffer.from('{"x":"\xff"}', 'latin1'))
+            controller.close()
+          },
+        }),
+      ),
+  ],
+])('send() refuses an answer %s that is no UTF-8', async (_, answer) => {
+  const server = Bun.serve({ port: 0, fetch: answer })
+  const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity }
+  const refused = await failure(transport(server.url.href, 5_000).send(request, never))
+  expect(refused.message).toBe('The answer is not UTF-8 or was cut off')
+  await server.stop(true)
+})
+
 test('send() reads an honest answer of 4 MB', async () => {
   rpc.rule(() => ({ kind: 'result', result: `0x${'ab'.repeat(2 * 1024 * 1024)}` }))
   const bytes = await transport(rpc.url, 5_000).send({ method: 'eth_call', params: [], parse: parseBytes }, never)
