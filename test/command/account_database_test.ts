@@ -18,7 +18,7 @@ const io: CommandIo = {
 }
 afterAll(() => expect(said).toEqual([]))
 
-test('withDatabase() makes no database, withNewDatabase() does, and then both open it, alone and beside each other', async () => {
+test('withDatabase() creates no database, withNewDatabase() does; then both open it, at the same time and later', async () => {
   const created = withDatabase(io, () => Promise.resolve('opened'))
   await expect(created).rejects.toThrow(`Cannot find a database in data directory "${dataDir}"`)
   await expect(created).rejects.toBeInstanceOf(CommandError)

@@ -43,7 +43,7 @@ describe('parseCommandLine()', () => {
     })
   })
 
-  test('says what --json does, where it is nothing too', () => {
+  test('says what --json does, also if it does nothing', () => {
     const text = (argv: string[], commands = COMMANDS) => {
       const found = parseCommandLine([...argv, '--help'], commands)
       return found.kind === 'help' ? found.text : ''

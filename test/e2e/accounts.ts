@@ -3,7 +3,7 @@ import { type KeyName, ORGANIZATIONS, type OrganizationName } from './scenarios.
 
 /** Organizations of the scenario table, made by the command line beside the running service. */
 export interface Accounts {
-  /** Bearer text by name; nothing where a request carries none. */
+  /** Bearer text by name; `undefined` for a request without one. */
   readonly keys: Readonly<Record<KeyName, string | undefined>>
   readonly ids: Readonly<Record<OrganizationName, string>>
 }

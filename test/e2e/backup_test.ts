@@ -109,7 +109,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
   expect((await runJson(to, ['backup', '--to', join(to.directory, 'backup')])).postgresql).toStartWith('18.')
 }, 120_000)
 
-test('a backup warns of credits that do not add up and of charges that wait to be taken back, and is restored all the same', async () => {
+test('a backup warns of credits that do not add up and of charges that wait to be taken back, and can still be restored', async () => {
   const odd = program(sourceProgram)
   await createDatabase(odd)
   const { id } = await runJson(odd, ['org', 'create', 'Acme'])
@@ -146,7 +146,7 @@ test.each([
   expect(stderr).toMatch(/^walletscope: .+\n$/)
 })
 
-describe('with a log that takes a while', () => {
+describe('with a large log', () => {
   let database: TestDatabase
   let source: Program
   let whole: string
@@ -178,7 +178,7 @@ describe('with a log that takes a while', () => {
     })
   const left = () => readdirSync(source.directory).filter((name) => name.startsWith('broken'))
 
-  test('through a pipe it is the same backup, and what is said of it goes to standard error', async () => {
+  test('through a pipe it is the same backup, and its report goes to standard error', async () => {
     const target = await emptyDatabase()
     const to = program(sourceProgram, { DATABASE_URL: target.url })
     const writing = spawn(source, ['backup', '--to', '-', '--json'])
@@ -214,7 +214,7 @@ describe('with a log that takes a while', () => {
     expect(left().filter((name) => name.startsWith('broken-off'))).toEqual([])
   }, 60_000)
 
-  test('a disk without space is told in one line, status 1, and nothing is left on it', async () => {
+  test('a full disk is reported in one line, status 1, and nothing is left on it', async () => {
     const path = join(source.directory, 'broken-full')
     const child = shell('ulimit -f 100; exec "$0" "$@"', ['backup', '--to', path])
     expect(await child.exited).toBe(1)
@@ -229,7 +229,7 @@ describe('with a log that takes a while', () => {
     )
   }, 60_000)
 
-  test('a reader of standard output that goes away is told, status 1', async () => {
+  test('a reader of standard output that goes away is reported, status 1', async () => {
     const child = shell('"$0" "$@" | head -c 1000 > /dev/null', ['backup', '--to', '-'])
     await child.exited
     expect(await new Response(child.stderr).text()).toBe(
@@ -270,7 +270,7 @@ describe('with a log that takes a while', () => {
     await target.drop()
   }, 60_000)
 
-  test('what the database refuses is told in one line, status 1', async () => {
+  test('what the database refuses is reported in one line, status 1', async () => {
     const target = await emptyDatabase()
     const db = openDatabase({ url: target.url, clock: systemClock, log: silentLog, max: 1 })
     await db.run('create view organization as select 1 as id limit 0', [])
@@ -284,7 +284,7 @@ describe('with a log that takes a while', () => {
     await target.drop()
   }, 60_000)
 
-  test('kill -9 in the middle of a restore: nobody serves, nothing is half there, and it starts over', async () => {
+  test('kill -9 in the middle of a restore: nothing serves, nothing is half restored, and a second restore works', async () => {
     const to = program(sourceProgram)
     const child = spawn(to, ['restore', '--from', '-'])
     const bytes = await Bun.file(whole).bytes()

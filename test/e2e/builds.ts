@@ -10,7 +10,7 @@ const BUILDS = [
   { file: 'dist/node/walletscope.mjs', script: '.ci/build_node.ts' },
 ] as const
 
-/** Builds the executable and the Node bundle where what is in `dist` is older than the source. Throws what a build said. */
+/** Builds the executable and the Node bundle if those in `dist` are older than the source. Throws a build's output. */
 export function buildWhatIsStale(): void {
   const changed = Math.max(
     ...SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT, dot: true })]).map(changedMs),

@@ -68,7 +68,7 @@ describe.each([
     30_000,
   )
 
-  test('wrong configuration is told in one line with every mistake and no secret, status 1', async () => {
+  test('wrong configuration is reported in one line with every mistake and no secret, status 1', async () => {
     const { status, stdout, stderr } = await runCommand(program, ['serve'], {
       ...{ PORT: '99999', LOG_LEVEL: 'loud', CHAINS: '4242', DATABASE_URL: 'mysql://me:s3cr3t@example.org/x' },
     })
@@ -78,7 +78,7 @@ describe.each([
     expect(stderr).not.toContain('s3cr3t')
   }, 30_000)
 
-  test('a database that is away is told in one line without its password, status 1', async () => {
+  test('a database that is away is reported in one line without its password, status 1', async () => {
     const { status, stderr } = await runCommand(program, ['org', 'list'], {
       DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x',
     })

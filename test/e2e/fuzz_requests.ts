@@ -7,7 +7,7 @@ export type Document = any
 
 /** One request of the fuzzer, and what is known about it before it is sent. */
 export interface Shot extends RawRequest {
-  /** Path of the document that it asks for; absent where it is none or the path parameter is spoilt. */
+  /** Path of the document that it asks for; absent if there is none or the path parameter is wrong. */
   readonly template: string | undefined
   /** Whose key it carries. */
   readonly caller: string
@@ -97,7 +97,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as 
 
 /** Requests in the spirit of the document: most of them nearly right, all of them legal HTTP. */
 export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<Shot> {
-  // Pages without a key keep no books about whom they answer.
+  // Pages without a key log no caller.
   const operations = Object.entries<Document>(document.paths)
     .flatMap(([path, methods]) =>
       Object.entries<Document>(methods).map(([method, operation]) => ({
@@ -230,7 +230,7 @@ function rightTexts(
   return ['text']
 }
 
-/** Bodies after the schema of the operation, and everything that is no such body. */
+/** Bodies that fit the schema of the operation, and all kinds that do not. */
 function bodies(operation: Document, values: Ammunition['values']): fc.Arbitrary<string | undefined> {
   const schema = operation.requestBody.content['application/json'].schema
   const right = jsonOf('', { schema, values })

@@ -104,7 +104,7 @@ afterAll(async () => {
   await database.close()
 }, 30_000)
 
-test('whatever is asked, every answer is one of the document, fails only where the caller erred, and is logged once', async () => {
+test('whatever is asked, every answer is one of the document, fails only if the request was wrong, and is logged once', async () => {
   upstream.rule(() => undefined)
   await fire(REQUESTS, { mayFail: () => false })
 }, 600_000)
@@ -237,7 +237,7 @@ async function judged(shot: Shot, { mayFail }: Rules): Promise<string[]> {
   must(/^[A-Za-z0-9_-]{8,64}$/.test(requestId), 'request id')
   const named = shot.headers['X-Request-Id']
   must(named === undefined || !/^[A-Za-z0-9_-]{8,64}$/.test(named) || named === requestId, 'request id not kept')
-  must(!NEVER_SAID.test(answer.body) && !SECRETS.some((secret) => answer.body.includes(secret)), 'tells too much')
+  must(!NEVER_SAID.test(answer.body) && !SECRETS.some((secret) => answer.body.includes(secret)), 'reveals too much')
   must((account !== undefined) === (headers['x-ratelimit-limit'] !== undefined), 'state of the account')
   const charged = Number(headers['x-credits-charged'] ?? 0)
   must(charged === 0 || (status >= 200 && status < 300), 'charged for a failure')
@@ -277,7 +277,7 @@ function bodyComplaints({ template, method }: Shot, { status, headers, body }: R
   return mismatches(operation.responses[200].content['application/json'].schema, value, document)
 }
 
-/** What an answer must have cost, reckoned from the answer alone. */
+/** What an answer must have cost, from its content. */
 const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/positions/uniswap-v3': ({ data }) => data.reduce((sum: number, item: Document) => sum + priceOf(item), 0),
   '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** One request as bytes on a connection of its own: no client library can repeat it, re-case it or mend it. */
+/** One request as bytes on its own connection, so that no client library repeats or changes it. */
 export interface RawRequest {
   readonly method: string
   readonly target: string

@@ -30,7 +30,7 @@ describe.each([
   const total = async (service: Service, query: string): Promise<number> =>
     JSON.parse((await get(service, `${LOGS}?${query}`)).body).pagination.total
 
-  /** Sends a request while the chain misbehaves; other questions to the chain wait likewise until it is answered. */
+  /** Sends a request while the chain misbehaves; other calls to the chain fail the same way until the answer. */
   const heldUp = async (fault: Fault, send: () => Promise<RawAnswer>): Promise<RawAnswer> => {
     upstream.reset()
     upstream.rule(() => fault)
@@ -108,7 +108,7 @@ describe.each([
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
   }, 60_000)
 
-  // Elsewhere nothing tells which processes are the server's.
+  // Only Linux shows which processes are the server's.
   test.if(process.platform === 'linux')(
     'SIGTERM ends it in time while the database hangs',
     async () => {

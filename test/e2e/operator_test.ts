@@ -96,7 +96,7 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
     const moved = ['/metrics', '/readyz', '/v1/../metrics', '/v1/..\\readyz']
     expect(await statuses(service.port, ['/healthz', '/openapi.json', '/docs'])).toEqual([200, 200, 200])
     expect(await statuses(service.port, moved)).toEqual([404, 404, 400, 400])
-    // No chain is reached here, so that readiness is a refusal of its own.
+    // No chain is reached here, so `/readyz` answers 503 anyway.
     expect(await statuses(operator, moved)).toEqual([200, 503, 400, 400])
     const elsewhere = ['/healthz', '/openapi.json', '/docs', '/v1/usage/logs', '/v1/nothing', '/']
     expect(await statuses(operator, elsewhere)).toEqual(elsewhere.map(() => 404))
@@ -172,7 +172,7 @@ test('a database that is away is named by commands with the reason, and serving 
   expect((await service.stop()).status).toBe(0)
 }, 60_000)
 
-test('what a command prints reaches a slow reader to the last byte, and a reader who leaves is no failure', async () => {
+test('what a command prints reaches a slow reader to the last byte, and a reader who leaves causes no failure', async () => {
   const operated = program()
   const whole = await runCommand(operated, ['openapi'])
   // More than a pipe holds, or this would prove nothing.
@@ -206,7 +206,7 @@ test.each(['Bun', 'Node'])(
   'serves on, on %s, when whoever reads its output and log goes away',
   async (runtime) => {
     const { operated, close } = await programOn(runtime, { LOG_LEVEL: 'debug' })
-    // The reader takes what tells the port, and is gone with the first request.
+    // The reader takes the line with the port, and leaves at the first request.
     const reader = 'while read -r line; do echo "$line" >&2; case "$line" in *\\"port\\"*) exit;; esac; done'
     const serve = ['sh', '-c', `"$0" "$@" 2>&1 & echo $! >&2; wait`, ...operated.serve]
     const service = await spawnService({ ...operated, serve: ['sh', '-c', `"$0" "$@" | { ${reader}; }`, ...serve] })

@@ -8,7 +8,7 @@ export async function processesIn(directory: string): Promise<readonly number[]>
   return lines.filter((line) => line.includes(`${directory}/`)).map((line) => Number.parseInt(line, 10))
 }
 
-/** Waits until nobody works in the directory any more; answers who still does after `limitMs`. */
+/** Waits until no process works in the directory; returns those that still do after `limitMs`. */
 export async function untilEmpty(directory: string, limitMs: number): Promise<readonly number[]> {
   const deadline = performance.now() + limitMs
   for (;;) {
@@ -26,11 +26,11 @@ function numbers(path: string): readonly number[] {
 
 function isIn(pid: number, directory: string): boolean {
   try {
-    // A zombie has neither: it holds nothing any more and only waits for its parent.
+    // A zombie has neither: it holds nothing and waits for its parent.
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
     return command.includes(`${directory}/`) || `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${directory}/`)
   } catch {
-    // It ended meanwhile, or belongs to somebody else.
+    // It ended meanwhile, or belongs to another user.
     return false
   }
 }

@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dir, '../..')
 const READY_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 15_000
 
-/** One form of the product, in an empty directory of its own and without any environment but what it is given. */
+/** One form of the product, in an empty directory, with the given environment only. */
 export interface Program {
   readonly directory: string
   readonly env: Readonly<Record<string, string>>
@@ -54,7 +54,7 @@ export function executableProgram(env: Environment): Program {
   return { directory, env, serve: [path], command: [path], remove }
 }
 
-/** The bundle, copied likewise, on Node; its commands are the source's. */
+/** A copy of the bundle, on Node; its commands are the source's. */
 export function nodeProgram(env: Environment): Program {
   const { directory, remove } = emptyDirectory()
   const node = Bun.which('node')
@@ -112,7 +112,7 @@ export async function spawnService(program: Program, env: Environment = {}): Pro
   }
 }
 
-/** Serves for a moment, for only that makes an embedded database where there is none. */
+/** Serves for a moment, to create an embedded database. */
 export async function createDatabase(program: Program): Promise<void> {
   await (await spawnService(program)).stop()
 }

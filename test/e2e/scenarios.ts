@@ -38,7 +38,7 @@ export interface Scenario {
   /** Headers that the answer must carry besides those that every answer carries. */
   readonly answers?: Readonly<Record<string, string | RegExp>>
   readonly body?: (body: Json, answer: RawAnswer) => void
-  /** Row of the organization's log: `null` where nobody pays for the request. */
+  /** Row of the organization's log: `null` if no organization is charged. */
   readonly log: { readonly path: string; readonly credits: number } | null
 }
 

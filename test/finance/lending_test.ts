@@ -139,7 +139,7 @@ function against(totals: LendingTotals, at: Rational): number {
   return factor === 'max' ? 1 : compareRational(factor, at)
 }
 
-/** The position after its unit has been made so fine that `usd` of it is a whole number. */
+/** The position after its unit is made so fine that `usd` of it is a whole number. */
 function finer(totals: LendingTotals, { denominator }: Rational): LendingTotals {
   return {
     perUsd: totals.perUsd * denominator,
@@ -153,7 +153,7 @@ function finer(totals: LendingTotals, { denominator }: Rational): LendingTotals 
 }
 
 describe('safe amounts, carried out', () => {
-  test('a safe borrow lands exactly on the target, or on the borrowing limit where that is nearer', () => {
+  test('a safe borrow lands exactly on the target, or on the borrowing limit if that is nearer', () => {
     fc.assert(
       fc.property(positions, targets, (totals, at) => {
         const safe = safeBorrowUsd(totals, at)

@@ -10,7 +10,7 @@ test('untilAborted() passes on what the promise comes to', async () => {
   await expect(untilAborted(Promise.reject(new RangeError('no')), signal)).rejects.toBeInstanceOf(RangeError)
 })
 
-test('untilAborted() ends with the signal, even where the promise never settles', async () => {
+test('untilAborted() ends with the signal, even if the promise never settles', async () => {
   const caller = new AbortController()
   const waiting = untilAborted(pending(), caller.signal)
   caller.abort()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { isBase58Address } from '../../src/lib/base58.ts'
 
 describe('isBase58Address()', () => {
-  test('knows 32 bytes from more and from fewer, and upper from lower case', () => {
+  test('is true for exactly 32 bytes, and depends on upper and lower case', () => {
     expect(isBase58Address('KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD')).toBe(true)
     expect(isBase58Address('11111111111111111111111111111111')).toBe(true)
     expect(isBase58Address('1111111111111111111111111111111')).toBe(false)

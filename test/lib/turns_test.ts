@@ -16,7 +16,7 @@ describe('inTurns()', () => {
     expect(order).toEqual(['step 0', 'other 0', 'step 1', 'other 1', 'step 2', 'other 2'])
   })
 
-  test('takes no turn for work of one step', async () => {
+  test('gives no turn away for work of one step', async () => {
     let turned = false
     setImmediate(() => {
       turned = true
@@ -55,7 +55,7 @@ describe('sortedInSteps()', () => {
     },
   )
 
-  test('takes a step for every few thousand items, so that none takes long', () => {
+  test('takes a step for every few thousand items', () => {
     const steps = [...sortedInSteps(items(100_000), (a, b) => a.value - b.value)]
     expect(steps.length).toBeGreaterThan(100)
   })

@@ -21,7 +21,7 @@ function mistakesOf(env: Record<string, string>, file = ''): readonly string[] {
   return []
 }
 
-/** What a family knows of each chain. */
+/** A family's settings by chain. */
 function settingsOf({ families }: Config, name: string): ReadonlyMap<number, unknown> {
   return families.find((family) => family.name === name)?.settings ?? new Map()
 }
@@ -39,7 +39,7 @@ describe('readConfig()', () => {
     expect(JSON.stringify(empty)).toBe(JSON.stringify(readConfig({}, noFile)))
   })
 
-  test('LOG_RETENTION_DAYS is 90 or more, 0 for ever, and 90 if absent', () => {
+  test('LOG_RETENTION_DAYS is 90 or more, 0 for no limit, and 90 if absent', () => {
     const days = (text: string) => readConfig({ LOG_RETENTION_DAYS: text }, noFile).logRetentionDays
     expect(['', '0', '90', '3650'].map(days)).toEqual([90, 0, 90, 3_650])
     for (const wrong of ['89', '1', '-1', '90.5', '1e3', 'ever', '100000000']) {
@@ -121,7 +121,7 @@ describe('readConfig()', () => {
     ])
   })
 
-  test('names the chains that nobody has described, and not the many that are', () => {
+  test('names the unknown chains, and does not list the many known ones', () => {
     expect(mistakesOf({ CHAINS: '1,2,101,4242', RPC_URL_77: 'http://a.test' }).toSorted()).toEqual([
       'CHAINS: 2, 4242: no such chain is built in; describe it in CHAINS_FILE',
       'RPC_URL_77: no such chain is built in; describe it in CHAINS_FILE',
@@ -185,7 +185,7 @@ describe('readConfig()', () => {
     expect(mistakesOf({ OPERATOR_PORT: '-1' })).toEqual(['OPERATOR_PORT: expected a port number from 0 to 65535'])
   })
 
-  test('a slot of Solana may be a minute old, or twenty slots where they are slow, or as the file says', () => {
+  test('a slot of Solana may be a minute old, or twenty slots if they are slow, or as the file says', () => {
     const ageOf = (solana: object) =>
       readConfig({ CHAINS_FILE: 'f' }, () => JSON.stringify({ solana })).solana.maxSlotAgeSec
     expect(readConfig({}, noFile).solana.maxSlotAgeSec).toBe(60)

@@ -19,7 +19,7 @@ export interface TestDatabase {
 export interface TestServer {
   readonly url: string
   readonly dataDir: string
-  /** Sends a signal to the postmaster and all its children; `postmaster` alone where told so. */
+  /** Sends a signal to the postmaster and all its children; only to the postmaster for `postmaster`. */
   signal(signal: NodeJS.Signals, whom?: 'postmaster'): void
   /** Ends the server; `start()` brings it back at the same address. */
   stop(): Promise<void>
@@ -172,7 +172,7 @@ async function openShared(): Promise<Shared> {
   }
 }
 
-/** A session that is just leaving still holds its database: the statement is tried again for a while. */
+/** A session that is just leaving still holds its database: so the statement is retried for some time. */
 async function create(admin: Database, statement: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

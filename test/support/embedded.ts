@@ -11,7 +11,7 @@ export interface EmbeddedFixture {
   readonly programParent: string
   /** What to undo after the last test, in this order; servers close by themselves. */
   readonly closers: (() => unknown)[]
-  /** Starts a server in this process, on the shared program files unless told otherwise. */
+  /** Starts a server in this process, on the shared program files by default. */
   start(dataDir: string, options?: { readonly programs: 'shared' | 'own' }): Promise<EmbeddedDatabase>
 }
 

@@ -5,7 +5,7 @@ type Node = any
 /** Says nothing about which values are right. */
 const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples'])
 
-/** Places where a value is not what the schema says, as `data[0].id: expected …`; empty where all is right. */
+/** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */
 export function mismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {
   if (schema.$ref !== undefined) return mismatches(resolve(document, schema.$ref), value, document, place)
   return Object.entries<Node>(schema).flatMap(([keyword, rule]) => {
@@ -15,7 +15,7 @@ export function mismatches(schema: Node, value: unknown, document: Node, place =
   })
 }
 
-/** What a reference of the document names. Throws where it leads nowhere. */
+/** The target of a reference in the document. Throws if there is none. */
 export function resolve(document: Node, reference: string): Node {
   const found = reference
     .replace(/^#\//, '')

@@ -35,7 +35,7 @@ export const SCOPE = 'HFn8GnPADiny6XqUoWE8uRPPxb29ikn4yTuPa9MF2fWJ'
 export interface DepositFixture {
   readonly reserve: string
   readonly collateralAmount: bigint
-  /** Slot of the array; the next one where absent. */
+  /** Slot of the array; the next one if absent. */
   readonly slot?: number
 }
 
@@ -59,7 +59,7 @@ export interface ReserveFixture {
   readonly market: string
   readonly lastUpdateSlot?: bigint
   readonly lastUpdateTimestampSec?: bigint
-  /** Checks that the cached price has passed, as bits; all of them where absent. */
+  /** Checks that the cached price has passed, as bits; all of them if absent. */
   readonly priceStatus?: number
   readonly availableAmount?: bigint
   readonly borrowedSf?: bigint
@@ -69,7 +69,7 @@ export interface ReserveFixture {
   readonly pendingReferrerFeesSf?: bigint
   readonly collateralSupply?: bigint
   readonly rewardsAvailable?: bigint
-  /** Base units each slot, or each second where `interestRateBasis` is 1. */
+  /** Base units each slot, or each second if `interestRateBasis` is 1. */
   readonly rewardsPerUnit?: bigint
   /** 0 accrues by slots, 1 by seconds. */
   readonly interestRateBasis?: number
@@ -78,7 +78,7 @@ export interface ReserveFixture {
   readonly priceSf?: bigint
   readonly priceTimestampSec?: bigint
   readonly maxPriceAgeSec?: bigint
-  /** The lowest and highest price, both `value / 10^exponent`; 0 is no bound. */
+  /** The lowest and highest price, both `value / 10^exponent`; 0 means unbounded. */
   readonly priceBounds?: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
   readonly blockPriceUsage?: number
   readonly hostFixedRateBps?: number
@@ -94,7 +94,7 @@ export interface ReserveFixture {
 
 export interface MarketFixture {
   readonly referralFeeBps?: number
-  /** Most that rewards may come to in a year; 0 where the market gives none. */
+  /** Most rewards in a year; 0 if the market gives none. */
   readonly rewardsMaxAprBps?: number
   readonly borrowCapUsd?: bigint
   readonly elevationGroups?: readonly {
@@ -202,7 +202,7 @@ export function scopeBytes(entries: readonly ScopeFixture[]): Uint8Array {
   return at.bytes
 }
 
-/** The account that these bytes are in, owned by Kamino's program unless told otherwise. */
+/** The account that these bytes are in, owned by Kamino's program by default. */
 export function served(data: Uint8Array, owner = KLEND): ServedAccount {
   return { owner, data }
 }

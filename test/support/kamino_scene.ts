@@ -42,7 +42,7 @@ export interface SceneChanges {
   readonly elevationGroup?: number
   readonly deposits?: readonly DepositFixture[]
   readonly borrows?: readonly BorrowFixture[]
-  /** Dated as `at` says where they name no time. */
+  /** Their default time is that of `at`. */
   readonly prices?: readonly ScopeFixture[]
 }
 

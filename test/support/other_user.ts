@@ -21,7 +21,7 @@ export function runAs(uid: number, script: string, words: readonly string[] = []
   return stdout.trim()
 }
 
-/** Starts a script likewise; `stop()` kills it and resolves to what it printed. */
+/** Starts a script the same way; `stop()` kills it and resolves to what it printed. */
 export function startAs(
   uid: number,
   script: string,

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from './database.ts'
 import { until } from './until.ts'
 
-/** PostgreSQL refuses to be root: root lends it to `nobody`. */
+/** PostgreSQL refuses to run as root: root starts it as `nobody`. */
 const OWNER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 

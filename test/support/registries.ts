@@ -121,7 +121,7 @@ const pancake = (await import(
   join(dirname(require.resolve('sushi/package.json')), '_esm/evm/config/features/pancakeswap-v3.js')
 )) as Readonly<Record<string, unknown>>
 
-/** Factories of PancakeSwap V3 by chain id, as SushiSwap's router knows them. */
+/** Factories of PancakeSwap V3 by chain id, as in SushiSwap's router. */
 export const PANCAKESWAP_FACTORIES: ReadonlyMap<number, Address> = v.parse(
   byId,
   pancake['PANCAKESWAP_V3_FACTORY_ADDRESS'],

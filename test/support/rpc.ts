@@ -61,7 +61,7 @@ export interface FaultyRpc {
   readonly seen: readonly SeenRequest[]
   /** Decides about each request; undefined passes it on. Replaces the rule before. */
   rule(decide: Rule): void
-  /** How many of the requests had to wait for an earlier one: 1 where all were sent at once. */
+  /** How many of the requests had to wait for an earlier one: 1 if all were sent at once. */
   depth(): number
   /** Forgets what was seen; the rule stays. */
   reset(): void

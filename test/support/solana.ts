@@ -34,7 +34,7 @@ export interface Seen {
   readonly atMs: number
 }
 
-/** A Solana RPC endpoint on loopback that serves accounts from memory and fails as told. */
+/** A Solana RPC endpoint on loopback that serves accounts from memory and fails on demand. */
 export interface SolanaDouble {
   readonly url: string
   readonly seen: Seen[]
@@ -45,21 +45,21 @@ export interface SolanaDouble {
   /** As they stand, or as they stand at a slot. */
   accounts: ServedAccounts | ((slot: number) => ServedAccounts)
   slot: number
-  /** What the cluster's clock shows, Unix seconds; the real time where undefined. */
+  /** What the cluster's clock shows, Unix seconds; the real time if undefined. */
   clockSec: number | undefined
-  /** The slot that the clock's account names; that of the answer where undefined. */
+  /** The slot that the clock's account names; that of the answer if undefined. */
   clockSlot: number | undefined
   /** Slots that go by with every answer. */
   slotsPerRead: number
   stop(): Promise<void>
 }
 
-/** Starts a double; knows `getMultipleAccounts` with base64 and `minContextSlot`, and `getSlot`. */
+/** Starts a test double with `getMultipleAccounts` (base64, `minContextSlot`) and `getSlot`. */
 export function startSolanaDouble(
   options: {
     readonly accounts?: SolanaDouble['accounts']
     readonly slot?: number
-    /** How fast slots go by in real time; they stand still where absent. */
+    /** How fast slots go by in real time; they stand still if absent. */
     readonly slotMs?: number
     readonly port?: number
   } = {},

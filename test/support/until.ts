@@ -1,6 +1,6 @@
 const POLL_MS = 10
 
-/** Waits for what a test needs. Throws, naming it, where it is not there within `limitMs`. */
+/** Waits until `holds()`. Throws an error that names `what` after `limitMs`. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
