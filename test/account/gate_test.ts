@@ -58,7 +58,7 @@ describe('admit', () => {
     expect(admission.rateLimit.resetSec).toBeLessThanOrEqual(Math.ceil((oldestFreesMs + 1) / 1_000))
   })
 
-  test('knows neither malformed keys nor well-formed ones that nobody was given', async () => {
+  test('knows neither malformed keys nor invented well-formed ones', async () => {
     const { key } = await createAccount(db)
     for (const unknown of ['', 'nonsense', key.slice(0, -1), mintKey().key])
       expect(await verdict(unknown)).toBe('unknown_key')
@@ -220,7 +220,7 @@ describe('rate limit', () => {
     expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
   })
 
-  test('a clock that was set back holds nobody for longer than a second', async () => {
+  test('after a clock was set back, no caller waits longer than a second', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
     expect(await verdict(key)).toBe('admitted')
     await db.run(
@@ -414,7 +414,7 @@ test('invented keys cost no more than a thousand look-ups a second, and known ca
   await asked.close(1_000)
 })
 
-test('every change acts with the next request at every gate, whatever each of them remembers', async () => {
+test('every change acts with the next request at every gate, despite what each remembers', async () => {
   const accounts = await Promise.all([1, 2].map(() => createAccount(db)))
   const states = accounts.map(() => ({ suspended: false, revoked: false, off: false }))
   const verb = fc.constantFrom('suspend', 'restore', 'revoke', 'unrevoke', 'off', 'on', 'expire', 'new key')
@@ -470,7 +470,7 @@ test('a key that expires is unknown from that moment on, though it is remembered
   while (Date.now() < expiresAt.getTime() + 200) {
     const { kind, ...rest } = await gate.admit({ key, endpoint: null })
     seen.push({ kind, early: 'requestedAtMs' in rest && rest.requestedAtMs < expiresAt.getTime() })
-    // So few a second that they are all looked up.
+    // Few enough a second to be looked up.
     if (kind === 'unknown_key') await Bun.sleep(5)
   }
   expect(seen.filter(({ kind }) => kind === 'admitted').length).toBeGreaterThan(0)
@@ -497,7 +497,7 @@ test('slow reads of the same process keep no request waiting', async () => {
   const startMs = performance.now()
   const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
   await gate.settle(settlement(caller, { requestedAtMs }))
-  // Far less than the slowest of them, though more than a busy machine needs.
+  // Far less than the slowest read, but more than a busy machine needs.
   expect(performance.now() - startMs).toBeLessThan(700)
   await Promise.allSettled(slow)
 })

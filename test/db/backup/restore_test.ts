@@ -60,7 +60,7 @@ test('a restore into a database that holds something is refused and changes noth
   )
   await expect(restoreInto(other.url, whole)).rejects.toThrow('expected an empty database')
   expect(await contentOf(other.db)).toEqual(before)
-  // It goes on serving as if nothing had been tried.
+  // It goes on serving.
   await checkSchema(other.db)
   await other.close()
 })
