@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { NOWHERE, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
-import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/plane/gate.ts'
 import { testDatabase } from '../support/database.ts'

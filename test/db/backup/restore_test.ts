@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createGate } from '../../../src/account/gate.ts'
+import { createGate } from '../../../src/account/gate/gate.ts'
 import { readConfig } from '../../../src/config.ts'
 import { BackupError } from '../../../src/db/backup/format.ts'
 import { checkBackup } from '../../../src/db/backup/read.ts'

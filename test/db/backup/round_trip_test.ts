@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createGate } from '../../../src/account/gate.ts'
+import { createGate } from '../../../src/account/gate/gate.ts'
 import { checkBackup } from '../../../src/db/backup/read.ts'
 import { BACKED_UP } from '../../../src/db/backup/tables.ts'
 import { type WriteOptions, writeBackup } from '../../../src/db/backup/write.ts'

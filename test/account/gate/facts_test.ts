@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createFacts, type Facts, type KeyFact } from '../../src/account/facts.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { createFacts, type Facts, type KeyFact } from '../../../src/account/gate/facts.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 
 function fact(organizationId: string): KeyFact {
   return { organizationId, apiKeyId: 'key', refusal: '', rateLimit: 5, expiresAtMs: 0 }

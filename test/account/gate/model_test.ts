@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import type { Database } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { startTestServer } from '../support/database.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { startTestServer } from '../../support/database.ts'
 import { runModel } from './model.ts'
 
 const SEED = Number(process.env['MODEL_SEED'] ?? 1)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Settlement } from '../../src/http/plane/gate.ts'
-import { eachLine } from '../devnet/watched.ts'
+import type { Settlement } from '../../../src/http/plane/gate.ts'
+import { eachLine } from '../../devnet/watched.ts'
 
 /** What a keeper reports. */
 export interface KeeperState {

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createKey, revokeKey } from '../../src/account/api_key.ts'
-import { type AccountGate, createGate } from '../../src/account/gate.ts'
-import { mintKey } from '../../src/account/key.ts'
+import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
+import { mintKey } from '../../../src/account/key.ts'
 import {
   deleteOrganization,
   restoreOrganization,
   setRateLimit,
   suspendOrganization,
-} from '../../src/account/organization.ts'
-import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import type { Caller } from '../../src/http/plane/gate.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { createMetrics } from '../../src/lib/metrics.ts'
-import { temporaryDirectory, testDatabase } from '../support/database.ts'
-import { admitted, createAccount, readBooks, settlement } from './scene.ts'
+} from '../../../src/account/organization.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import type { Caller } from '../../../src/http/plane/gate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import { temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
 const ENDPOINT = 'GET /v1/test'
 
