@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { createGate } from '../account/gate.ts'
+import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
 import { usageRoutes } from '../account/routes.ts'

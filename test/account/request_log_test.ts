@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { NOWHERE, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
-import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Settlement } from '../../src/http/plane/gate.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
 
 const HOUR_MS = 3_600_000
-/** An hour's begin, long ago, so that nothing else falls into the range; a week begins two hours later. */
+/** Start of an hour long ago, when nothing else was logged; a week begins two hours later. */
 const BASE_MS = 490_150 * HOUR_MS
 const PATHS = ['/v1/a', '/v1/b/{id}', '/v1/c']
 const INVENTED = ['/v1/nothing', '/v1/a', '/wp-login.php', '/']
@@ -153,7 +153,7 @@ test('a page past the end is empty and knows the total', async () => {
   expect(found).toEqual({ total: 4_000, entries: [] })
 })
 
-test('the name of a key comes with its entries, its id where the key is unknown', async () => {
+test('the name of a key comes with its entries, or its id if the key is unknown', async () => {
   const own = await createAccount(db)
   await settleBatch(db, [settlement(own.caller), settlement({ ...own.caller, apiKeyId: 'key_gone' })])
   const { entries } = await readRequestLog(db, {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
+import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { readRequestLog } from '../../src/account/request_log.ts'
 import { tendLog } from '../../src/account/retention.ts'
-import { settleBatch, voidBatch } from '../../src/account/settle.ts'
 import { type Database, SqlError } from '../../src/db/database.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -31,7 +31,7 @@ function weekOf(agoDays: number): { readonly name: string; readonly from: string
   return { name: `request_log_${from.slice(0, 10).replaceAll('-', '')}`, from, to }
 }
 
-/** As if the service had been there so many days ago. */
+/** As if the service had run so many days ago. */
 async function makePartition(agoDays: number): Promise<string> {
   const { name, from, to } = weekOf(agoDays)
   await db.run(
@@ -108,7 +108,7 @@ test('what is old enough is dropped by whole weeks, and granted is still the bal
   await tendLog(db, { days: 90, log: silentLog })
 })
 
-test('a void of what was dropped, and one that comes at the same moment, cost nobody a credit', async () => {
+test('a void of what was dropped, and one during the drop, cost no caller a credit', async () => {
   const { caller, organizationId } = await createAccount(db)
   for (let round = 0; round < 8; round++) {
     await makePartition(130)
@@ -125,7 +125,7 @@ test('a void of what was dropped, and one that comes at the same moment, cost no
   expect((await readBooks(db, organizationId)).logged).toBe(0)
 })
 
-test('under a reader that holds the log, as a dump does, nothing is dropped and nobody waits', async () => {
+test('while a reader holds the log, as a dump does, nothing is dropped and no request waits', async () => {
   const name = await makePartition(120)
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller, { ...ago(120), credits: 5 })])
@@ -140,7 +140,7 @@ test('under a reader that holds the log, as a dump does, nothing is dropped and 
     settled.push(performance.now() - beganMs)
   }
   expect(await dropping).toMatchObject({ code: '55P03' })
-  // One waited behind the drop for the 200 ms that it waits, no longer.
+  // A request waited behind the drop for at most the drop's own 200 ms.
   expect(Math.max(...settled)).toBeLessThan(1_000)
   expect(await partitions()).toContain(name)
   await readBooks(db, organizationId)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { createKey } from '../../src/account/api_key.ts'
-import { type AccountGate, createGate } from '../../src/account/gate.ts'
+import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
 import { usageRoutes } from '../../src/account/routes.ts'
 import type { Database } from '../../src/db/database.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -162,13 +162,13 @@ test('filters by path, by status, by errors, and by key', async () => {
     expect(answer.body.pagination.total).toBe(answer.body.data.length)
     return answer.body.data.map((entry: { status_code: number }) => entry.status_code)
   }
-  // The template, and whatever leads to it.
+  // The template, and paths that lead to it.
   for (const path of ['%7Bid%7D', '{id}', '7', '007', 'x%20y', '%252e']) {
     expect([path, await statuses(`path=/v1/positions/uniswap-v3/${path}`)]).toEqual([path, [404, 503]])
     expect([path, await statuses(`path=/v1/positions/amm_a/${path}`)]).toEqual([path, [404, 503]])
   }
   expect(await statuses('path=/v1/positions/amm_a')).toEqual([200])
-  // What leads nowhere stands for all that leads nowhere.
+  // A path without an endpoint stands for all such paths.
   for (const path of ['/v1/positions/uniswap-v3/', '/v1/positions/uniswap-v3/7/x', '/nothing', 'v1', '*']) {
     expect([path, await statuses(`path=${path}`)]).toEqual([path, [400]])
   }
@@ -207,7 +207,7 @@ test('the path of every entry leads back to that entry, and to no entry of anoth
   }
 })
 
-test('a key of another organization is an empty page, whatever else is asked', async () => {
+test('a key of another organization gives an empty page', async () => {
   const mine = await accountWith([{ agoMs: 1_000 }])
   const foreign = await accountWith([{ agoMs: 1_000 }])
   const answer = await call(`${PATH}?api_key_id=${foreign.apiKeyId}`, { key: mine.key })

@@ -31,7 +31,7 @@ export async function createAccount(
 
 let made = 0
 
-/** A finished request that costs 1 credit, unless told otherwise. */
+/** A finished request; it costs 1 credit by default. */
 export function settlement(caller: Caller, options: Partial<Settlement> = {}): Settlement {
   made++
   return {
@@ -50,7 +50,7 @@ export function settlement(caller: Caller, options: Partial<Settlement> = {}): S
   }
 }
 
-/** The organization's books, straight from the tables. */
+/** The organization's books, read from the tables. */
 export interface Books {
   readonly balance: number
   readonly granted: number
@@ -61,7 +61,7 @@ export interface Books {
   readonly statuses: Readonly<Record<string, number>>
 }
 
-/** Reads the books; throws where an invariant does not hold. */
+/** Reads the books; throws if an invariant does not hold. */
 export async function readBooks(db: Database, organizationId: string): Promise<Books> {
   const [row] = await db.run<{
     balance: string
@@ -138,7 +138,7 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
   return books
 }
 
-/** The admission of a request that must have been admitted. */
+/** The admission; throws if the request was not admitted. */
 export function admitted(admission: Admission): Extract<Admission, { kind: 'admitted' }> {
   if (admission.kind !== 'admitted') throw new Error(`Expected an admission, got ${JSON.stringify(admission.kind)}`)
   return admission

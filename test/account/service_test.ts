@@ -52,7 +52,7 @@ test('createOrganization() and setRateLimit() refuse bad names and limits', asyn
   expect(await codeOf(setRateLimit(db, { id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
 })
 
-test('a deleted organization is gone from the list and for every verb', async () => {
+test('a deleted organization is absent from the list and for every other function', async () => {
   const { organizationId: id } = await createAccount(db)
   expect((await listOrganizations(db)).map((each) => each.id)).toContain(id)
   await deleteOrganization(db, id)

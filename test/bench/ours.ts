@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { createGate } from '../../src/account/gate.ts'
+import { createGate } from '../../src/account/gate/gate.ts'
 import { mintKey } from '../../src/account/key.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/pool.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseDatabaseUrl } from '../../src/db/address.ts'
 
-test('parseDatabaseUrl() reads user, password, host, port and database, percent-encoded where need be', () => {
+test('parseDatabaseUrl() reads user, password, host, port and database, percent-encoded if needed', () => {
   expect(parseDatabaseUrl('postgresql://me%40home:a%3Ab%2F@localhost:5433/my%20app?application_name=x')).toEqual({
     listeners: [{ host: 'localhost', port: 5433 }],
     database: 'my app',

@@ -20,7 +20,7 @@ const STEPS: readonly Migration[] = [
   { version: 2, name: '0002_label', text: 'alter table shelf add column label text; create index on shelf (label)' },
 ]
 
-/** Versions that the database says it has, in order. */
+/** Versions that the database records, in order. */
 async function versions(db: Database): Promise<number[]> {
   const rows = await db.run<{ version: number }>('select version from schema_migration order by version', [])
   return rows.map(({ version }) => version)
@@ -94,7 +94,7 @@ function release(text: string, steps = 1) {
   return { migrations: STEPS.slice(0, steps), functions }
 }
 
-test('migrate() runs a function again when its text changed, whatever its signature was', () =>
+test('migrate() runs a function again when its text changed, even if its signature changed', () =>
   withEmpty(async (open) => {
     const db = open()
     const texts = [

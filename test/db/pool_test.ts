@@ -53,7 +53,7 @@ async function recovery(db: Database): Promise<number> {
   return performance.now() - startedMs
 }
 
-/** A server that speaks no PostgreSQL: it does `behave` to every connection. */
+/** A server that does not speak PostgreSQL: it calls `behave` for every connection. */
 async function fakeServer(
   behave: (socket: Socket) => void,
 ): Promise<{ url: string; sockets: Socket[]; server: Server }> {
@@ -161,12 +161,12 @@ test('no lane waits for another, and a statement that waits for its own takes no
   const waiting = await timed(db.run('select 1', [], { lane: 'read', deadlineMs: 100 }))
   expect(waiting.outcome).toMatchObject({ message: 'Too many requests wait for the database' })
   expect(await db.run('select 2 as two', [], { lane: 'gate' })).toEqual([{ two: 2 }])
-  // The one that gave up was behind them in the queue, and they go on.
+  // The statement that gave up was behind these in the queue; they go on.
   for (const { outcome } of await Promise.all(slow)) expect(outcome).not.toBeInstanceOf(Error)
   expect(await db.run('select 3 as three', [])).toEqual([{ three: 3 }])
 })
 
-test('a lane opens no more connections than it needs, and what waits for one has its turn', async () => {
+test('a lane opens no more connections than it needs, and waiting statements get their turn', async () => {
   const { db, close } = await testDatabase()
   const pid = async () => (await db.run<{ pid: number }>('select pg_backend_pid() as pid', []))[0]?.pid
   const alone = [await pid(), await pid(), await pid()]
@@ -200,7 +200,7 @@ test('run() sends the victim of a deadlock again', async () => {
   expect(await db.run('select n from pair order by id', [])).toEqual([{ n: 2 }, { n: 2 }])
 })
 
-test('run() sees what was committed before, whatever isolation the database has by default', async () => {
+test('run() sees what was committed before, despite the default isolation of the database', async () => {
   const { db, url, close } = await testDatabase()
   const [row] = await db.run<{ name: string }>('select current_database() as name', [])
   await db.run(`alter database ${row?.name} set default_transaction_isolation = 'serializable'`, [])

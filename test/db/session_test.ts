@@ -80,7 +80,7 @@ test.each([
   },
 )
 
-test('a failure of the server is told as it is, a full disk for one', async () => {
+test('a failure of the server, such as a full disk, is reported as it is', async () => {
   const session = await openSession({ url: database.url, applicationName: 'session' })
   const failure = await session
     .run(`do $$ begin raise exception 'No space left on device' using errcode = '53100'; end $$`, [])

@@ -8,7 +8,7 @@ import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
 
-/** What gzip writes before the content: time and system, which say nothing about it. */
+/** Gzip's bytes for time and system, which do not matter. */
 const GZIP_HEADER = 10
 
 let database: TestDatabase
@@ -79,7 +79,7 @@ test.each([
   expect(String(failure)).toContain(reason)
 })
 
-test('a failure of whatever is read from is told as it is', async () => {
+test('a failure of the source is reported as it is', async () => {
   const failure = new Error('The disk failed')
   const source = (async function* () {
     yield whole.subarray(0, 100)
@@ -88,7 +88,7 @@ test('a failure of whatever is read from is told as it is', async () => {
   await expect(checkBackup(source)).rejects.toBe(failure)
 })
 
-test('a reader that stops early closes what it reads from', async () => {
+test('a reader that stops early closes its source', async () => {
   let closed = false
   const source = (async function* () {
     try {

@@ -50,7 +50,7 @@ test.each([
   expect(readdirSync(directory)).toEqual(['backup'])
 })
 
-test('what appears in the place meanwhile is not overwritten', async () => {
+test('a file that appears there meanwhile is not overwritten', async () => {
   const path = join(temporaryDirectory(), 'backup')
   const writing = writeNewFile(path, async (append) => {
     await append(Buffer.from('new'))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createGate } from '../../../src/account/gate.ts'
+import { createGate } from '../../../src/account/gate/gate.ts'
 import { checkBackup } from '../../../src/db/backup/read.ts'
 import { BACKED_UP } from '../../../src/db/backup/tables.ts'
 import { type WriteOptions, writeBackup } from '../../../src/db/backup/write.ts'
@@ -139,7 +139,7 @@ test('a backup that is made while requests are charged holds credits that add up
   await source.close()
 }, 60_000)
 
-test('whoever takes a backup slowly slows it down, and nothing piles up in memory', async () => {
+test('a slow reader slows a backup down, and memory does not grow', async () => {
   const source = await testDatabase()
   await source.db.run(
     `insert into request_log select 'o', now() + i * interval '1 ms', i::text, md5(i::text), 'k', 'GET', '/', true, 200, 1, 0, true
@@ -230,7 +230,7 @@ test(
           { n: 2 },
           { n: 3 },
         ])
-        // Numbers that were given once are never given again, even where their row is gone.
+        // A used number is never given again, even if its row is gone.
         expect(await target.db.run('insert into oddity default values returning id, counter', [])).toEqual([
           { id: '3', counter: 3 },
         ])

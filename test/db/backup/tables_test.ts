@@ -16,7 +16,7 @@ test('every table that the migrations make is backed up, or is left out on purpo
     [],
   )
   expect(rows.map(({ name }) => name).toSorted()).toEqual([...BACKED_UP, ...LEFT_OUT].toSorted())
-  // What is lost in a crash anyway is not worth keeping, and what is not must be kept.
+  // Unlogged tables, which a crash empties anyway, are left out; logged ones must be kept.
   expect(rows.filter(({ unlogged }) => unlogged).filter(({ name }) => BACKED_UP.includes(name))).toEqual([])
 })
 

@@ -106,11 +106,11 @@ test('startEmbedded() makes a database that keeps its data over a restart and sy
   await second.close()
 })
 
-test('startEmbedded() lets nobody but the owner of the server reach its files and socket', async () => {
+test('startEmbedded() lets only the owner of the server reach its files and socket', async () => {
   const dataDir = temporaryDirectory()
   const server = await start(dataDir)
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
-  // What root's server may do there is only to walk to what is its own.
+  // Root's server may only pass through it to its own directories.
   expect(mode(join(dataDir, 'postgres'))).toBe(process.getuid?.() === 0 ? '711' : '700')
   expect(mode(join(dataDir, 'postgres', 'cluster-18'))).toBe('700')
   expect(mode(server.socketDir)).toBe('700')
@@ -120,7 +120,7 @@ test('startEmbedded() lets nobody but the owner of the server reach its files an
 test('startEmbedded() refuses a directory that another process owns, and names it', async () => {
   const dataDir = temporaryDirectory()
   const owner = await startOwner(dataDir)
-  // Time for the owner to collect what it no longer refers to.
+  // Gives the owner time to collect garbage.
   await Bun.sleep(200)
   await expect(start(dataDir)).rejects.toThrow(
     `Cannot use data directory "${dataDir}": another walletscope (pid ${owner.pid}) owns it`,
@@ -149,7 +149,7 @@ test('kill -9 of the owner leaves no server, loses no commit, and the next start
   await server.close()
 })
 
-test('kill -9 of the owner ends its server though nobody starts again', async () => {
+test('kill -9 of the owner ends its server, even without another start', async () => {
   const dataDir = temporaryDirectory()
   const owner = await startOwner(dataDir)
   const pids = serverPids(dataDir)
@@ -193,7 +193,7 @@ test('close() ends a server that hangs, within five seconds', async () => {
   await (await start(dataDir)).close()
 })
 
-test('startEmbedded() is not kept from starting by a pid file whose pid belongs to another process now', async () => {
+test('startEmbedded() starts despite a pid file whose pid belongs to another process now', async () => {
   const dataDir = temporaryDirectory()
   await (await start(dataDir)).close()
   const pidFile = join(dataDir, 'postgres', 'cluster-18', 'postmaster.pid')
@@ -203,7 +203,7 @@ test('startEmbedded() is not kept from starting by a pid file whose pid belongs 
   await server.close()
 })
 
-test('startEmbedded() begins anew where an earlier first start broke off', async () => {
+test('startEmbedded() starts over if an earlier first start broke off', async () => {
   const dataDir = temporaryDirectory()
   const home = join(dataDir, 'postgres')
   mkdirSync(join(home, 'creating-abcdef', 'cluster-18'), { recursive: true })
@@ -213,7 +213,7 @@ test('startEmbedded() begins anew where an earlier first start broke off', async
   expect(readdirSync(home).filter((name) => name.startsWith('creating-'))).toEqual([])
 })
 
-test('startEmbedded() gives the directory free when it fails, with what PostgreSQL said', async () => {
+test('startEmbedded() releases the directory when it fails, with what PostgreSQL said', async () => {
   const dataDir = temporaryDirectory()
   await (await start(dataDir)).close()
   const version = join(dataDir, 'postgres', 'cluster-18', 'PG_VERSION')
@@ -230,7 +230,7 @@ test.each([
   { what: 'is nearly as long as it may be', name: 'long'.repeat(60) },
   { what: 'holds spaces', name: ' in  between ' },
   { what: 'holds what means something elsewhere', name: `it's "quoted", 5%: $HOME;\\ é` },
-])('startEmbedded() works where the path $what, and other processes find it', async ({ name }) => {
+])('startEmbedded() works if the path $what, and other processes find it', async ({ name }) => {
   const dataDir = join(temporaryDirectory(), name)
   const server = await start(dataDir)
   expect(Buffer.byteLength(join(server.socketDir, '.s.PGSQL.5432'))).toBeLessThan(108)
@@ -243,7 +243,7 @@ test.each([
   expect(await findRunningEmbedded(dataDir)).toBeUndefined()
 })
 
-test('startEmbedded() refuses a path that the lock could not have, and makes nothing', async () => {
+test('startEmbedded() refuses a path that is too long for the lock, and makes nothing', async () => {
   const parent = temporaryDirectory()
   const dataDir = join(parent, 'x'.repeat(250), 'x'.repeat(250))
   await expect(start(dataDir)).rejects.toThrow(

@@ -29,7 +29,7 @@ const SERVER = 60_873
 
 const { programParent, closers, start } = embeddedFixture()
 
-/** Files of root that others may read, and that nobody may change through the service. */
+/** Files of root that others may read, and must not change through the service. */
 function victim(): string {
   const path = mkdtempSync(join(tmpdir(), 'walletscope-victim-'))
   closers.push(() => rmSync(path, { recursive: true, force: true }))
@@ -95,7 +95,7 @@ async function ownerScript(): Promise<string> {
 /**
  * Tells what it sees of the database's processes while it is made, and writes a file into every directory of theirs,
  * below `root`, that it can: through the path, and through what the system shows of processes of the same user. It
- * looks at descendants of process `ancestor` alone, for other processes of nobody are none of its business.
+ * looks only at descendants of process `ancestor`, not at other processes of `nobody`.
  */
 const SPY = `
 const fs = require('node:fs'), { join } = require('node:path')
@@ -138,7 +138,7 @@ socket.on('connect', () => socket.write(Buffer.concat([head, body])))
 socket.on('data', (data) => end(String.fromCharCode(data[0]) + (/C(\\w{5})\\0/.exec(data.toString('latin1'))?.[1] ?? '')))
 `
 
-// As an ordinary user the service can do no more than its own user, and there is nobody else to act as.
+// As an ordinary user the service has only its own user's rights.
 describe.if(IS_ROOT)('as root', () => {
   test.each([
     { who: 'nobody', uid: NOBODY },
@@ -190,21 +190,21 @@ describe.if(IS_ROOT)('as root', () => {
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull()
   })
 
-  test('while the database is created, another process of nobody reaches none of it', async () => {
+  test('while the database is created, another process of `nobody` reaches none of it', async () => {
     const dataDir = temporaryDirectory()
     const spy = startAs(NOBODY, SPY, [dataDir, String(process.pid)])
     await until('the spy to look', () => spy.printed().includes('looking'))
     const server = await start(dataDir)
     await server.close()
     const seen = await spy.stop()
-    // It has looked at a time that matters, or this would prove nothing.
+    // It has looked while the database was made, or this would prove nothing.
     expect(seen).toContain('process initdb')
     expect(seen).not.toContain('planted')
     expect(Bun.spawnSync(['find', dataDir, '-name', 'PLANTED']).stdout.toString()).toBe('')
     expect(Bun.spawnSync(['find', dataDir, '-uid', String(NOBODY)]).stdout.toString()).toBe('')
   })
 
-  test('nobody and any other user get no session, even through doors left open; root does', async () => {
+  test('`nobody` and other users get no session, even if directories are left open; root does', async () => {
     const dataDir = temporaryDirectory()
     const server = await start(dataDir)
     const socket = join(dataDir, 'postgres', 'socket', '.s.PGSQL.5432')
@@ -281,7 +281,7 @@ describe.if(IS_ROOT)('as root', () => {
     )
   })
 
-  test('nobody cannot hold the lock of a data directory', async () => {
+  test('the user `nobody` cannot hold the lock of a data directory', async () => {
     const dataDir = temporaryDirectory()
     await (await start(dataDir)).close()
     const tried = runAs(
@@ -303,11 +303,11 @@ describe.if(IS_ROOT)('as root', () => {
     )
   })
 
-  test('as an ordinary user the service lets itself and root in, and nobody else', async () => {
+  test('as an ordinary user the service lets only itself and root in', async () => {
     const dataDir = temporaryDirectory()
     chownSync(dataDir, NOBODY, NOBODY)
     closers.push(() => rmSync(dataDir, { recursive: true, force: true }))
-    // The programs are unpacked by root, as no service of nobody could write there.
+    // Root unpacks the programs, because a service of `nobody` could not write there.
     await (await start(temporaryDirectory())).close()
     const service = startAs(NOBODY, await ownerScript(), [dataDir, programParent])
     closers.push(() => service.stop())

@@ -24,7 +24,7 @@ function pidFileOf(pid: number, cluster: string): string {
   return `${pid}\n${cluster}\n${Math.floor(Date.now() / 1_000)}\n5432\n\n\n`
 }
 
-test('a process that stands in the cluster’s directory, even one that the pid file names, is neither waited for nor killed', async () => {
+test('another process in the cluster’s directory, even one that the pid file names, is neither waited for nor killed', async () => {
   const dataDir = temporaryDirectory()
   const cluster = join(dataDir, 'postgres', 'cluster-18')
   await (await start(dataDir)).close()
@@ -32,10 +32,10 @@ test('a process that stands in the cluster’s directory, even one that the pid 
   writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
   const server = await start(dataDir)
   const pids = serverPids(dataDir)
-  // A server that hangs is killed in the end, by what is known of it.
+  // A server that hangs is killed in the end, by its known pids.
   // The first of them starts and ends the others.
   for (const pid of pids.slice(0, 1)) process.kill(pid, 'SIGSTOP')
-  // Elsewhere the file is all that tells which process the server is.
+  // On other systems only the file names the server's process.
   if (process.platform === 'linux') writeFileSync(join(cluster, 'postmaster.pid'), pidFileOf(other.pid, cluster))
   await server.close()
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
@@ -44,7 +44,7 @@ test('a process that stands in the cluster’s directory, even one that the pid 
   expect([other.exitCode, other.signalCode]).toEqual([null, null])
 })
 
-test('livingServer() names the processes of a server, its postmaster first among them, and nobody else’s', async () => {
+test('livingServer() names only the processes of a server, and which one is its postmaster', async () => {
   const dataDir = temporaryDirectory()
   const home = { path: join(dataDir, 'postgres'), user: serverUser() }
   expect(await livingServer(home)).toEqual({ postmaster: undefined, pids: [] })
@@ -89,7 +89,7 @@ test('postmasterByPidFile() believes the file only about a process that is Postg
   symlinkSync(`${file}.kept`, file)
   expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
   rmSync(file)
-  // Whoever opened one to read would wait for a writer.
+  // Opening it to read would wait for a writer.
   expect(Bun.spawnSync(['mkfifo', file]).success).toBe(true)
   expect(await postmasterByPidFile(cluster, uid)).toBeUndefined()
   rmSync(file)

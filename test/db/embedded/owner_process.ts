@@ -15,5 +15,5 @@ const server = await startEmbedded({
 })
 process.once('SIGTERM', () => server.close().then(() => process.exit(0)))
 console.log(server.url)
-// It waits without a reference to anything: what the server needs must be kept by the server.
+// It keeps no reference to the database: the server must hold all that it needs.
 setInterval(() => Bun.gc(true), 20)

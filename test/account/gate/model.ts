@@ -1,31 +1,31 @@
-import { createKey, revokeKey } from '../../src/account/api_key.ts'
-import { grantCredits } from '../../src/account/credit.ts'
-import { type AccountGate, createGate } from '../../src/account/gate.ts'
-import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../src/account/organization.ts'
-import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import type { Settled, Settlement } from '../../src/http/plane/gate.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { CodedError, UnavailableError } from '../../src/lib/error.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { temporaryDirectory } from '../support/database.ts'
-import { type Account, createAccount, readBooks, settlement } from './scene.ts'
+import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { grantCredits } from '../../../src/account/credit.ts'
+import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
+import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../../src/account/organization.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import type { Settled, Settlement } from '../../../src/http/plane/gate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { temporaryDirectory } from '../../support/database.ts'
+import { type Account, createAccount, readBooks, settlement } from '../scene.ts'
 
-/** What a run of the model is given. */
+/** Options of a run. */
 export interface ModelOptions {
   readonly url: string
-  /** A connection beside those of the gates, which no fault is aimed at. */
+  /** A connection of its own, which no fault hits. */
   readonly admin: Database
   readonly seed: number
   readonly durationMs: number
   readonly gates: number
   /** Called again and again while the gates work, with a choice from 0 to 1. */
   readonly fault: (choice: number) => Promise<void>
-  /** True where a fault may crash PostgreSQL, which may admit once more what was in flight. */
+  /** True if a fault may crash PostgreSQL, which may then admit as much more as was in flight. */
   readonly crashes: boolean
 }
 
-/** What a run did, all of it checked. */
+/** Result of a run, already checked. */
 export interface ModelResult {
   readonly settled: number
   readonly unpaid: number
@@ -44,7 +44,7 @@ interface Actor extends Account {
 
 interface Outcome {
   readonly asked: Settlement
-  /** Undefined where the answer was 503. */
+  /** Undefined if the answer was 503. */
   readonly settled: Settled | undefined
 }
 
@@ -104,7 +104,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     outcomes.push({ asked, settled })
     if (settled?.paid === false && settled.creditsRemaining >= BigInt(asked.credits)) {
       wrong.push(
-        `${asked.settlementId} was refused ${asked.credits} credits where ${settled.creditsRemaining} are left`,
+        `${asked.settlementId} was refused ${asked.credits} credits while ${settled.creditsRemaining} are left`,
       )
     }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createFacts, type Facts, type KeyFact } from '../../src/account/facts.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { createFacts, type Facts, type KeyFact } from '../../../src/account/gate/facts.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 
 function fact(organizationId: string): KeyFact {
   return { organizationId, apiKeyId: 'key', refusal: '', rateLimit: 5, expiresAtMs: 0 }
@@ -34,14 +34,14 @@ test('a change that concerns all leaves no fact', () => {
   expect(found(facts)).toBe('')
 })
 
-test('facts that were read before a change that is known already are not believed', () => {
+test('facts that were read before a known change are not used', () => {
   const facts = createFacts({ clock: systemClock })
   facts.note({ epoch: 9, changed: ['a'] }, 0)
   expect(learn(facts, 8, { since: 0 })).toBe(false)
   expect([found(facts), facts.epoch]).toEqual(['', 9])
 })
 
-test('an older answer about changes takes nothing back', () => {
+test('an older answer about changes does not undo a newer one', () => {
   const facts = createFacts({ clock: systemClock })
   learn(facts, 5)
   facts.note({ epoch: 7, changed: ['a'] }, 5)
@@ -50,7 +50,7 @@ test('an older answer about changes takes nothing back', () => {
   expect([found(facts), facts.epoch]).toEqual(['ab', 7])
 })
 
-test('numbers that go back are those of another database: nothing is believed any more', () => {
+test('if the numbers go back, it is another database and no fact is used', () => {
   const facts = createFacts({ clock: systemClock })
   learn(facts, 5)
   facts.note({ epoch: 3, changed: ['*'] }, 5)
@@ -69,7 +69,7 @@ test('a fact is read again after a minute', () => {
   expect([found(facts), facts.knows('a')]).toEqual(['', true])
 })
 
-test('no more facts are remembered than there is room for, the latest ones', () => {
+test('when there is no room for more facts, the latest are kept', () => {
   const facts = createFacts({ clock: systemClock, entriesMax: 1 })
   learn(facts, 5)
   expect(found(facts)).toBe('b')

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import type { Database } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { startTestServer } from '../support/database.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { startTestServer } from '../../support/database.ts'
 import { runModel } from './model.ts'
 
 const SEED = Number(process.env['MODEL_SEED'] ?? 1)
 const DURATION_MS = Number(process.env['MODEL_MS'] ?? 2_000)
-/** Longer than the gates' deadlines, but not so long that the server ends what nobody waits for. */
+/** Longer than the gates' deadlines, but too short for the server to cancel abandoned statements. */
 const HELD_MS = 350
 
 for (const crashes of [false, true]) {
@@ -32,7 +32,7 @@ for (const crashes of [false, true]) {
       await admin.close()
       await server.close()
       expect(result.wrong).toEqual([])
-      // Or nothing would have been proved.
+      // Otherwise the test would prove nothing.
       for (const count of [result.settled, result.unpaid, result.failed, result.limited])
         expect(count).toBeGreaterThan(9)
     },

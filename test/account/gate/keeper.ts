@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import type { Settlement } from '../../src/http/plane/gate.ts'
-import { eachLine } from '../devnet/watched.ts'
+import type { Settlement } from '../../../src/http/plane/gate.ts'
+import { eachLine } from '../../devnet/watched.ts'
 
-/** What a keeper says about itself. */
+/** What a keeper reports. */
 export interface KeeperState {
   /** As the process itself sees it. */
   readonly pid: number
@@ -24,12 +24,12 @@ export interface Keeper {
   kill(): Promise<void>
 }
 
-/** Starts one; its first file is there when this resolves. */
+/** Starts one; resolves when its first file exists. */
 export async function startKeeper(options: {
   readonly directory: string
   readonly ledger: string
   readonly leaseMs?: number
-  /** What comes before the path of its program. @default Bun */
+  /** Command before the path of its program. @default Bun */
   readonly command?: readonly string[]
   readonly program?: string
 }): Promise<Keeper> {

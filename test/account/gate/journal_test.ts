@@ -1,22 +1,22 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openJournal } from '../../src/account/journal.ts'
-import type { Settlement } from '../../src/http/plane/gate.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { temporaryDirectory } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { openJournal } from '../../../src/account/gate/journal.ts'
+import type { Settlement } from '../../../src/http/plane/gate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { temporaryDirectory } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { settlement } from '../scene.ts'
 import { type Keeper, startKeeper } from './keeper.ts'
-import { settlement } from './scene.ts'
 
 const LEDGER = '5d0cbb5e-0000-4000-8000-000000000000'
-/** Longer than this busy machine makes a process wait. */
+/** Longer than a busy machine delays a process. */
 const LEASE_MS = 2_500
 
 let bundle = ''
 let keepers: Keeper[] = []
-/** What is to be undone after a test, last first. */
+/** To be undone after a test, last first. */
 let endings: (() => void)[] = []
 
 beforeAll(async () => {
@@ -158,7 +158,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
   }, 60_000)
 
   for (const disk of DISKS) {
-    test(`${disk.name}: it is said, and once there is room again all of it is on the disk`, async () => {
+    test(`${disk.name}: it is reported, and once there is room again all of it is on the disk`, async () => {
       const directory = temporaryDirectory()
       const { fill, free } = disk.prepare(directory)
       const keeper = await start(directory)
@@ -167,9 +167,9 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
       fill(keeper.pid)
       expect(await keeper.append(lost)).toMatchObject({ durable: false, ids: idsOf([...before, ...lost]) })
       expect(keeper.log).toEqual(['Lost the file of the journal', 'Keeps unknown outcomes in memory only'])
-      // What was on the disk before stays there meanwhile.
+      // Earlier entries stay on the disk meanwhile.
       expect(onDisk(directory).flat()).toEqual(expect.arrayContaining([...idsOf(before)]))
-      // What is still lacking room is not said again and again.
+      // The same failure is reported only once.
       await Bun.sleep(1_500)
       free(keeper.pid)
       await until('the journal is durable again', async () => (await keeper.state()).durable)
@@ -191,7 +191,7 @@ function states(keepers: readonly Keeper[]) {
   return Promise.all(keepers.map((keeper) => keeper.state()))
 }
 
-test('a directory that cannot be made keeps nothing durable, and what is lost in the end is named', async () => {
+test('in a directory that cannot be made nothing is durable, and what is lost in the end is logged', async () => {
   const path = join(temporaryDirectory(), 'file')
   writeFileSync(path, '')
   const lines: object[] = []
@@ -214,7 +214,7 @@ test('a directory that cannot be made keeps nothing durable, and what is lost in
   ])
 })
 
-test('a file that never empties does not grow for ever', async () => {
+test('a file that never empties stays bounded', async () => {
   const directory = temporaryDirectory()
   const options = { directory, ledger: LEDGER, clock: systemClock, log: silentLog, entriesMax: 5 }
   const journal = await openJournal(options)
@@ -231,14 +231,14 @@ test('a file that never empties does not grow for ever', async () => {
   await journal.close()
 })
 
-test('lines that cannot be read are said, and the others adopted; the last one may be cut short', async () => {
+test('unreadable lines are reported and the others adopted; the last one may be cut short', async () => {
   const directory = temporaryDirectory()
   mkdirSync(directory, { recursive: true })
   const [one, two] = made(2).map((each) =>
     JSON.stringify(each, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
   )
   writeFileSync(join(directory, `void-${LEDGER}-0.jsonl`), `${one}\nnonsense\n${two}\n{"settlementId":"cut`)
-  // What nobody of ours has put there is left alone.
+  // Files that are not ours are left alone.
   run(['mkfifo', join(directory, `void-${LEDGER}-1.jsonl`)])
   symlinkSync('/dev/zero', join(directory, `void-${LEDGER}-2.jsonl`))
   const errors: object[] = []

@@ -1,8 +1,8 @@
-import foldSql from '../../sql/queries/request_rollup_fold.sql' with { type: 'text' }
-import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
-import { UnavailableError } from '../lib/error.ts'
-import type { Log } from '../lib/log.ts'
+import foldSql from '../../../sql/queries/request_rollup_fold.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
 
 const fold = query(foldSql, 'background')
 

@@ -1,9 +1,9 @@
-import gateSettleSql from '../../sql/queries/gate_settle.sql' with { type: 'text' }
-import gateVoidSql from '../../sql/queries/gate_void.sql' with { type: 'text' }
-import { type Database, SqlError } from '../db/database.ts'
-import { query } from '../db/query.ts'
-import type { Settled, Settlement } from '../http/plane/gate.ts'
-import { NOWHERE } from './request_log.ts'
+import gateSettleSql from '../../../sql/queries/gate_settle.sql' with { type: 'text' }
+import gateVoidSql from '../../../sql/queries/gate_void.sql' with { type: 'text' }
+import { type Database, SqlError } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import type { Settled, Settlement } from '../../http/plane/gate.ts'
+import { NOWHERE } from '../request_log.ts'
 
 const gateSettle = query(gateSettleSql, 'gate')
 const gateVoid = query(gateVoidSql, 'background')

@@ -1,10 +1,10 @@
-import gateAdmitSql from '../../sql/queries/gate_admit.sql' with { type: 'text' }
-import gateFactsSql from '../../sql/queries/gate_facts.sql' with { type: 'text' }
-import ratePrimeSql from '../../sql/queries/rate_window_prime.sql' with { type: 'text' }
-import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
-import type { Admission, RefusalCode } from '../http/plane/gate.ts'
-import { UnavailableError } from '../lib/error.ts'
+import gateAdmitSql from '../../../sql/queries/gate_admit.sql' with { type: 'text' }
+import gateFactsSql from '../../../sql/queries/gate_facts.sql' with { type: 'text' }
+import ratePrimeSql from '../../../sql/queries/rate_window_prime.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import type { Admission, RefusalCode } from '../../http/plane/gate.ts'
+import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
 
 const gateAdmit = query(gateAdmitSql, 'gate')

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
-import { openJournal } from '../../src/account/journal.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { createLog } from '../../src/lib/log.ts'
+import { openJournal } from '../../../src/account/gate/journal.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLog } from '../../../src/lib/log.ts'
 
 /*
  * A process that keeps what it is told, on Bun or Node: one JSON object a line in, `append` or `drop`; out come its

@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 /** Whose a key is, and what its organization may do. */
 export interface KeyFact {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { admitBatch } from '../../src/account/admit.ts'
-import { createFacts } from '../../src/account/facts.ts'
-import { hashKey } from '../../src/account/key.ts'
-import { settleBatch } from '../../src/account/settle.ts'
-import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { testDatabase } from '../support/database.ts'
-import { createAccount, readBooks, settlement } from './scene.ts'
+import { admitBatch } from '../../../src/account/gate/admit.ts'
+import { createFacts } from '../../../src/account/gate/facts.ts'
+import { settleBatch } from '../../../src/account/gate/settle.ts'
+import { hashKey } from '../../../src/account/key.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { testDatabase } from '../../support/database.ts'
+import { createAccount, readBooks, settlement } from '../scene.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -33,7 +33,7 @@ test('settleBatch() counts each request in its own hour and answers in order of 
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 1, charged: 9, logged: 6 })
 })
 
-test('settleBatch() settles every other row once where the database refuses one, in whichever hour that is', async () => {
+test('settleBatch() settles every other row once if the database refuses one, in any hour', async () => {
   const { caller, organizationId } = await createAccount(db, { credits: 100 })
   const beginMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
   const batch = [-2, -1, 1, 2].map((ms) => settlement(caller, { requestedAtMs: beginMs + ms, credits: 5 }))
@@ -43,7 +43,7 @@ test('settleBatch() settles every other row once where the database refuses one,
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 80, charged: 20, logged: 4 })
 })
 
-test('settleBatch() decides in time though everybody in a full batch is short', async () => {
+test('settleBatch() decides in time even if every organization of a full batch lacks credits', async () => {
   await createMany(2_048)
   const batch = Array.from({ length: 2_048 }, (_, index) =>
     settlement({ organizationId: `org_many${index + 1}`, apiKeyId: 'key', credits: 1_000_000n }, { credits: 2 }),
@@ -66,7 +66,7 @@ test('settleBatch() counts requests that could not be paid with those that were 
   expect(await readBooks(db, organizationId)).toMatchObject({ balance: 0, charged: 5, statuses: { 200: 2, 402: 3 } })
 })
 
-test('settleBatch() pays in order of arrival though the balance is less than was seen at the admission', async () => {
+test('settleBatch() pays in order of arrival even if the balance is less than at the admission', async () => {
   const { caller, organizationId } = await createAccount(db, { credits: 5 })
   const rich = await createAccount(db, { credits: 1_000 })
   const seen = { ...caller, credits: 1_000_000n }
@@ -109,7 +109,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     await db.run(statement, [organizationId])
   }
 
-  // Without its window, which is primed then.
+  // Without its window, which must be primed.
   await db.run('delete from rate_window where organization_id = $1', [organizationId])
   const before = await rowsRead()
   await admitBatch(db, requests, createFacts({ clock: systemClock }))
@@ -118,7 +118,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   expect((await rowsRead()) - before).toBeLessThan(100)
 })
 
-/** Makes organizations `org_many1`, `org_many2`, … with one credit each, as far as they are not there. */
+/** Makes organizations `org_many1`, `org_many2`, … with one credit each, unless they exist. */
 async function createMany(count: number): Promise<void> {
   for (const statement of [
     `insert into organization (id, name) select 'org_many' || n, 'many' from generate_series(1, $1::integer) n
@@ -130,9 +130,9 @@ async function createMany(count: number): Promise<void> {
   }
 }
 
-/** Rows that were read from the gate's tables so far, by this session and whatever else works in this database. */
+/** Rows read from the gate's tables so far, by all sessions of this database. */
 async function rowsRead(): Promise<number> {
-  // The session whose work is counted, which is that of its lane.
+  // The session of the lane whose work is counted.
   await db.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await db.run<{ read: string }>(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables

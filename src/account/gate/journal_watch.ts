@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
 
 /** Finds files whose owner is dead. */

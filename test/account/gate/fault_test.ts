@@ -2,26 +2,26 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { type AccountGate, createGate } from '../../src/account/gate.ts'
-import { settleBatch, voidBatch } from '../../src/account/settle.ts'
-import type { Database } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import type { Settled, Settlement } from '../../src/http/plane/gate.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../support/database.ts'
+import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
+import { settleBatch, voidBatch } from '../../../src/account/gate/settle.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import type { Settled, Settlement } from '../../../src/http/plane/gate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { admitted, createAccount, readBooks, settlement } from '../scene.ts'
 import { startKeeper } from './keeper.ts'
-import { admitted, createAccount, readBooks, settlement } from './scene.ts'
 
-/** Short, so that tests of it are short. */
+/** Short, to keep the tests short. */
 const DEADLINE_MS = 250
-/** After this what a dead process left is adopted. */
+/** After this time a dead process's journal is adopted. */
 const LEASE_MS = 500
 
 let server: TestServer
-/** A connection of the test itself, beside those of the gates. */
+/** The test's own connection. */
 let admin: Database
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ async function instance(journalDir = temporaryDirectory(), deadlineMs = DEADLINE
   }
 }
 
-/** Server processes that serve a connection of ours, that of `admin` left out. */
+/** Backends of our connections, except that of `admin`. */
 async function backends(): Promise<readonly number[]> {
   const rows = await admin.run<{ pid: number }>(
     `select pid from pg_stat_activity
@@ -112,7 +112,7 @@ test('a settlement that reaches the database only after its void finds its place
   } finally {
     for (const pid of before) process.kill(pid, 'SIGCONT')
   }
-  // The frozen backends now do what they were sent, and leave.
+  // The frozen backends now run what they were sent, and end.
   await until('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
   expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
@@ -124,7 +124,7 @@ test('a settlement that commits after its deadline is given back by its void', a
   const { gate, close } = await instance()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   const holder = open()
-  // Holds the balance until after the deadline, but not until the server gives up by itself.
+  // Holds the balance past the deadline, but not until the server cancels the statement itself.
   const held = holder.run(
     `select pg_sleep(0.8) from (select from credit_balance where organization_id = $1 for update) b`,
     [organizationId],
@@ -160,7 +160,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   await gate.settle(settlement(caller))
   const holders = [open(), open()]
-  // Connected before anything is timed.
+  // Connects before anything is timed.
   await Promise.all(holders.map((holder) => holder.run('select 1', [])))
   const takeBack = (holder: Database | undefined, { credits, seconds }: { credits: number; seconds: number }) =>
     holder?.run(
@@ -211,7 +211,7 @@ test('a settlement that outlasts the closing of its gate leaves its void on the 
   await next.close()
 }, 15_000)
 
-test('while the database is away answers are 503 in time, and all of it is logged as 503 when it is back', async () => {
+test('while the database is away, answers are 503 in time, and every one is logged as 503 when it is back', async () => {
   const { gate, journalDir, close } = await instance()
   const { caller, organizationId, key } = await createAccount(admin, { credits: 100 })
   await gate.settle(settlement(caller))
@@ -240,7 +240,7 @@ test('while the database is away answers are 503 in time, and all of it is logge
   expect(readdirSync(journalDir)).toEqual([])
 }, 30_000)
 
-test('the journal of a process that was killed is adopted by the next, and read twice does no harm', async () => {
+test('the journal of a killed process is adopted by the next, and reading it twice does no harm', async () => {
   const journalDir = temporaryDirectory()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   const { gate, close } = await instance()
@@ -267,7 +267,7 @@ test('the journal of a process that was killed is adopted by the next, and read 
   await close()
 }, 15_000)
 
-test('what must be voided in one database is never voided in another, and waits until it is back', async () => {
+test('a void for one database never reaches another, and waits until its own is back', async () => {
   const journalDir = temporaryDirectory()
   const { caller, organizationId } = await createAccount(admin, { credits: 100 })
   const first = await instance()
@@ -325,7 +325,7 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
   await close()
 }, 15_000)
 
-test('settlements and voids in any order, and repeated, leave what a plain ledger says', async () => {
+test('settlements and voids in any order, and repeated, leave the balance of a plain ledger', async () => {
   const { db, close } = await instance()
   const costs = [1, 2, 3, 4, 5, 6]
   const operation = fc.record({ verb: fc.constantFrom('settle', 'settle', 'void'), index: fc.nat(costs.length - 1) })
@@ -360,7 +360,7 @@ test('settlements and voids in any order, and repeated, leave what a plain ledge
   await close()
 }, 20_000)
 
-test('under load, crashes, frozen and lost backends cost nobody a credit, and every answer is in the log', async () => {
+test('under load, crashes, frozen and lost backends cost no caller a credit, and every answer is in the log', async () => {
   const instances = await Promise.all([instance(), instance()])
   const accounts = await Promise.all([40, 300, 100_000].map((credits) => createAccount(admin, { credits })))
   const outcomes = new Map<string, { settlement: Settlement; settled: Settled | undefined }>()

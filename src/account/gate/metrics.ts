@@ -1,5 +1,5 @@
-import type { Clock } from '../lib/clock.ts'
-import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../lib/metrics.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 
 /** The gate's two steps. */
 type GateStep = 'admit' | 'settle'

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { admitBatch } from '../../src/account/admit.ts'
-import { createFacts } from '../../src/account/facts.ts'
-import { createGate } from '../../src/account/gate.ts'
-import { hashKey } from '../../src/account/key.ts'
-import { readRequestLog } from '../../src/account/request_log.ts'
-import { settleBatch, voidBatch } from '../../src/account/settle.ts'
-import type { Database } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type TestDatabase, temporaryDirectory, testDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
-import { createAccount, readBooks, settlement } from './scene.ts'
+import { admitBatch } from '../../../src/account/gate/admit.ts'
+import { createFacts } from '../../../src/account/gate/facts.ts'
+import { createGate } from '../../../src/account/gate/gate.ts'
+import { settleBatch, voidBatch } from '../../../src/account/gate/settle.ts'
+import { hashKey } from '../../../src/account/key.ts'
+import { readRequestLog } from '../../../src/account/request_log.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { createAccount, readBooks, settlement } from '../scene.ts'
 
 let database: TestDatabase
 let db: Database
@@ -67,7 +67,7 @@ test('totals and books are exact before, while and after what was logged is coun
   await readBooks(db, organizationId)
 })
 
-test('what a slow transaction logs is counted, though what came after it was counted before', async () => {
+test('what a slow transaction logs is counted, even if later transactions were counted before', async () => {
   const { caller, organizationId } = await createAccount(db)
   const slow = db.run(
     `with mine as (select pg_current_xact_id() as xid), slept as (select pg_sleep(1) from mine)
@@ -119,7 +119,7 @@ test('a gate counts what it logged by itself, and what an earlier process left',
   await gate.close(1_000)
 })
 
-test('an old snapshot makes no batch of the gate read ever more pages', async () => {
+test('an old snapshot does not make batches of the gate read more and more pages', async () => {
   // One connection, so that the counters are those of this session.
   const one = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 1 })
   const { key, caller } = await createAccount(db, { credits: 1_000_000 })
@@ -142,7 +142,7 @@ test('an old snapshot makes no batch of the gate read ever more pages', async ()
     return row?.n === 1
   })
   for (let batch = 0; batch < 1_500; batch++) await call()
-  // The rows of the window that were written until now belong to another era then.
+  // By then the window's rows belong to an earlier era.
   await Bun.sleep(4_000)
   await call()
   const before = await pagesRead(one)
