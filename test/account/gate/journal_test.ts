@@ -173,6 +173,8 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
       await Bun.sleep(1_500)
       free(keeper.pid)
       await until('the journal is durable again', async () => (await keeper.state()).durable)
+      // It says so once the old file is removed too.
+      await until('it is reported', async () => keeper.log.length > 2)
       expect(keeper.log.slice(2)).toEqual(['Writes the journal to the disk again'])
       await keeper.append(after)
       expect(onDisk(directory)).toEqual([idsOf([...before, ...lost, ...after])])
