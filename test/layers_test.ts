@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
-const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'chains', 'lens_cursor', 'price', 'token_text', 'words']
+const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'chains', 'cursor', 'price', 'token_text', 'words']
 /** Ask endpoints under another name than `read*`. */
 const READS_BY_ANOTHER_NAME = ['src/family/uniswap_v3/questions.ts']
 

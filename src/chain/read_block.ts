@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from './block.ts'
-import type { Endpoint } from './client.ts'
+import type { Endpoint } from './rpc/client.ts'
 
 /**
  * The latest block, for readings of several calls that pin it; the client has checked that the endpoint serves the

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import type { ChainClient } from '../chain/client.ts'
-import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
+import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'

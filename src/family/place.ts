@@ -1,5 +1,5 @@
 import type { Block } from '../chain/block.ts'
-import type { ChainClient } from '../chain/client.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */

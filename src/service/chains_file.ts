@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import type { Chain, UsdFeed } from '../chain/chain.ts'
-import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc_url.ts'
-import { SOLANA_CHAIN_ID } from '../chain/solana.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc/url.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Family } from '../family/family.ts'
 import { address as checksummed, repeated } from '../family/setting.ts'
 

@@ -1,5 +1,5 @@
-import { createChainClient } from '../../src/chain/evm.ts'
-import type { LensWay } from '../../src/chain/lens.ts'
+import type { LensWay } from '../../src/chain/lens/lens.ts'
+import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { walletOf } from '../devnet/addresses.ts'

@@ -1,5 +1,5 @@
-import type { ChainClient } from '../../src/chain/client.ts'
-import type { SolanaClient } from '../../src/chain/solana.ts'
+import type { ChainClient } from '../../src/chain/rpc/client.ts'
+import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Family } from '../../src/family/family.ts'
 import type { Route } from '../../src/http/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Endpoint } from '../../chain/client.ts'
-import type { LensAccess } from '../../chain/lens.ts'
-import { type PlacedPages, readPages } from '../../chain/lens_pages.ts'
+import type { LensAccess } from '../../chain/lens/lens.ts'
+import { type PlacedPages, readPages } from '../../chain/lens/pages.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { defineFamily, once } from '../family.ts'
 import { program } from '../setting.ts'
 import { KAMINO_MAINNET } from './program.ts'

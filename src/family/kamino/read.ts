@@ -1,5 +1,5 @@
-import type { SolanaClient, SolanaSession } from '../../chain/solana.ts'
-import type { SolanaAccount, SolanaAccounts } from '../../chain/solana_accounts.ts'
+import type { SolanaAccount, SolanaAccounts } from '../../chain/solana/accounts.ts'
+import type { SolanaClient, SolanaSession } from '../../chain/solana/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { SOLANA_CHAIN_ID } from '../../chain/solana.ts'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
 import { documented, targetHealthFactor } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
+import { addressOf, wordOf } from '../../chain/lens/words.ts'
 import type { FeedRound, PriceSources } from '../../chain/price.ts'
-import { addressOf, wordOf } from '../../chain/words.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 

@@ -5,9 +5,9 @@ import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { type Steps, sortedInSteps } from '../../lib/turns.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
+import type { JudgedToken, TokenJudge } from './spam/judge.ts'
 import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './state.ts'
 import type { Token } from './token.ts'
-import type { JudgedToken, TokenJudge } from './token_judge.ts'
 
 /** A token of a pool, its decimals known, with its price at the block of the reading where it has one. */
 export interface PricedToken extends Token {

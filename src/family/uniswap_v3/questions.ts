@@ -1,8 +1,8 @@
 import { type Address, isAddressEqual, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import type { Endpoint } from '../../chain/client.ts'
-import { type LensWay, ladderOf, type Rung } from '../../chain/lens.ts'
+import { type LensWay, ladderOf, type Rung } from '../../chain/lens/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { inTurns } from '../../lib/turns.ts'
 import type { Place as FamilyPlace } from '../place.ts'
@@ -11,8 +11,8 @@ import type { UniswapV3Deployment } from './deployments.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
 import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanWalletByLens } from './read_lens.ts'
+import type { TokenJudge } from './spam/judge.ts'
 import type { RawRead } from './state.ts'
-import type { TokenJudge } from './token_judge.ts'
 
 /** Positions of one wallet on one chain beyond which its list is refused, rather than cut. */
 const LIST_MAX = 100_000

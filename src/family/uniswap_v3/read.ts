@@ -1,7 +1,7 @@
 import { type Address, isAddressEqual } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
-import type { ChainClient } from '../../chain/client.ts'
-import { LENS_WAYS, type LensWay, readByRung } from '../../chain/lens.ts'
+import { LENS_WAYS, type LensWay, readByRung } from '../../chain/lens/lens.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { together } from '../../lib/together.ts'
@@ -9,7 +9,7 @@ import { placesOf } from '../place.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
 import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
-import { createTokenJudge } from './token_judge.ts'
+import { createTokenJudge } from './spam/judge.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../chain/block.ts'
-import type { Endpoint } from '../../chain/client.ts'
-import type { LensAccess } from '../../chain/lens.ts'
-import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../chain/lens_pages.ts'
+import type { LensAccess } from '../../chain/lens/lens.ts'
+import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../chain/lens/pages.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { inTurns } from '../../lib/turns.ts'
 import {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
-import { type BlockAt, RpcRefusedError } from '../../../src/chain/client.ts'
+import { type BlockAt, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { LENS_RUNTIME } from '../../../src/family/aave_v3/lens_artifact.ts'
 import { readByLens } from '../../../src/family/aave_v3/read_lens.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'

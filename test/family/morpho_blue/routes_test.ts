@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
-import type { ChainClient } from '../../../src/chain/client.ts'
+import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
 import { TOKENS } from '../../devnet/addresses.ts'

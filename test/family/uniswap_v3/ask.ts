@@ -1,4 +1,4 @@
-import type { ChainClient } from '../../../src/chain/client.ts'
+import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'

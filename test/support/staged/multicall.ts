@@ -5,7 +5,7 @@ import {
   type Endpoint,
   RevertError,
   RpcRefusedError,
-} from '../../../src/chain/client.ts'
+} from '../../../src/chain/rpc/client.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/chain/token_text.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 

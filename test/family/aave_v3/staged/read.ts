@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { ChainClient, Endpoint } from '../../../../src/chain/client.ts'
 import { readLatestBlock } from '../../../../src/chain/read_block.ts'
+import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { AaveV3Deployment } from '../../../../src/family/aave_v3/deployments.ts'
 import { type ChainRead, interpret } from '../../../../src/family/aave_v3/position.ts'
 import type { RawAccount, RawCategory, RawRead, RawReserve } from '../../../../src/family/aave_v3/state.ts'

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/lens/words.ts'
 import { readLatestBlock } from '../../../../src/chain/read_block.ts'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/words.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
 import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'

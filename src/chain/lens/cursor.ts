@@ -1,0 +1,64 @@
+import { type Address, getAddress, type Hex } from 'viem'
+import { UpstreamError } from '../../lib/error.ts'
+import type { LensPage } from './pages.ts'
+
+/** Layout of the stream that `lens_page.sol` writes. */
+const LAYOUT_VERSION = 1
+/** Length of a text that did not answer, or answered far too much. */
+const TEXT_MISSING = 65_535
+
+/** Takes the fields of a lens' answer, a packed big-endian stream, one after the other. */
+export interface LensCursor {
+  atEnd(): boolean
+  /** Unsigned, of at most 6 bytes; 8 bytes where the value is known to be small. */
+  number(bytes: number): number
+  uint(bytes: number): bigint
+  hex(bytes: number): Hex
+  /** 20 bytes, checksummed. */
+  address(): Address
+  /** First bytes of what a token's `symbol` or `name` answered; undefined where it failed or answered far too much. */
+  text(): Hex | undefined
+}
+
+/**
+ * Walks over hexadecimal text: slices of it become numbers faster than bytes would. Throws `UpstreamError` where the
+ * answer ends before the field does.
+ */
+function createLensCursor(text: Hex): LensCursor {
+  let at = 2
+  const take = (bytes: number): string => {
+    const end = at + bytes * 2
+    if (end > text.length) throw new UpstreamError('Cannot decode the lens: the answer is cut short')
+    const slice = text.slice(at, end)
+    at = end
+    return slice
+  }
+  const number = (bytes: number): number => Number.parseInt(take(bytes), 16)
+  return {
+    atEnd: () => at >= text.length,
+    number,
+    uint: (bytes) => BigInt(`0x${take(bytes)}`),
+    hex: (bytes) => `0x${take(bytes)}`,
+    address: () => getAddress(`0x${take(20)}`),
+    text() {
+      const length = number(2)
+      return length === TEXT_MISSING ? undefined : `0x${take(length)}`
+    },
+  }
+}
+
+/**
+ * Reads the head with which `lens_page.sol` begins every answer; `from` stands at what the lens itself wrote. Throws
+ * `UpstreamError` for another layout.
+ */
+export function openLensPage(answer: Hex): LensPage & { readonly from: LensCursor } {
+  const from = createLensCursor(answer)
+  if (from.number(1) !== LAYOUT_VERSION) throw new UpstreamError('Cannot decode the lens: unknown layout')
+  const block = {
+    chainId: from.number(8),
+    number: from.uint(8),
+    timestampSec: from.uint(8),
+    parentHash: from.hex(32),
+  }
+  return { from, block, taken: from.number(4) }
+}

@@ -1,0 +1,139 @@
+import type { Hex } from 'viem'
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { PinnedBlock } from '../block.ts'
+import { readLatestBlock } from '../read_block.ts'
+import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
+
+/** Code that is executed without being deployed, and what it is called with. */
+export interface LensCall {
+  /** Runtime bytecode. */
+  readonly runtime: Hex
+  /** Call data: selector and arguments. */
+  readonly data: Hex
+  readonly block: BlockAt
+}
+
+/** Runs a lens with this call data at this block, in whichever way the rung has. */
+export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
+
+/** How a lens is asked on one rung of one endpoint. */
+export interface LensAccess {
+  readonly call: CallLens
+  /** Reads the newest block's header, for calls that must all see that block. Throws as `readLatestBlock`. */
+  pin(): Promise<PinnedBlock>
+}
+
+const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
+
+/** Ways of running a lens: as the code of an address by state override, or deployed in the call that asks it. */
+export type LensWay = keyof typeof CALL_LENS
+
+/** Every way, best first. */
+export const LENS_WAYS: readonly LensWay[] = ['override', 'deployless']
+
+/** One way of reading, best first in a ladder. */
+export interface Rung<T> {
+  /** Names it among the topic's rungs. */
+  readonly name: string
+  run(signal: AbortSignal): Promise<T>
+}
+
+/** Nobody has code or a key here: the ASCII of the name, so that it is known again in a node's log. */
+const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
+/** How long a lower rung is used before the best one is tried again. */
+const LEARNED_MS = 10 * 60_000
+
+/**
+ * `eth_call` with `runtime` as the code of an address (state override). The size of code, arguments and answer is only
+ * limited by the node. Throws `RpcRefusedError` where the endpoint does not override, `RevertError` as the lens does.
+ */
+export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  const answer = await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal)
+  // A lens always answers something; nothing at all is what an address without code answers.
+  if (answer === '0x') throw new RpcRefusedError(0, 'The endpoint ignored the state override')
+  return answer
+}
+
+/**
+ * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
+ * has no limit. Throws `RpcRefusedError` before sending where code and arguments exceed what init code may be (49,152
+ * bytes in all), where the endpoint loses the answer, and `RevertError` as the lens does.
+ */
+export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const { runtime, data, block } = call
+  const code = deploylessCode(runtime, data)
+  try {
+    await endpoint.call({ data: code, block }, signal)
+  } catch (error) {
+    if (error instanceof RevertError) return readDeploylessAnswer(error.data)
+    throw error
+  }
+  throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
+}
+
+/** The ladder of a reading by a lens, in the order of `ways`. */
+export function ladderOf<T>(options: {
+  readonly ways: readonly LensWay[]
+  readonly endpoint: Endpoint
+  readonly chainId: number
+  /** Runtime bytecode of the lens. */
+  readonly runtime: Hex
+  readonly byLens: (access: LensAccess, way: LensWay) => Promise<T>
+}): Rung<T>[] {
+  const { ways, endpoint, chainId, runtime, byLens } = options
+  return ways.map((name) => ({
+    name,
+    run(signal) {
+      const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
+      return byLens({ call, pin: () => readLatestBlock(endpoint, chainId, signal) }, name)
+    },
+  }))
+}
+
+/**
+ * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
+ * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
+ * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
+ * request's size. When no rung works, `IncapableError` is thrown if the endpoint knows none of them, else the last
+ * error; a revert is an `UpstreamError` then, since our own code never reverts with a reason: it is the endpoint that
+ * answers wrong, and another one may do better.
+ */
+export async function readByRung<T>(
+  endpoint: Endpoint,
+  options: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<T> {
+  const { topic, rungs, clock } = options
+  const known = endpoint.learned.get(topic)
+  const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
+  const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))
+  let last: unknown = new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
+  let mayLearn = true
+  for (const rung of order) {
+    try {
+      const answer = await rung.run(signal)
+      if (rung.name !== learned && mayLearn)
+        learn(endpoint, { topic, rung, rungs, untilMs: clock.monotonicMs() + LEARNED_MS })
+      return answer
+    } catch (error) {
+      const unsupported = error instanceof RpcRefusedError ? error.reason === 'kind' : false
+      const silent = error instanceof RevertError && error.data === '0x'
+      last = error instanceof RevertError ? new UpstreamError('The lens reverted', { cause: error }) : error
+      if (!(error instanceof RpcRefusedError) && !silent) throw last
+      if (!unsupported) mayLearn = false
+    }
+  }
+  throw mayLearn && last instanceof RpcRefusedError ? new IncapableError(last) : last
+}
+
+function learn<T>(
+  endpoint: Endpoint,
+  { topic, rung, rungs, untilMs }: { topic: string; rung: Rung<T>; rungs: readonly Rung<T>[]; untilMs: number },
+): void {
+  // The best rung needs no memory: it is what is tried first anyway.
+  if (rung === rungs[0]) endpoint.learned.delete(topic)
+  else endpoint.learned.set(topic, { value: rung.name, untilMs })
+}

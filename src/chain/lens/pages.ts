@@ -1,0 +1,112 @@
+import { UpstreamError } from '../../lib/error.ts'
+import { type Block, isSameBlock, type PinnedBlock } from '../block.ts'
+import { RpcRefusedError } from '../rpc/client.ts'
+
+/** Pages of one reading that are read at the same time. */
+const PAGES_RUNNING_MAX = 8
+
+/** What a lens answered about some entries, wallets or positions, of a longer row. */
+export interface LensPage {
+  readonly block: Block
+  /** How many entries it got through. */
+  readonly taken: number
+}
+
+/** Entries `start` to `end` (exclusive) at a block. */
+export interface PageRequest {
+  readonly start: number
+  readonly end: number
+  readonly block: PinnedBlock | 'latest'
+}
+
+/** How a row of entries is read in pages at one block. */
+export interface PinnedPagesSource<Page extends LensPage> {
+  /** Most entries of one page. */
+  readonly pageSize: number
+  /** Entries that there are at least, as far as is known before the first page. @default 0 */
+  readonly countMin?: number
+  read(request: PageRequest): Promise<Page>
+  /** How many entries there are in all, according to a page, which it may refuse by throwing. */
+  count(page: Page): number
+}
+
+/** How a row of entries is read in pages at the newest block. */
+export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
+  /** Is told the block of a page that was read at the latest one, which it may refuse by throwing. */
+  observeBlock(block: Block): void
+  /** The newest block, for pages that must all see it. */
+  pin(): Promise<PinnedBlock>
+}
+
+/** A page and the number of its first entry. */
+export interface PlacedPage<Page extends LensPage> {
+  readonly start: number
+  readonly page: Page
+}
+
+/** All pages of a reading, at least one. */
+export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
+
+/**
+ * One page at the latest block, if it holds all entries. A longer row is read at a block that is pinned by its hash,
+ * from the first page on and a few pages at a time: two blocks of one height may share parent, time and everything else
+ * that a call can see, so that only the hash proves that all pages saw the same one. A page that ends early for want of
+ * gas or bytes is carried on where it ended. Pages come in the order of entries. Throws `UpstreamError` if they do not
+ * belong to one block, `RpcRefusedError` if a call is not enough for one entry.
+ */
+export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
+  const { pageSize, countMin = 0 } = source
+  if (countMin > pageSize) return await readPagesAt(await source.pin(), source)
+  const page = await source.read({ start: 0, end: pageSize, block: 'latest' })
+  source.observeBlock(page.block)
+  const count = source.count(page)
+  if (page.taken >= count) return [{ start: 0, page }]
+  if (page.taken === 0) throw tooLittle()
+  // What this page got through is what pages of this endpoint can hold.
+  return await readPagesAt(await source.pin(), {
+    pageSize: page.taken,
+    countMin: count,
+    read: (request) => source.read(request),
+    count: (each) => source.count(each),
+  })
+}
+
+/**
+ * All pages at a block that is known by its hash, at which there may be a few entries more or fewer than expected.
+ * Throws like `readPages`.
+ */
+export async function readPagesAt<Page extends LensPage>(
+  block: PinnedBlock,
+  source: PinnedPagesSource<Page>,
+): Promise<PlacedPages<Page>> {
+  const { pageSize, countMin = 0 } = source
+  let countHere = Math.max(1, countMin)
+
+  const readFrom = async (from: number): Promise<PlacedPage<Page>[]> => {
+    const pages: PlacedPage<Page>[] = []
+    for (let start = from; start < Math.min(from + pageSize, countHere) || pages.length === 0; ) {
+      const page = await source.read({ start, end: from + pageSize, block })
+      countHere = source.count(page)
+      if (page.taken === 0 && start < countHere) throw tooLittle()
+      pages.push({ start, page })
+      start += page.taken
+    }
+    return pages
+  }
+
+  const pages: PlacedPage<Page>[] = []
+  for (let from = 0; from < countHere; ) {
+    const running: Promise<PlacedPage<Page>[]>[] = []
+    for (; from < countHere && running.length < PAGES_RUNNING_MAX; from += pageSize) running.push(readFrom(from))
+    pages.push(...(await Promise.all(running)).flat())
+  }
+  const [first, ...others] = pages
+  if (first === undefined) throw new UpstreamError('The endpoint has lost the entries that it counted')
+  // An endpoint that takes no notice of the pin answers from whatever is the latest block.
+  if (others.every(({ page }) => isSameBlock(page.block, first.page.block))) return [first, ...others]
+  throw new UpstreamError('The chain changed between two pages')
+}
+
+function tooLittle(): RpcRefusedError {
+  return new RpcRefusedError(0, 'The endpoint allows too little gas for one entry', 'size')
+}

@@ -1,0 +1,91 @@
+import type { Hex } from 'viem'
+import type { Block, PinnedBlock } from '../block.ts'
+import type { Chain } from '../chain.ts'
+
+/** One RPC endpoint of a chain, behind a transport that checks every answer before it believes it. */
+export interface Endpoint {
+  /** Position in the configuration, for logs; the URL is a secret. */
+  readonly index: number
+  /**
+   * `eth_call`. Throws `RevertError` (with the revert data) when the contract reverts, `RpcRefusedError` when the
+   * endpoint understands but will not (unsupported override, gas cap, size), `UpstreamError` for everything else. A
+   * block other than the latest that the endpoint does not have is asked for again a few times, for about a second:
+   * behind one address there may be nodes that differ by a block.
+   */
+  call(request: EthCall, signal: AbortSignal): Promise<Hex>
+  /** Any other read; `parse` must check the shape and throw on nonsense. */
+  request<T>(
+    request: { readonly method: string; readonly params: readonly unknown[]; readonly parse: (result: unknown) => T },
+    signal: AbortSignal,
+  ): Promise<T>
+  /**
+   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it is another chain's,
+   * further from the wall clock than the chain allows, or far off what other endpoints have shown: those are then asked,
+   * and this one again only if none of them answers.
+   */
+  observeBlock(block: Pick<Block, 'chainId' | 'number' | 'timestampSec'>): void
+  /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
+  readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
+}
+
+/** The block that a call sees. */
+export type BlockAt = Pick<PinnedBlock, 'hash'> | bigint | 'latest'
+
+/** One read-only call. Without `to` the data is init code (a deployless call). */
+export interface EthCall {
+  readonly to?: Hex
+  readonly data: Hex
+  readonly block: BlockAt
+  /** Runtime code that stands at `to` during this call (state override). */
+  readonly code?: Hex
+}
+
+/** Reads of one chain, over its endpoints. */
+export interface ChainClient {
+  readonly chain: Chain
+  /**
+   * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s unless told
+   * otherwise). `RevertError` passes through; all endpoints failing throws `UnavailableError` that names the chain,
+   * never a URL.
+   */
+  read<T>(
+    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+    options: { readonly signal: AbortSignal; readonly budgetMs?: number },
+  ): Promise<T>
+}
+
+/** The contract said no. `data` is the ABI-encoded reason, possibly empty. */
+export class RevertError extends Error {
+  override readonly name = 'RevertError'
+  readonly data: Hex
+
+  constructor(data: Hex) {
+    super('The call reverted')
+    this.data = data
+  }
+}
+
+/** What the endpoint would not do: nothing of this kind at all, or not this much of it. */
+export type RefusalReason = 'kind' | 'size'
+
+/** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
+export class RpcRefusedError extends Error {
+  override readonly name = 'RpcRefusedError'
+  readonly code: number
+  /** `size`: gas, bytes or time ran out, so a smaller request of the same kind may work. */
+  readonly reason: RefusalReason
+
+  constructor(code: number, message: string, reason: RefusalReason = 'kind') {
+    super(message)
+    this.code = code
+    this.reason = reason
+  }
+}
+
+/** The endpoint can run a lens in none of the ways that there are; `cause` is how it refused the last one. */
+export class IncapableError extends RpcRefusedError {
+  constructor(cause: RpcRefusedError) {
+    super(cause.code, 'The endpoint runs no lens')
+    this.cause = cause
+  }
+}

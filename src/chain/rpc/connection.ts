@@ -1,0 +1,55 @@
+import type { Clock } from '../../lib/clock.ts'
+import { BusyError } from './error.ts'
+import { createHealth, type Health } from './health.ts'
+import { type RpcRecorder, recorded } from './metrics.ts'
+import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
+import { createTransport, type ErrorMeanings, type Fetch, type RpcRequest } from './transport.ts'
+
+/** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
+export interface Connection {
+  readonly health: Health
+  /** Throws as `Transport.send`, and `CrowdedError` if too many wait already. */
+  send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+}
+
+/** What endpoints of one chain share. */
+export interface ConnectionOptions {
+  /** What a request may take that names no limit of its own, milliseconds. */
+  readonly timeoutMs: number
+  readonly clock: Clock
+  readonly fetch: Fetch
+  /** Numbers in [0, 1) that spread pauses. */
+  readonly random: () => number
+  /** Told of each finished request. */
+  readonly record?: RpcRecorder
+  /** Absent: those of EVM nodes. */
+  readonly meanings?: ErrorMeanings
+}
+
+/** Connects to an endpoint of which nothing bad is known. Throws on a URL that `parseRpcUrl` refuses. */
+export function createConnection(url: string, options: ConnectionOptions): Connection {
+  const { timeoutMs, clock, fetch, random, record = () => {}, meanings } = options
+  const plain = createTransport({
+    ...{ url, timeoutMs, clock, fetch },
+    ...(meanings === undefined ? {} : { meanings }),
+  })
+  const transport = recorded(plain, { record, clock })
+  const slots = createSlots(ENDPOINT_LIMITS)
+  const health = createHealth({ clock, random })
+
+  function slowDownIfBusy(error: unknown): never {
+    if (error instanceof BusyError) slots.slowDown()
+    throw error
+  }
+
+  return {
+    health,
+    send: (request, signal) =>
+      slots.run(async () => {
+        const startedMs = clock.monotonicMs()
+        const result = await transport.send(request, signal).catch(slowDownIfBusy)
+        health.measured(clock.monotonicMs() - startedMs)
+        return result
+      }, signal),
+  }
+}

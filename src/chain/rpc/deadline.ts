@@ -1,0 +1,48 @@
+import { AbortedError } from '../../lib/error.ts'
+
+/** A time limit that ends an operation, and tells whether it was the limit or the caller that did. */
+export interface Deadline {
+  /** Fires when the limit is reached or the parent fires. */
+  readonly signal: AbortSignal
+  /** Milliseconds left, zero when over. */
+  remainingMs(): number
+  /** Stops the timer and forgets the parent; call it in `finally`. */
+  stop(): void
+}
+
+/** Starts a limit of `ms` that also follows `parent`. Times are monotonic milliseconds from `now`. */
+export function startDeadline(
+  ms: number,
+  options: { readonly parent: AbortSignal; readonly now: () => number },
+): Deadline {
+  const { parent, now } = options
+  const controller = new AbortController()
+  const endsAtMs = now() + ms
+  const abort = () => controller.abort()
+  const timer = setTimeout(abort, ms)
+  if (parent.aborted) abort()
+  else parent.addEventListener('abort', abort, { once: true })
+  return {
+    signal: controller.signal,
+    remainingMs: () => (controller.signal.aborted ? 0 : Math.max(0, endsAtMs - now())),
+    stop() {
+      clearTimeout(timer)
+      parent.removeEventListener('abort', abort)
+    },
+  }
+}
+
+/** Runs `work` within a limit of `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
+export async function withinDeadline<T>(
+  work: (deadline: Deadline) => Promise<T>,
+  { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
+): Promise<T> {
+  const deadline = startDeadline(ms, { parent: signal, now })
+  try {
+    return await work(deadline)
+  } catch (error) {
+    throw signal.aborted ? new AbortedError('The caller left') : error
+  } finally {
+    deadline.stop()
+  }
+}

@@ -1,0 +1,139 @@
+import { toHex } from 'viem'
+import { pause, untilAborted } from '../../lib/abort.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import { checkBlockAge } from '../block_age.ts'
+import type { Chain } from '../chain.ts'
+import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
+import { type ConnectionOptions, createConnection } from './connection.ts'
+import { MissingBlockError } from './error.ts'
+import { HeadError, type Heads } from './heads.ts'
+import type { RotatingEndpoint } from './rotation.ts'
+import type { RpcRequest } from './transport.ts'
+import { parseBytes, parseQuantity } from './value.ts'
+
+/** Pauses before a block that is missing is asked for again, milliseconds. */
+const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
+
+/** An endpoint as the client manages it. */
+export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
+  /** True once the endpoint has answered for another chain: it is never asked again. */
+  readonly removed: boolean
+  /** The same endpoint for one read. */
+  within(limits: ReadLimits): Endpoint
+  /**
+   * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
+   * takes the endpoint out of service.
+   */
+  verify(signal: AbortSignal): Promise<void>
+}
+
+/** What one read grants an endpoint. */
+export interface ReadLimits {
+  /** What each call may take, milliseconds. */
+  readonly timeoutMs: number
+  /** No other endpoint answers: how far this one is beside them makes no difference. */
+  readonly isLastResort: boolean
+}
+
+/** What endpoints of one chain share. */
+export interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
+  readonly chain: Chain
+  readonly heads: Heads
+  readonly log: Log
+}
+
+/** Makes the endpoint at position `index` of the chain's configuration. */
+export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
+  const { chain, heads, log, ...others } = options
+  const { timeoutMs, clock } = others
+  const { health, send } = createConnection(chain.rpcUrls[index] ?? '', others)
+  const learned: Endpoint['learned'] = new Map()
+  let verified = false
+  let verifying: Promise<void> | undefined
+  let removed = false
+
+  /** Asks again, after a pause, a node that does not have the block yet: another one behind the same address has. */
+  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    for (const pauseMs of MISSING_PAUSES_MS) {
+      try {
+        return await send(request, signal)
+      } catch (error) {
+        if (!(error instanceof MissingBlockError)) throw error
+        await pause(pauseMs, signal)
+      }
+    }
+    return await send(request, signal)
+  }
+
+  /** Any question but a call: no contract runs, so none can revert. */
+  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await send(request, signal)
+    } catch (error) {
+      if (error instanceof RevertError) throw new UpstreamError(`The endpoint reverted ${request.method}`)
+      throw error
+    }
+  }
+
+  /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */
+  async function checkChain(): Promise<void> {
+    const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
+    const id = await ask(request, new AbortController().signal)
+    verified = id === BigInt(chain.id)
+    if (verified) return
+    removed = true
+    heads.forget(index)
+    const msg = 'Took an RPC endpoint of another chain out of service'
+    log.error({ msg, chainId: chain.id, endpoint: index, answered: id })
+    throw new UpstreamError('The endpoint serves another chain')
+  }
+
+  function within({ timeoutMs, isLastResort }: ReadLimits): Endpoint {
+    return {
+      index,
+      learned,
+      observeBlock(block) {
+        // What it says about a chain of its own must not be held against others.
+        if (removed) throw new UpstreamError('The endpoint serves another chain')
+        if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
+        checkBlockAge(block, { chain, nowMs: clock.now() })
+        const verdict = heads.observe(index, block)
+        if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
+      },
+      request: (request, signal) => ask({ ...request, timeoutMs }, signal),
+      call(request, signal) {
+        const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
+        return request.block === 'latest' ? send(sent, signal) : sendPinned(sent, signal)
+      },
+    }
+  }
+
+  return {
+    ...within({ timeoutMs, isLastResort: false }),
+    health,
+    within,
+    get removed() {
+      return removed
+    },
+    async verify(signal) {
+      if (verified) return
+      verifying ??= checkChain().finally(() => {
+        verifying = undefined
+      })
+      await untilAborted(verifying, signal)
+    },
+  }
+}
+
+function callParams({ to, data, block, code }: EthCall): unknown[] {
+  const transaction = to === undefined ? { data } : { to, data }
+  const at = tagOf(block)
+  return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
+}
+
+/** A block as nodes want it named: a tag, a height, or an object with its hash (EIP-1898). */
+function tagOf(block: BlockAt): unknown {
+  if (typeof block === 'bigint') return toHex(block)
+  return block === 'latest' ? block : { blockHash: block.hash }
+}

@@ -1,0 +1,105 @@
+import type { Hex } from 'viem'
+import { UpstreamError } from '../../lib/error.ts'
+import { RevertError, RpcRefusedError } from './client.ts'
+import { isBytes } from './value.ts'
+
+/** The endpoint asks for a pause. */
+export class BusyError extends UpstreamError {
+  /** How long it asked to be left alone, milliseconds; undefined where it did not say. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(message: string, retryAfterMs: number | undefined) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** The node that answered does not have the block, or not yet. */
+export class MissingBlockError extends UpstreamError {}
+
+/** The `error` member of a JSON-RPC answer. */
+export interface RpcErrorObject {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/**
+ * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
+ * Nethermind -32000 with the words; older Nethermind and OpenEthereum -32015 with "Reverted 0x…" as data or message.
+ */
+const REVERTED =
+  /^(execution reverted|reverted\b|vm execution error|vm exception while processing|evm revert|transaction reverted)/i
+/** How Nethermind begins whatever befell a call, reverts and all else; what it was stands behind it, or is the data. */
+const BEFELL = /^vm execution error/i
+const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
+/** The code ran into something that is no revert and gives no data; the caller sees the same. */
+const FAULT =
+  /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
+const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
+/** The block is too old for the node; it will not come. */
+const NO_STATE = /missing trie node|pruned|historical state|not synced|syncing/i
+/** The block is newer than the node, or of a fork that it does not follow. */
+const NO_BLOCK =
+  /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
+const TOO_MUCH =
+  /out ?of ?gas|oog\b|gas (required|limit|cap|allowance)|exceeds?.{0,30}gas|intrinsic gas|code ?size|contract ?size ?limit|size ?limit|too (large|big|long)|size exceed|exceeds? (the )?(maximum|max|limit|allowed)|response.{0,20}exceed|execution aborted|execution timeout|evm timeout|query timeout/i
+const UNABLE =
+  /too many arguments|state ?override|override|unsupported|not supported|does not support|unknown field|not implemented|method not found|not allowed|disabled/i
+
+/** JSON-RPC's own codes for "this request is wrong": parse error, invalid request, no such method, invalid parameters. */
+const REQUEST_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32004])
+/** Codes that only stand for rate limits: Infura -32005 and Alchemy 429 come with words, QuickNode -32007, Base -32016. */
+const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
+
+/**
+ * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `BusyError` or another
+ * `UpstreamError`. Reverts are looked for early, because their message may quote a text that the contract's author
+ * chose. The node's own words are never repeated, since they may quote an address with a key in it.
+ */
+export function errorFromRpc(error: RpcErrorObject): Error {
+  const { code, message } = error
+  const refused = (reason: 'kind' | 'size') =>
+    new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`, reason)
+  if (isShortOfGas(error)) return refused('size')
+  const reverted = revertData(error)
+  if (reverted !== undefined) return new RevertError(reverted)
+  if (BUSY_CODES.has(code) || RATE.test(message)) return new BusyError('The endpoint limits its rate', undefined)
+  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the state of the block')
+  if (NO_BLOCK.test(message)) return new MissingBlockError('The endpoint does not have the block')
+  if (TOO_MUCH.test(message)) return refused('size')
+  if (FAULT.test(message)) return new RevertError('0x')
+  if (REQUEST_CODES.has(code) || UNABLE.test(message)) return refused('kind')
+  return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
+}
+
+/** True if Nethermind says that gas ran out, in its own words and not in those of a contract. */
+function isShortOfGas({ message, data }: RpcErrorObject): boolean {
+  const said = typeof data === 'string' ? `${message} ${data}` : message
+  return BEFELL.test(message) && SHORT_OF_GAS.test(said) && !/revert/i.test(said)
+}
+
+/** What a revert left behind, `0x` where the node says only that there was one; undefined where it was no revert. */
+function revertData({ code, message, data }: RpcErrorObject): Hex | undefined {
+  const found = findBytes(data) ?? (REVERTED.test(message) ? findBytes(message) : undefined)
+  if (code === 3) return found ?? '0x'
+  if (found !== undefined && found !== '0x') return found
+  return REVERTED.test(message) || (typeof data === 'string' && /^revert/i.test(data)) ? (found ?? '0x') : undefined
+}
+
+/** The bytes in `data`: itself, after Nethermind's "Reverted " or "err: ", or inside the objects that hardhat and ganache wrap around them. */
+function findBytes(data: unknown, depth = 0): Hex | undefined {
+  if (isBytes(data)) return data
+  if (typeof data === 'string') {
+    const quoted = data.match(/^(?:reverted|err:) (0x[0-9a-f]*)(?: \(supplied gas \d+\))?$/i)?.[1]
+    return isBytes(quoted) ? quoted : undefined
+  }
+  if (typeof data !== 'object' || data === null || depth === 2) return undefined
+  const wrapped = data as Record<string, unknown>
+  for (const name of ['data', 'result', 'return', 'output']) {
+    const found = findBytes(wrapped[name], depth + 1)
+    if (found !== undefined) return found
+  }
+  const inner = Object.values(wrapped).find((value) => typeof value === 'object' && value !== null && 'return' in value)
+  return findBytes(inner, depth + 1)
+}

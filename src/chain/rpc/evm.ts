@@ -1,0 +1,99 @@
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Chain } from '../chain.ts'
+import { readLatestBlock } from '../read_block.ts'
+import { type ChainClient, type Endpoint, IncapableError } from './client.ts'
+import { withinDeadline } from './deadline.ts'
+import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
+import { createHeads } from './heads.ts'
+import { createSpread } from './health.ts'
+import type { RpcRecorder } from './metrics.ts'
+import { createRotation, type Exhaustion, type RotationPolicy } from './rotation.ts'
+import type { Fetch } from './transport.ts'
+
+/** All the time that one read has, over all its tries. */
+const BUDGET_MS = 2_500
+/** What one call may take of it: one that hangs leaves time for another endpoint. */
+const CALL_SHARE = 0.4
+const POLICY: RotationPolicy = {
+  ...{ triesMax: 2, againMs: 50, lostAt: 'open', firstLookMs: 0 },
+  // What one of our questions is refused for says nothing about the others.
+  blamesRefusals: false,
+}
+const RETRY_AFTER_SEC_MAX = 60
+const NO_LENS =
+  ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
+
+/** A chain client with a life: `close` when the process stops. */
+export interface EvmClient extends ChainClient {
+  /** True where an endpoint of the right chain answers from a recent block, or did within the last seconds. Reads its header. */
+  ready(signal: AbortSignal): Promise<boolean>
+  /** Stops what goes on in the background; reads end by their own signals. */
+  close(): void
+}
+
+/**
+ * Makes the client of one chain, over its endpoints in rotation. Every endpoint must have answered `eth_chainId` with
+ * the chain's id before one of its answers is believed. One whose newest block is far off what the others show is used
+ * only if none of them answers.
+ */
+export function createChainClient(options: {
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly log: Log
+  readonly fetch?: Fetch
+  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
+  readonly random?: () => number
+  /** Told of each finished request to an endpoint. */
+  readonly record?: RpcRecorder
+}): EvmClient {
+  const { chain, clock, log, fetch = globalThis.fetch, record = () => {} } = options
+  const random = options.random ?? createSpread(clock.now())
+  const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
+  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
+  const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
+  const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
+  const rotation = createRotation({
+    ...{ endpoints, chainId: chain.id, policy: POLICY, clock, log, random },
+    isBehind: heads.isDoubted,
+    look: (endpoint, signal) => verified(endpoint, () => readHead(endpoint, signal), signal),
+    exhausted: (exhaustion) => unavailable(chain, exhaustion),
+  })
+
+  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS }) => {
+    const timeoutMs = budgetMs * CALL_SHARE
+    return withinDeadline(
+      (deadline) =>
+        rotation.ask((endpoint, { signal: within, isLastResort }) => {
+          const limited = endpoint.within({ timeoutMs, isLastResort })
+          return verified(endpoint, () => attempt(limited, within), within)
+        }, deadline),
+      { ms: budgetMs, signal, now: clock.monotonicMs },
+    )
+  }
+
+  return {
+    chain,
+    read,
+    ready: (signal) => rotation.ready(() => read(readHead, { signal })),
+    close: rotation.close,
+  }
+}
+
+/** At the same time, so that the first use of an endpoint costs no round trip more; but checked first. */
+async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const [checked, answered] = await Promise.allSettled([endpoint.verify(signal), run()])
+  if (checked.status === 'rejected') throw checked.reason
+  if (answered.status === 'rejected') throw answered.reason
+  return answered.value
+}
+
+function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhaustion): UnavailableError {
+  const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+  const isIncapable = errors.length > 0 && errors.every((error) => error instanceof IncapableError)
+  return new UnavailableError(`Cannot read chain ${id} (${name})${after}${isIncapable ? NO_LENS : ''}`, {
+    cause: errors.at(-1),
+    retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
+  })
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { Block } from '../block.ts'
+
+/** How far behind, in time, an endpoint may answer before others are preferred; also the least in blocks. */
+const LAG_MS_MAX = 30_000
+const LAG_BLOCKS_MIN = 3
+/** Heads older than this count no longer, so that a lie or a deep rollback is forgotten. */
+const MEMORY_MS = 60_000
+/** A chain may make blocks this many times faster than its row says. */
+const HASTE = 2n
+/** Block time that is taken for granted where the row names none: quicker than any chain. */
+const BLOCK_MS_MIN = 10
+
+/** What an endpoint calls the newest block; its time has been held against the wall clock. */
+export type Head = Pick<Block, 'number' | 'timestampSec'>
+
+/** What a head is worth beside others: a slow node does not explain `behind`, nor the blocks' own time `ahead`. */
+export type HeadVerdict = 'believed' | 'behind' | 'ahead'
+
+/** An endpoint's newest block is far off what others have shown; says nothing about its health. */
+export class HeadError extends UpstreamError {}
+
+/** Heads that a chain's endpoints have shown lately. */
+export interface Heads {
+  /** Notes a head of `endpoint`, and judges it. */
+  observe(endpoint: number, head: Head): HeadVerdict
+  /** True if the endpoint's last head was not believed. */
+  isDoubted(endpoint: number): boolean
+  /** Drops what the endpoint has shown. */
+  forget(endpoint: number): void
+}
+
+interface Shown {
+  readonly head: Head
+  readonly atMs: number
+  readonly verdict: HeadVerdict
+}
+
+/**
+ * Compares heads of one chain. A head is judged when it is seen, against what was seen before: the highest recent one,
+ * or with three endpoints or more the second highest, so that one of them alone cannot make the others look late. A
+ * head that is higher than the time between the blocks explains, and that no other endpoint comes near, is a mistake or
+ * a lie: nobody is measured by it. A single endpoint has nobody to be compared with and may go back and forth.
+ */
+export function createHeads(options: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
+  const { clock, blockTimeMs } = options
+  const lagMax = BigInt(Math.max(LAG_BLOCKS_MIN, blockTimeMs > 0 ? Math.ceil(LAG_MS_MAX / blockTimeMs) : 0))
+  const blockMs = BigInt(Math.max(BLOCK_MS_MIN, blockTimeMs))
+  const shown = new Map<number, Shown>()
+
+  function isRecent({ atMs }: Shown): boolean {
+    return clock.monotonicMs() - atMs < MEMORY_MS
+  }
+
+  /** True if a chain that was at `from` can be at `to`. */
+  function canReach(to: Head, from: Head): boolean {
+    const ms = (to.timestampSec - from.timestampSec) * 1_000n
+    return to.number <= from.number + lagMax + (ms > 0n ? (HASTE * ms) / blockMs : 0n)
+  }
+
+  function judge(endpoint: number, head: Head): HeadVerdict {
+    const recent = [...shown].filter(([, entry]) => isRecent(entry))
+    const others = recent.filter(([index]) => index !== endpoint).map(([, entry]) => entry)
+    if (others.length === 0) return 'believed'
+    const isExplained =
+      others.some((other) => head.number <= other.head.number + lagMax) ||
+      recent.some(([, { head: before, verdict }]) => verdict !== 'ahead' && canReach(head, before))
+    if (!isExplained) return 'ahead'
+    const numbers = others.filter(({ verdict }) => verdict !== 'ahead').map((other) => other.head.number)
+    const highest = [head.number, ...numbers].sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))
+    const measure = highest[highest.length >= 3 ? 1 : 0] ?? head.number
+    return head.number + lagMax < measure ? 'behind' : 'believed'
+  }
+
+  return {
+    observe(endpoint, head) {
+      const verdict = judge(endpoint, head)
+      shown.set(endpoint, { head, atMs: clock.monotonicMs(), verdict })
+      return verdict
+    },
+    isDoubted(endpoint) {
+      const entry = shown.get(endpoint)
+      return entry !== undefined && isRecent(entry) && entry.verdict !== 'believed'
+    },
+    forget: (endpoint) => void shown.delete(endpoint),
+  }
+}

@@ -1,0 +1,76 @@
+import type { Clock } from '../../lib/clock.ts'
+
+/** After this many failures in a row only one caller at a time tries an endpoint. */
+const FAILURES_TO_OPEN = 3
+const COOL_DOWN_MS_MIN = 250
+const COOL_DOWN_MS_MAX = 30_000
+/** What a rate limit without `Retry-After` is taken to ask for. */
+const BUSY_MS = 1_000
+/** Weight of the newest sample in the moving average of latency. */
+const LATENCY_WEIGHT = 0.2
+/** Endpoints count as equally fast within a factor of two; below this nothing is faster. */
+const LATENCY_MS_FLOOR = 100
+
+/** `ready` serves; `doubtful` failed lately; `open` failed repeatedly and is given one try at a time. */
+export type HealthState = 'ready' | 'doubtful' | 'open'
+
+/** What is known about one endpoint's behaviour. Times are monotonic milliseconds. */
+export interface Health {
+  state(): HealthState
+  /** Milliseconds until the endpoint's own rate limit lets it be asked again; 0 where none is in force. */
+  busyMs(): number
+  /** True when a failed endpoint has been left alone for long enough to be probed. */
+  probeDue(): boolean
+  /** 0 for fast or unknown, one more for each doubling of latency: a stable order that small differences do not flip. */
+  latencyClass(): number
+  succeeded(): void
+  /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
+  failed(): void
+  limited(retryAfterMs: number | undefined): void
+  /** Takes in how long one call took. */
+  measured(latencyMs: number): void
+}
+
+/** Starts with an endpoint of which nothing bad is known. `random` gives numbers in [0, 1). */
+export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }): Health {
+  let failures = 0
+  let probeAtMs = 0
+  let busyUntilMs = 0
+  let latencyMs: number | undefined
+
+  return {
+    state: () => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
+    busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
+    probeDue: () => failures > 0 && clock.monotonicMs() >= probeAtMs,
+    latencyClass: () => Math.max(0, Math.ceil(Math.log2((latencyMs ?? 0) / LATENCY_MS_FLOOR))),
+    succeeded() {
+      failures = 0
+      busyUntilMs = 0
+    },
+    failed() {
+      const pauseMs = Math.min(COOL_DOWN_MS_MAX, COOL_DOWN_MS_MIN * 2 ** Math.min(failures, 10))
+      probeAtMs = clock.monotonicMs() + pauseMs * (0.5 + random() / 2)
+      failures++
+    },
+    limited(retryAfterMs = BUSY_MS) {
+      busyUntilMs = clock.monotonicMs() + retryAfterMs
+    },
+    measured(sampleMs) {
+      latencyMs = latencyMs === undefined ? sampleMs : latencyMs + LATENCY_WEIGHT * (sampleMs - latencyMs)
+    },
+  }
+}
+
+const GOLDEN_RATIO = 0.618_033_988_749_895
+
+/**
+ * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from any `seed`: enough to keep pauses
+ * of several endpoints and processes apart, and the same again for the same seed.
+ */
+export function createSpread(seed: number): () => number {
+  let value = (Math.abs(seed) * GOLDEN_RATIO) % 1
+  return () => {
+    value = (value + GOLDEN_RATIO) % 1
+    return value
+  }
+}

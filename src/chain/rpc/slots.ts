@@ -1,0 +1,112 @@
+import { untilAborted } from '../../lib/abort.ts'
+import { UpstreamError } from '../../lib/error.ts'
+
+/** Too many of our own calls wait for an endpoint already; says nothing about the endpoint's health. */
+export class CrowdedError extends UpstreamError {}
+
+/** Who waits for a call: a caller, or work that nobody waits for. */
+export type Priority = 'caller' | 'background'
+
+/** Callers' calls that run against one endpoint at a time, at the most and at the least, and calls that may wait. */
+export interface SlotLimits {
+  readonly runningMax: number
+  readonly runningMin: number
+  readonly waitingMax: number
+}
+
+/** So many that a hundred callers share one round trip; an endpoint that finds it too many says so and gets fewer. */
+export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 128, runningMin: 4, waitingMax: 512 }
+
+/** Background work has at most this share of the slots. */
+const BACKGROUND_SHARE = 0.25
+
+/** Runs a limited number of tasks at a time; the others wait in order of arrival. */
+export interface Slots {
+  /**
+   * Runs a task in its turn. Background work runs only in slots that callers leave free, and never takes one from them.
+   * Throws `CrowdedError` if `waitingMax` tasks wait already, `AbortedError` if `signal` fires while waiting.
+   */
+  run<T>(task: () => Promise<T>, signal: AbortSignal, priority?: Priority): Promise<T>
+  /** Halves the number of slots, because the endpoint asked for less; they grow again one by one as tasks succeed. */
+  slowDown(): void
+}
+
+/** Makes slots with a bounded queue before them. */
+export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits): Slots {
+  const running: Record<Priority, number> = { caller: 0, background: 0 }
+  const waiting: Readonly<Record<Priority, Set<() => void>>> = { caller: new Set(), background: new Set() }
+  let limit = runningMax
+  let succeeded = 0
+  let finished = Number.POSITIVE_INFINITY
+
+  function mayRun(priority: Priority): boolean {
+    if (priority === 'caller') return running.caller < limit
+    const share = Math.max(1, Math.floor(limit * BACKGROUND_SHARE))
+    return waiting.caller.size === 0 && running.background < share && running.caller + running.background < limit
+  }
+
+  async function enter(signal: AbortSignal, priority: Priority): Promise<void> {
+    if (mayRun(priority)) {
+      running[priority]++
+      return
+    }
+    if (waiting.caller.size + waiting.background.size >= waitingMax) {
+      throw new CrowdedError('Too many calls are waiting for the endpoint')
+    }
+    let granted = false
+    let grant: () => void = () => {}
+    const turn = new Promise<void>((resolve) => {
+      grant = () => {
+        granted = true
+        resolve()
+      }
+    })
+    waiting[priority].add(grant)
+    try {
+      await untilAborted(turn, signal)
+    } catch (error) {
+      waiting[priority].delete(grant)
+      // The slot may have been handed over in the same tick: it goes on to the next in line.
+      if (granted) leave(priority)
+      throw error
+    }
+  }
+
+  /** Freed slots are handed to the first who wait, so that nobody can slip in between. */
+  function leave(priority: Priority): void {
+    running[priority]--
+    for (const next of ['caller', 'background'] as const) {
+      for (const grant of waiting[next]) {
+        if (!mayRun(next)) break
+        waiting[next].delete(grant)
+        running[next]++
+        grant()
+      }
+    }
+  }
+
+  return {
+    async run(task, signal, priority = 'caller') {
+      await enter(signal, priority)
+      try {
+        const result = await task()
+        succeeded++
+        if (succeeded >= limit && limit < runningMax) {
+          limit++
+          succeeded = 0
+        }
+        return result
+      } finally {
+        finished++
+        leave(priority)
+      }
+    },
+    slowDown() {
+      // One burst that was too much is refused call by call, and counts once.
+      if (finished < limit) return
+      limit = Math.max(runningMin, Math.floor(limit / 2))
+      succeeded = 0
+      finished = 0
+    },
+  }
+}

@@ -1,0 +1,221 @@
+import { untilAborted } from '../../lib/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { AbortedError, UpstreamError } from '../../lib/error.ts'
+import { fitsJson } from '../../lib/json.ts'
+import { RevertError, RpcRefusedError } from './client.ts'
+import { startDeadline } from './deadline.ts'
+import { BusyError, errorFromRpc, type RpcErrorObject } from './error.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
+
+/** The part of `fetch` that a transport uses. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** One JSON-RPC call; `parse` checks the result's shape and throws on nonsense. */
+export interface RpcRequest<T> {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly parse: (result: unknown) => T
+  /** From sending to the last byte, milliseconds. @default {as the transport was made} */
+  readonly timeoutMs?: number
+}
+
+/** JSON-RPC over HTTP to one endpoint, which is believed nothing unchecked. */
+export interface Transport {
+  /**
+   * Throws `RevertError`, `RpcRefusedError`, `AbortedError` where the caller left, and `UpstreamError` for everything
+   * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another request.
+   */
+  send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+}
+
+/** Longest answer that is read, in bytes after decompression: far above any honest one, far below what hurts. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024
+/** An answer up to this long is read at once, which costs less than reading it in pieces. */
+const AT_ONCE_BYTES_MAX = 1024 * 1024
+/** Far above what any node answers us, and quick to parse: Solana nests six levels, ten thousand logs are 130,000 values. */
+const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
+/** A `Retry-After` beyond this is taken for this. */
+const RETRY_AFTER_MS_MAX = 60_000
+
+/** What a kind of chain means by the errors of its endpoints; none may repeat the endpoint's own words. */
+export interface ErrorMeanings {
+  /** Of the `error` member of an answer. */
+  fromRpc(error: RpcErrorObject): Error
+  /** Of an HTTP status outside 200 to 299 with no such member, 413 and 429 apart. */
+  fromStatus(status: number): Error
+}
+
+const EVM_MEANINGS: ErrorMeanings = {
+  fromRpc: errorFromRpc,
+  fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
+}
+
+/**
+ * Makes a transport; `timeoutMs` limits each call that names no limit of its own, from sending to the last byte.
+ * Throws on a URL that `parseRpcUrl` refuses.
+ */
+export function createTransport(options: {
+  readonly url: string
+  readonly timeoutMs: number
+  readonly clock: Clock
+  readonly fetch: Fetch
+  /** Absent: those of EVM nodes. */
+  readonly meanings?: ErrorMeanings
+}): Transport {
+  const { clock, fetch, meanings = EVM_MEANINGS } = options
+  const target = parseRpcUrl(options.url)
+  if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
+  const { url, authorization } = target
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    ...(authorization === undefined ? {} : { authorization }),
+  }
+  let lastId = 0
+
+  return {
+    async send({ method, params, parse, timeoutMs = options.timeoutMs }, signal) {
+      const id = ++lastId
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+      const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
+      try {
+        const init = { method: 'POST', headers, body, redirect: 'error', signal: deadline.signal } as const
+        const exchange = async () => {
+          const response = await fetch(url, init)
+          return { response, text: await readText(response, deadline.signal) }
+        }
+        const { response, text } = await untilAborted(exchange(), deadline.signal)
+        return resultOf({ response, text, id, parse, meanings })
+      } catch (error) {
+        if (signal.aborted) throw new AbortedError('The caller left')
+        if (deadline.signal.aborted) throw new UpstreamError(`No answer within ${timeoutMs} ms`)
+        throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
+          ? error
+          : new UpstreamError(`Cannot reach the endpoint${reasonOf(error)}`)
+      } finally {
+        deadline.stop()
+      }
+    },
+  }
+}
+
+async function readText(response: Response, signal: AbortSignal): Promise<string> {
+  if (isKnownToBeShort(response)) return decode(await response.arrayBuffer())
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ''
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  try {
+    if (Number(response.headers.get('content-length')) > BODY_BYTES_MAX) throw tooLong()
+    for (;;) {
+      const { done, value } = await untilAborted(reader.read(), signal)
+      if (done) return text + decoder.decode()
+      bytes += value.byteLength
+      if (bytes > BODY_BYTES_MAX) throw tooLong()
+      text += decoder.decode(value, { stream: true })
+    }
+  } catch (error) {
+    // Not awaited, and its outcome means nothing: the connection is given up either way.
+    reader.cancel().catch(() => {})
+    if (error instanceof TypeError) throw new UpstreamError('The answer is not UTF-8 or was cut off')
+    throw error
+  }
+}
+
+/** True if HTTP itself ends the body soon: its length is announced, and it is not packed. */
+function isKnownToBeShort({ headers }: Response): boolean {
+  const length = headers.get('content-length')
+  return (
+    length !== null &&
+    /^\d{1,7}$/.test(length) &&
+    Number(length) <= AT_ONCE_BYTES_MAX &&
+    !headers.has('content-encoding')
+  )
+}
+
+function decode(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UpstreamError('The answer is not UTF-8 or was cut off')
+  }
+}
+
+function tooLong(): Error {
+  return new UpstreamError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
+}
+
+interface Answer<T> {
+  readonly response: Response
+  readonly text: string
+  readonly id: number
+  readonly parse: (result: unknown) => T
+  readonly meanings: ErrorMeanings
+}
+
+/** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body counts first. */
+function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
+  const { status } = response
+  if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
+  if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
+  if (!fitsJson(text, BODY_JSON_LIMITS)) throw new UpstreamError('The answer nests too deep or has too many values')
+  const body = parseObject(text)
+  const error = body === undefined ? undefined : errorOf(body)
+  if (body === undefined || (!response.ok && error === undefined)) {
+    throw response.ok ? new UpstreamError('The answer is not a JSON object') : meanings.fromStatus(status)
+  }
+  if (error !== undefined && body['id'] === null) {
+    // Without an id a node can only speak about the request as a whole; a revert must name its call.
+    const meaning = meanings.fromRpc(error)
+    throw meaning instanceof RevertError ? new UpstreamError('The answer names no request') : meaning
+  }
+  if (body['jsonrpc'] !== '2.0' || body['id'] !== id) throw new UpstreamError('The answer is for another request')
+  if (error !== undefined) {
+    if (body['result'] !== undefined && body['result'] !== null)
+      throw new UpstreamError('The answer has result and error')
+    throw meanings.fromRpc(error)
+  }
+  if (body['result'] === undefined) throw new UpstreamError('The answer has no result')
+  try {
+    return parse(body['result'])
+  } catch (cause) {
+    throw new UpstreamError('The answer has an unexpected result', { cause })
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    return typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? (body as Record<string, unknown>)
+      : undefined
+  } catch {
+    // What does not parse is no answer; the caller reports it with the status.
+    return undefined
+  }
+}
+
+function errorOf(body: Record<string, unknown>): RpcErrorObject | undefined {
+  const error = body['error']
+  if (error === undefined || error === null) return undefined
+  const { code, message, data } = typeof error === 'object' ? (error as Partial<RpcErrorObject>) : {}
+  return {
+    code: Number.isSafeInteger(code) ? Number(code) : 0,
+    message: typeof message === 'string' ? message.slice(0, 500) : '',
+    data,
+  }
+}
+
+/** `Retry-After` in milliseconds; only the form in seconds, since a date needs clocks to agree. */
+function retryAfterMs(response: Response): number | undefined {
+  const value = response.headers.get('retry-after') ?? ''
+  return /^\d{1,6}$/.test(value) ? Math.min(Number(value) * 1_000, RETRY_AFTER_MS_MAX) : undefined
+}
+
+/** The system's code of a failed connection, ` (ECONNREFUSED)`; never the message, which quotes the address. */
+function reasonOf(error: unknown): string {
+  const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } }
+  const name = [code, cause?.code].find((each) => typeof each === 'string' && /^[A-Za-z_]{1,40}$/.test(each))
+  return name === undefined ? '' : ` (${name})`
+}

@@ -1,0 +1,49 @@
+import { UpstreamError } from '../../lib/error.ts'
+import type { SolanaAccount } from './accounts.ts'
+
+/** The account in which every cluster keeps its clock: slot and Unix time, written at the start of every slot. */
+export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
+
+const CLOCK_OWNER = 'Sysvar1111111111111111111111111111111111111'
+/** At least; a later runtime may add to it. */
+const CLOCK_BYTES = 40
+const TIMESTAMP_AT = 32
+/**
+ * How far the clock's slot may be from the slot of the answer. In one state of a cluster they are the same; providers
+ * that keep copies of accounts stamp an answer with the slot of one moment and hold a clock of another.
+ */
+const SLOTS_APART_MAX = 32n
+
+/** A moment as a cluster tells it. */
+export interface SolanaClock {
+  readonly slot: bigint
+  /** Unix seconds: the validators' own clocks, weighted by stake, so that it lags real time by some seconds. */
+  readonly timestampSec: bigint
+}
+
+/** Reads the clock's account. Throws `UpstreamError` if it is not one, or shows a time before 1970. */
+export function parseClock(account: SolanaAccount | null | undefined): SolanaClock {
+  if (account?.owner !== CLOCK_OWNER || account.data.length < CLOCK_BYTES) {
+    throw new UpstreamError("Expected the cluster's clock")
+  }
+  const { buffer, byteOffset, byteLength } = account.data
+  const view = new DataView(buffer, byteOffset, byteLength)
+  const timestampSec = view.getBigInt64(TIMESTAMP_AT, true)
+  if (timestampSec < 0n) throw new UpstreamError("Expected the cluster's clock")
+  return { slot: view.getBigUint64(0, true), timestampSec }
+}
+
+/**
+ * Throws `UpstreamError` if the clock is not that of an answer's slot, or further from the wall clock than `maxAgeSec`
+ * either way: a node that stands still goes on answering, with what was true when it stopped.
+ */
+export function checkClock(
+  clock: SolanaClock,
+  { slot, nowMs, maxAgeSec }: { readonly slot: bigint; readonly nowMs: number; readonly maxAgeSec: number },
+): void {
+  const apart = clock.slot > slot ? clock.slot - slot : slot - clock.slot
+  if (apart > SLOTS_APART_MAX) throw new UpstreamError("The cluster's clock is that of another slot")
+  const ageSec = Math.floor(nowMs / 1000) - Number(clock.timestampSec)
+  if (ageSec > maxAgeSec) throw new UpstreamError(`The endpoint is ${ageSec} s behind the wall clock`)
+  if (-ageSec > maxAgeSec) throw new UpstreamError(`The endpoint is ${-ageSec} s ahead of the wall clock`)
+}

@@ -1,0 +1,24 @@
+import { UpstreamError } from '../../lib/error.ts'
+import { RpcRefusedError } from '../rpc/client.ts'
+import { BusyError } from '../rpc/error.ts'
+import type { ErrorMeanings } from '../rpc/transport.ts'
+
+/** Wrong request, no such method, wrong parameters, no access, excluded from the node's index: it will say so again. */
+const REFUSED_CODES: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32401, -32010])
+const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
+
+/**
+ * What the errors of Solana's nodes and their providers mean. A node that is behind (-32005), has not reached the slot
+ * (-32016) or failed (-32603) is worth another try, elsewhere first; 401, 403 and other 4xx are not, at that endpoint.
+ */
+export const SOLANA_MEANINGS: ErrorMeanings = {
+  fromRpc({ code }) {
+    if (BUSY_CODES.has(code)) return new BusyError('The endpoint limits its rate', undefined)
+    if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
+    return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
+  },
+  fromStatus(status) {
+    const message = `The endpoint answered HTTP ${status}`
+    return status >= 500 || status === 408 ? new UpstreamError(message) : new RpcRefusedError(status, message)
+  },
+}

@@ -1,0 +1,50 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { SolanaClock } from './clock.ts'
+
+/** How far behind another endpoint, in time, one may be before the other is preferred. */
+const LAG_MS_MAX = 30_000
+/** Moments seen longer ago count no longer. */
+const MEMORY_MS = 60_000
+/** Slots never go by faster than this many times the usual pace. */
+const PACE_MAX = 4
+/** What clocks of two honest endpoints may differ by, beyond what their slots say. */
+const CLOCKS_APART_MS = 60_000
+
+/** Moments that the endpoints of a cluster have shown lately. */
+export interface SolanaHeads {
+  /** Notes the moment that an endpoint answered from. */
+  observe(endpoint: number, head: SolanaClock): void
+  /**
+   * True if another endpoint has lately shown a slot far ahead of this one's. Slots that no cluster could have reached
+   * in the time between both clocks prove nothing, so that one absurd endpoint cannot make the others look late.
+   */
+  isBehind(endpoint: number): boolean
+}
+
+interface Seen extends SolanaClock {
+  readonly atMs: number
+}
+
+/** Compares the endpoints of one cluster, whose slots usually last `slotMs` milliseconds. */
+export function createSolanaHeads(options: { readonly clock: Clock; readonly slotMs: number }): SolanaHeads {
+  const { clock, slotMs } = options
+  const seen = new Map<number, Seen>()
+
+  /** Whether `other` was far ahead of `mine`, each counted on to the same moment. */
+  function isFarAhead(other: Seen, mine: Seen): boolean {
+    const aheadMs = Number(other.slot - mine.slot) * slotMs - Math.max(0, other.atMs - mine.atMs)
+    const clocksMs = Number(other.timestampSec - mine.timestampSec) * 1000
+    return aheadMs > LAG_MS_MAX && aheadMs <= (clocksMs + CLOCKS_APART_MS) * PACE_MAX
+  }
+
+  return {
+    observe(endpoint, { slot, timestampSec }) {
+      seen.set(endpoint, { slot, timestampSec, atMs: clock.monotonicMs() })
+    },
+    isBehind(endpoint) {
+      const recent = [...seen].filter(([, { atMs }]) => clock.monotonicMs() - atMs < MEMORY_MS)
+      const mine = recent.find(([index]) => index === endpoint)?.[1]
+      return mine !== undefined && recent.some(([, other]) => isFarAhead(other, mine))
+    },
+  }
+}

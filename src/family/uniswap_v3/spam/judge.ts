@@ -1,0 +1,61 @@
+import type { Chain } from '../../../chain/chain.ts'
+import type { RawToken } from '../state.ts'
+import { type Token, tokenFrom } from '../token.ts'
+import { spamReason } from './spam.ts'
+
+/** Tokens that are remembered: at most about a kilobyte each, for nothing longer is read of their texts. */
+const TOKENS_MAX = 10_000
+
+/** A token and whether it is spam. */
+export interface JudgedToken {
+  readonly token: Token
+  /** Why it is spam, as a sentence; undefined where it is not. */
+  readonly spam: string | undefined
+}
+
+/** Makes sense of tokens and tells spam, and remembers what it made of those met last. */
+export interface TokenJudge {
+  judge(raw: RawToken, chain: Chain): JudgedToken
+}
+
+interface Remembered {
+  readonly raw: RawToken
+  readonly judged: JudgedToken
+}
+
+/** Makes a judge. A token that changes what it says about itself is judged anew. */
+export function createTokenJudge(): TokenJudge {
+  const remembered = new Map<string, Remembered>()
+  const listed = new WeakMap<Chain, ReadonlySet<Token['address']>>()
+
+  function listOf(chain: Chain): ReadonlySet<Token['address']> {
+    const known = listed.get(chain) ?? new Set(chain.spamTokens)
+    listed.set(chain, known)
+    return known
+  }
+
+  return {
+    judge(raw, chain) {
+      const key = `${chain.id}:${raw.address}`
+      const before = remembered.get(key)
+      // Last in the order of the map is met last.
+      remembered.delete(key)
+      const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, listOf(chain))
+      remembered.set(key, found)
+      for (const oldest of remembered.keys()) {
+        if (remembered.size <= TOKENS_MAX) break
+        remembered.delete(oldest)
+      }
+      return found.judged
+    },
+  }
+}
+
+function judgeAnew(raw: RawToken, listed: ReadonlySet<Token['address']>): Remembered {
+  const token = tokenFrom(raw)
+  return { raw, judged: { token, spam: spamReason(token, listed) } }
+}
+
+function saysTheSame(a: RawToken, b: RawToken): boolean {
+  return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals
+}

@@ -1,0 +1,84 @@
+import type { Address } from 'viem'
+import type { Token } from '../token.ts'
+import { findHosts } from './hosts.ts'
+import { callsOut, hasLure } from './lures.ts'
+
+/*
+ * What makes a token spam: it lures its holder somewhere, or hides what it says. A name with a dot in it is no link by
+ * itself ("yearn.finance", "Curve.fi yDAI", "USDC.e"), a reward is no lure by itself ("Aave Reward").
+ *
+ * Strangers choose these texts, so the time that a verdict takes grows with their length and no faster: a text is cut
+ * into words once, and the rules look words up. No pattern here repeats anything that another part of it could also
+ * match.
+ */
+
+/** No more than this is read of a name, and no more than this of a longer one is looked at. */
+const WRITTEN_LENGTH_MAX = 256
+/**
+ * Longest text that is looked at after letters were brought into one form: 256 bytes cannot become more, so nothing
+ * hides behind the cut (one letter of three bytes, U+FDFA, becomes 18).
+ */
+const FOLDED_LENGTH_MAX = 1_536
+
+/** A scheme before an address, "https://", whichever it is. */
+const SCHEME = /[a-z0-9+-]:\/\//
+/** Symbols that are a lure as soon as the name has a host in it. */
+const LURING_SYMBOLS: ReadonlySet<string> = new Set(
+  ['claim', 'airdrop', 'voucher', 'reward'].flatMap((word) => [word, `${word}s`]),
+)
+
+/** Characters that turn text around or are not seen: U+061C, U+200B to U+200F, U+202A to U+202E, U+2060 and on. */
+const INVISIBLE = /\p{Cc}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
+/** Joiners mean something between emoji and in some scripts, nothing beside these. */
+const STRAY_JOINER =
+  /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Nd}]/u
+/** One word in two alphabets that look alike. */
+const MIXED_WORD = /\p{Script=Latin}\p{Script=Cyrillic}|\p{Script=Cyrillic}\p{Script=Latin}/u
+
+/** Why a token is spam, as a sentence that names token and rule; undefined where it is not. */
+export function spamReason(token: Token, listed: ReadonlySet<Address>): string | undefined {
+  if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
+  const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
+  const name = token.asWritten.name.slice(0, WRITTEN_LENGTH_MAX)
+  const texts = [['symbol', symbol] as const, ['name', name] as const]
+  for (const [field, text] of texts) {
+    const trimmed = text.trim()
+    if (INVISIBLE.test(trimmed) || STRAY_JOINER.test(trimmed)) return reason(token, field, 'hides characters')
+    if (MIXED_WORD.test(trimmed)) return reason(token, field, 'mixes alphabets that look alike')
+  }
+  const isLureItself = LURING_SYMBOLS.has(folded(symbol))
+  for (const [field, text] of texts) {
+    const rule = ruleOf(folded(text), { isSymbol: field === 'symbol', isLureItself })
+    if (rule !== undefined) return reason(token, field, rule)
+  }
+  return undefined
+}
+
+function ruleOf(
+  text: string,
+  { isSymbol, isLureItself }: { readonly isSymbol: boolean; readonly isLureItself: boolean },
+): string | undefined {
+  const { hasHost, hasCommonHost, hasLink, rest } = findHosts(text)
+  if (SCHEME.test(text) || hasLink) return 'contains a link'
+  if (hasHost && (isLureItself || callsOut(rest))) return 'calls to a link'
+  if (isSymbol && hasCommonHost) return 'is a link'
+  return hasLure(text) ? 'promises a reward to claim' : undefined
+}
+
+function reason(token: Token, field: string, rule: string): string {
+  return `Token ${token.address}: its ${field} ${rule}`
+}
+
+/**
+ * Letters in one form and case, with single spaces: full-width and mathematical letters, dots of other scripts and wide
+ * gaps fool nobody.
+ */
+function folded(text: string): string {
+  return text
+    .normalize('NFKC')
+    .slice(0, FOLDED_LENGTH_MAX)
+    .toLowerCase()
+    .replace(/[。．｡]/gu, '.')
+    .replace(/\s+/gu, ' ')
+    .trim()
+}

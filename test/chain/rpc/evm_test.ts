@@ -1,0 +1,428 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { blockAgeMaxSec } from '../../../src/chain/block_age.ts'
+import type { Chain } from '../../../src/chain/chain.ts'
+import { readLatestBlock } from '../../../src/chain/read_block.ts'
+import { type Endpoint, type RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
+import { parseQuantity } from '../../../src/chain/rpc/value.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
+import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { until } from '../../support/until.ts'
+
+const never = new AbortController().signal
+const SECRET = 'hunter2secret'
+
+let anvil: Anvil
+let rpcs: readonly FaultyRpc[] = []
+let clients: EvmClient[] = []
+let lines: string[] = []
+
+beforeAll(async () => {
+  anvil = await startAnvil()
+  rpcs = await Promise.all([0, 1, 2].map(() => startFaultyRpc(anvil.rpcUrl)))
+}, 60_000)
+beforeEach(() => {
+  lines = []
+  for (const rpc of rpcs) {
+    rpc.rule(() => undefined)
+    rpc.reset()
+  }
+})
+afterEach(() => {
+  for (const client of clients) client.close()
+  clients = []
+})
+afterAll(async () => {
+  await Promise.all(rpcs.map((rpc) => rpc.stop()))
+  await anvil?.stop()
+}, 60_000)
+
+function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: Clock = systemClock): EvmClient {
+  const chain: Chain = {
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => `${url}v2/${SECRET}`),
+    blockTimeMs: 12_000,
+    finality: { depth: 0 },
+    prices: { usdFeeds: {}, stablecoins: [] },
+    spamTokens: [],
+    ...overrides,
+  }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const client = createChainClient({ chain, clock, log })
+  clients.push(client)
+  return client
+}
+
+function blockNumber(endpoint: Endpoint, signal: AbortSignal): Promise<bigint> {
+  return endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
+}
+
+function rule(index: number, fault: Fault | undefined): void {
+  rpcs[index]?.rule(() => fault)
+}
+
+function seen(index: number, method = 'eth_blockNumber'): number {
+  return rpcs[index]?.seen.filter((request) => request.method === method).length ?? 0
+}
+
+async function failure(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    (value) => new Error(`It answered ${String(value)}`),
+    (error: Error) => error,
+  )
+}
+
+test('read() asks the first endpoint, and about its chain only once, at the same time', async () => {
+  const client = createClient(3)
+  // Long enough for all to arrive before the first is answered.
+  rule(0, { kind: 'delay', ms: 100 })
+  expect(await Promise.all([1, 2, 3].map(() => client.read(blockNumber, { signal: never })))).toEqual([0n, 0n, 0n])
+  expect(rpcs[0]?.depth()).toBe(1)
+  expect([seen(0), seen(0, 'eth_chainId'), seen(1), seen(2)]).toEqual([3, 1, 0, 0])
+  const alone = createClient(1)
+  for (const times of [1, 2]) {
+    expect(await alone.read(blockNumber, { signal: never })).toBe(0n)
+    expect([seen(0), seen(0, 'eth_chainId')]).toEqual([3 + times, 2])
+  }
+})
+
+test.each([
+  ['null', { kind: 'result', result: null }],
+  ['a negative quantity', { kind: 'result', result: '-0x10' }],
+  ['no result', { kind: 'envelope', change: { result: undefined } }],
+  ['another id', { kind: 'envelope', change: { id: 77 } }],
+  ['HTML', { kind: 'http', status: 200, body: '<html>' }],
+  ['a 500', { kind: 'http', status: 500, body: '' }],
+  ['a 429', { kind: 'http', status: 429, body: '' }],
+  ['a cut connection', { kind: 'cut' }],
+  ['a redirect', { kind: 'http', status: 308, body: '', headers: { location: 'http://169.254.169.254/' } }],
+  ['a refusal', { kind: 'error', error: { code: -32602, message: 'too many arguments' } }],
+] as [string, Fault][])('read() moves on to the second endpoint at %s of the first', async (_, fault) => {
+  const client = createClient(2)
+  rule(0, fault)
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect([seen(0), seen(1)]).toEqual([1, 1])
+})
+
+test('read() gets its answer within the budget where the first endpoint hangs, drips or floods', async () => {
+  const faults: Fault[] = [{ kind: 'hang' }, { kind: 'drip', ms: 100 }, { kind: 'flood', bytes: 50 * 1024 * 1024 }]
+  for (const fault of faults) {
+    const client = createClient(2)
+    rule(0, fault)
+    const startedMs = performance.now()
+    expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+    expect(performance.now() - startedMs).toBeLessThan(2_500)
+  }
+})
+
+test('read() gives one call two fifths of its budget, so that a slow but working endpoint is not given up', async () => {
+  const client = createClient(1)
+  await client.read(blockNumber, { signal: never })
+  rule(0, { kind: 'delay', ms: 150 })
+  expect(await failure(client.read(blockNumber, { signal: never, budgetMs: 250 }))).toBeInstanceOf(UnavailableError)
+  expect(await client.read(blockNumber, { signal: never, budgetMs: 500 })).toBe(0n)
+})
+
+test('read() no longer waits for a dead first endpoint, and returns to it once it lives', async () => {
+  const client = createClient(2)
+  rule(0, { kind: 'hang' })
+  await client.read(blockNumber, { signal: never })
+  const startedMs = performance.now()
+  for (let call = 0; call < 20; call++) await client.read(blockNumber, { signal: never })
+  // Waiting for the dead one takes a second, once.
+  expect(performance.now() - startedMs).toBeLessThan(900)
+  expect(seen(1)).toBe(21)
+  rule(0, undefined)
+  // The probe is started by a read, once the endpoint has been left alone for a while.
+  const regained = async () => {
+    await client.read(blockNumber, { signal: never })
+    return seen(1)
+  }
+  for (let before = seen(1); (await regained()) > before; before = seen(1)) await Bun.sleep(50)
+  expect(performance.now() - startedMs).toBeLessThan(3_000)
+})
+
+test('read() tries each endpoint twice at most, and fails with the chain and a cause without addresses', async () => {
+  const client = createClient(3)
+  for (const index of [0, 1, 2]) rule(index, { kind: 'http', status: 500, body: `<p>${SECRET}</p>` })
+  const error = await failure(client.read(blockNumber, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error.message).toBe('Cannot read chain 1 (Ethereum) after 6 attempts')
+  expect([seen(0), seen(1), seen(2)]).toEqual([2, 2, 2])
+  const shown = `${Bun.inspect(error, { depth: 10 })}${lines.join('')}`
+  expect(shown).not.toContain(SECRET)
+  expect(shown).not.toContain(new URL(rpcs[0]?.url ?? '').port)
+})
+
+test('read() ends with its budget where everything hangs', async () => {
+  const client = createClient(3)
+  for (const index of [0, 1, 2]) rule(index, { kind: 'hang' })
+  const startedMs = performance.now()
+  const error = await failure(client.read(blockNumber, { signal: never, budgetMs: 400 }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(performance.now() - startedMs).toBeWithin(380, 500)
+})
+
+test('read() lets one caller at a time try an endpoint that failed repeatedly, and the others follow its success', async () => {
+  const client = createClient(1)
+  rule(0, { kind: 'http', status: 500, body: '' })
+  await failure(client.read(blockNumber, { signal: never }))
+  await failure(client.read(blockNumber, { signal: never }))
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  rpcs[0]?.reset()
+  rule(0, { kind: 'delay', ms: 50 })
+  const answers = await Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
+  expect(answers).toEqual(Array(10).fill(0n))
+  expect(rpcs[0]?.depth()).toBe(2)
+  expect(lines.filter((line) => line.includes('Regained an RPC endpoint')).length).toBe(1)
+})
+
+test('read() waits out a Retry-After that fits into its budget, and says how long where it does not', async () => {
+  const client = createClient(1)
+  const limited = (seconds: string): Fault => ({
+    kind: 'http',
+    status: 429,
+    body: '',
+    headers: { 'retry-after': seconds },
+  })
+  let calls = 0
+  rpcs[0]?.rule(() => (calls++ === 0 ? limited('1') : undefined))
+  const startedMs = performance.now()
+  // The first request of a new endpoint is about its chain: so it is that one which is turned away.
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect(performance.now() - startedMs).toBeWithin(950, 1_400)
+  rule(0, limited('30'))
+  const error = await failure(client.read(blockNumber, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect((error as UnavailableError).retryAfterSec).toBe(30)
+  expect(performance.now() - startedMs).toBeLessThan(1_500)
+})
+
+test('read() throws AbortedError as soon as the caller leaves, and blames nobody', async () => {
+  const client = createClient(1)
+  rule(0, { kind: 'hang' })
+  const caller = new AbortController()
+  setTimeout(() => caller.abort(), 30)
+  const startedMs = performance.now()
+  expect(await failure(client.read(blockNumber, { signal: caller.signal }))).toBeInstanceOf(AbortedError)
+  // One call alone may take a second.
+  expect(performance.now() - startedMs).toBeLessThan(800)
+  expect(await failure(client.read(blockNumber, { signal: caller.signal }))).toBeInstanceOf(AbortedError)
+  rule(0, undefined)
+  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+})
+
+test('read() passes a revert through after one try, with its data', async () => {
+  const client = createClient(2)
+  const at = '0x00000000000000000000000000000000000ec402'
+  const call = { to: at, code: '0x366000600037366000fd', data: '0x1234', block: 'latest' } as const
+  const error = await failure(client.read((endpoint, signal) => endpoint.call(call, signal), { signal: never }))
+  expect((error as RevertError).data).toBe('0x1234')
+  expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
+})
+
+test('read() takes a revert of a question that calls no contract for a failure of the endpoint', async () => {
+  rule(0, { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } })
+  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
+  expect(await failure(createClient(1).read(blockNumber, { signal: never }))).toBeInstanceOf(UnavailableError)
+})
+
+test('read() passes other errors of the attempt through as they are', async () => {
+  const broken = new TypeError('A bug')
+  expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)
+})
+
+test('read() asks each endpoint once where all refuse', async () => {
+  const client = createClient(2)
+  const refuse = () => Promise.reject(new RpcRefusedError(-32602, 'No'))
+  const error = await failure(client.read(refuse, { signal: never }))
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error.message).toContain('after 2 attempts')
+})
+
+test('read() believes no endpoint of another chain, not even a revert of it, and says so once', async () => {
+  const client = createClient(2)
+  rpcs[0]?.rule(({ method }) =>
+    method === 'eth_chainId'
+      ? { kind: 'result', result: '0x89' }
+      : { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } },
+  )
+  for (let call = 0; call < 3; call++) expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect([seen(0), seen(1)]).toEqual([1, 3])
+  const told = lines.filter((line) => line.includes('another chain'))
+  expect(told.length).toBe(1)
+  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ level: 'error', chainId: 1, endpoint: 0, answered: '137' })
+})
+
+/** A header as nodes answer it, so many seconds old. */
+function header(number: number, ageSec = 0) {
+  const digits = (value: number): string => `0x${value.toString(16)}`
+  const [hash, parentHash] = [number, number - 1].map((each) => `0x${each.toString(16).padStart(64, '0')}`)
+  return { number: digits(number), timestamp: digits(Math.floor(Date.now() / 1_000) - ageSec), hash, parentHash }
+}
+
+/** Makes an endpoint answer this header for its newest block. */
+function newest(index: number, number: number, ageSec = 0): void {
+  rpcs[index]?.rule(({ method }) =>
+    method === 'eth_getBlockByNumber' ? { kind: 'result', result: header(number, ageSec) } : undefined,
+  )
+}
+
+function readHead(client: EvmClient): Promise<bigint> {
+  const read = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, client.chain.id, signal)
+  return client.read(read, { signal: never }).then(({ number }) => number)
+}
+
+const seenHeads = (index: number): number => seen(index, 'eth_getBlockByNumber')
+
+test('read() goes back where another endpoint was ahead only if nobody else answers', async () => {
+  const client = createClient(2)
+  newest(0, 100)
+  newest(1, 95, 60)
+  expect(await readHead(client)).toBe(100n)
+  await until('the comparison', () => seenHeads(1) === 1)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
+  rule(0, { kind: 'http', status: 500, body: '' })
+  expect(await readHead(client)).toBe(95n)
+  newest(0, 101)
+  // The first one is asked again as soon as a probe has found it well.
+  await until('the return', async () => (await readHead(client)) === 101n)
+})
+
+test('read() leaves an endpoint that stands still once another is seen ahead, though its block is young enough', async () => {
+  const client = createClient(2)
+  newest(0, 100, 120)
+  newest(1, 110)
+  await until('the other endpoint', async () => (await readHead(client)) === 110n)
+  const asked = seenHeads(0)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(110n)
+  expect(seenHeads(0)).toBe(asked)
+})
+
+test('read() asks the other endpoints how far they are in turn, every ten seconds at most, and nobody after close()', async () => {
+  let monotonicMs = 0
+  const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
+  const client = createClient(3, {}, clock)
+  for (const index of [0, 1, 2]) newest(index, 100)
+  const asked = () => [seenHeads(1), seenHeads(2)]
+  for (let read = 0; read < 5; read++) await readHead(client)
+  await until('the first comparison', () => asked().join() === '1,0')
+  monotonicMs += 9_999
+  await readHead(client)
+  monotonicMs += 1
+  await readHead(client)
+  await until('the second comparison', () => asked().join() === '1,1')
+  client.close()
+  monotonicMs += 10_000
+  await readHead(client)
+  await Bun.sleep(50)
+  expect(asked()).toEqual([1, 1])
+})
+
+test('read() believes the other endpoint where one of two shows an absurd head', async () => {
+  const client = createClient(2)
+  newest(0, 100)
+  newest(1, 100)
+  await readHead(client)
+  await until('the comparison', () => seenHeads(1) === 1)
+  newest(0, 1_000_100)
+  newest(1, 101)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(101n)
+  rule(1, { kind: 'http', status: 500, body: '' })
+  newest(0, 102)
+  expect(await readHead(client)).toBe(102n)
+})
+
+test('read() serves from the one endpoint that is left where the other showed an absurd head before it failed', async () => {
+  const client = createClient(2)
+  newest(0, 1_000_100)
+  // Too late to contradict it.
+  rule(1, { kind: 'hang' })
+  expect(await readHead(client)).toBe(1_000_100n)
+  rule(0, { kind: 'http', status: 500, body: '' })
+  newest(1, 100)
+  for (let read = 0; read < 3; read++) expect(await readHead(client)).toBe(100n)
+})
+
+test('read() believes no block further from the clock than the chain allows, and ready() says so', async () => {
+  for (const offSec of [-86_400, 86_400]) {
+    const off = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) + offSec })
+    try {
+      const alone = createClient(0, { rpcUrls: [off.rpcUrl] })
+      expect(await failure(readHead(alone))).toBeInstanceOf(UnavailableError)
+      expect(await alone.ready(never)).toBe(false)
+      const tolerant = createClient(0, { rpcUrls: [off.rpcUrl], maxBlockAgeSec: 90_000 })
+      expect([await readHead(tolerant), await tolerant.ready(never)]).toEqual([0n, true])
+      newest(1, 7)
+      const both = createClient(0, { rpcUrls: [off.rpcUrl, rpcs[1]?.url ?? ''] })
+      expect([await readHead(both), await both.ready(never)]).toEqual([7n, true])
+    } finally {
+      await off.stop()
+    }
+  }
+  expect(lines.join('')).toContain('expected at most 240 s')
+})
+
+test.each([
+  [{ blockTimeMs: 12_000 }, 240],
+  [{ blockTimeMs: 250 }, 60],
+  [{ blockTimeMs: 0 }, 60],
+  [{ blockTimeMs: 12_000, maxBlockAgeSec: 30 }, 30],
+  [{ blockTimeMs: 0, maxBlockAgeSec: 3_600 }, 3_600],
+])('the newest block of a chain with %o may be %d s old', async (row, maxSec) => {
+  expect(blockAgeMaxSec(row)).toBe(maxSec)
+  const client = createClient(1, row)
+  newest(0, 100, maxSec - 5)
+  expect(await readHead(client)).toBe(100n)
+  newest(0, 101, maxSec + 5)
+  expect(await failure(readHead(client))).toBeInstanceOf(UnavailableError)
+})
+
+test('read() accepts a chain with one endpoint going back: there is nobody to compare with', async () => {
+  const client = createClient(1)
+  for (const number of [100, 5]) {
+    newest(0, number)
+    expect(await readHead(client)).toBe(BigInt(number))
+  }
+})
+
+test('ready() asks until it has an answer, and not again for a while', async () => {
+  const client = createClient(2)
+  for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
+  expect(await client.ready(never)).toBe(false)
+  rule(1, undefined)
+  expect(await client.ready(never)).toBe(true)
+  const asked = seen(1)
+  expect(await client.ready(never)).toBe(true)
+  expect(seen(1)).toBe(asked)
+  rule(0, { kind: 'result', result: '0x89' })
+  const other = createClient(1)
+  expect(await other.ready(never)).toBe(false)
+})
+
+test('read() runs 128 calls at a time against one endpoint and queues the others', async () => {
+  const client = createClient(1)
+  await client.read(blockNumber, { signal: never })
+  rpcs[0]?.reset()
+  rule(0, { kind: 'delay', ms: 20 })
+  const answers = await Promise.all(Array.from({ length: 500 }, () => client.read(blockNumber, { signal: never })))
+  expect(answers.length).toBe(500)
+  expect(rpcs[0]?.depth()).toBeWithin(4, 7)
+})
+
+test('read() believes no answer that was given for another chain, and asks another endpoint', async () => {
+  const client = createClient(2)
+  const answer = await client.read(
+    async (endpoint) => {
+      const chainId = endpoint.index === 0 ? client.chain.id + 1 : client.chain.id
+      endpoint.observeBlock({ chainId, number: 7n, timestampSec: BigInt(Math.floor(Date.now() / 1_000)) })
+      return endpoint.index
+    },
+    { signal: never },
+  )
+  expect(answer).toBe(1)
+})

@@ -1,0 +1,169 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { createHeads } from '../../../src/chain/rpc/heads.ts'
+import { createHealth, createSpread } from '../../../src/chain/rpc/health.ts'
+
+let nowMs = 0
+const clock = { now: () => nowMs, monotonicMs: () => nowMs }
+
+beforeEach(() => {
+  nowMs = 10_000
+})
+
+test('an endpoint is doubtful after one failure, open after three, ready after one success', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  const states = [health.state()]
+  for (let failure = 0; failure < 3; failure++) {
+    health.failed()
+    states.push(health.state())
+  }
+  health.succeeded()
+  expect([...states, health.state()]).toEqual(['ready', 'doubtful', 'doubtful', 'open', 'ready'])
+})
+
+test('an endpoint is probed after a pause that doubles with each failure, up to half a minute', () => {
+  const health = createHealth({ clock, random: () => 0.999_9 })
+  expect(health.probeDue()).toBe(false)
+  const pauses: number[] = []
+  for (let failure = 0; failure < 9; failure++) {
+    health.failed()
+    const failedMs = nowMs
+    while (!health.probeDue()) nowMs += 10
+    pauses.push(nowMs - failedMs)
+  }
+  expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+})
+
+test('pauses are spread by up to a half', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  health.failed()
+  nowMs += 125
+  expect(health.probeDue()).toBe(true)
+})
+
+test('a rate limit lasts as long as the endpoint says, or a second', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  health.limited(5_000)
+  nowMs += 2_000
+  expect(health.busyMs()).toBe(3_000)
+  health.limited(undefined)
+  expect(health.busyMs()).toBe(1_000)
+  nowMs += 1_000
+  expect([health.busyMs(), health.state()]).toEqual([0, 'ready'])
+})
+
+test('latency counts in doublings beyond 100 ms and follows what was measured lately', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  expect(health.latencyClass()).toBe(0)
+  health.measured(90)
+  expect(health.latencyClass()).toBe(0)
+  for (let call = 0; call < 50; call++) health.measured(350)
+  expect(health.latencyClass()).toBe(2)
+  for (let call = 0; call < 50; call++) health.measured(10)
+  expect(health.latencyClass()).toBe(0)
+})
+
+test('createSpread() gives numbers in [0, 1) that lie apart', () => {
+  const random = createSpread(1_234.5)
+  const numbers = Array.from({ length: 100 }, random).sort((a, b) => a - b)
+  expect(numbers.every((value) => value >= 0 && value < 1)).toBe(true)
+  const gaps = numbers.slice(1).map((value, index) => value - (numbers[index] ?? 0))
+  expect(Math.max(...gaps)).toBeLessThan(0.03)
+})
+
+/** What endpoints of a chain show; the time of its blocks follows the clock unless told. */
+function headsOf(blockTimeMs: number) {
+  const heads = createHeads({ clock, blockTimeMs })
+  return {
+    ...heads,
+    shows: (endpoint: number, number: bigint, ageSec = 0) =>
+      heads.observe(endpoint, { number, timestampSec: BigInt(Math.floor(nowMs / 1_000) - ageSec) }),
+  }
+}
+
+test('a head may be half a minute of blocks behind, and at least three', () => {
+  const ethereum = headsOf(12_000)
+  ethereum.shows(0, 1_000n)
+  expect([ethereum.shows(1, 997n), ethereum.isDoubted(1)]).toEqual(['believed', false])
+  expect([ethereum.shows(1, 996n), ethereum.isDoubted(1), ethereum.isDoubted(0)]).toEqual(['behind', true, false])
+  const arbitrum = headsOf(250)
+  arbitrum.shows(0, 1_000n)
+  expect([arbitrum.shows(1, 880n), arbitrum.shows(1, 879n)]).toEqual(['believed', 'behind'])
+})
+
+test('an endpoint that was not asked for a while is not behind for that', () => {
+  const heads = headsOf(12_000)
+  heads.shows(1, 1_000n)
+  nowMs += 59_000
+  expect(heads.shows(0, 1_005n)).toBe('believed')
+  expect(heads.isDoubted(1)).toBe(false)
+})
+
+test('an endpoint that stands still is behind, whichever of the two was seen first', () => {
+  const heads = headsOf(12_000)
+  heads.shows(0, 1_000n, 96)
+  expect([heads.shows(1, 1_008n), heads.shows(0, 1_000n, 96)]).toEqual(['believed', 'behind'])
+  for (const ageSec of [108, 120]) {
+    nowMs += 12_000
+    expect(heads.shows(0, 1_000n, ageSec)).toBe('behind')
+  }
+})
+
+test('one endpoint alone cannot make two others look late, and a lie is forgotten after a minute', () => {
+  const heads = headsOf(12_000)
+  heads.shows(0, 1_000n)
+  heads.shows(1, 1_000n)
+  expect(heads.shows(2, 10n ** 12n)).toBe('ahead')
+  expect([heads.shows(0, 1_001n), heads.shows(1, 1_001n)]).toEqual(['believed', 'believed'])
+  // Not high enough to be found out by itself.
+  expect(heads.shows(2, 1_004n)).toBe('believed')
+  expect([heads.shows(0, 1_000n), heads.shows(1, 1_000n)]).toEqual(['believed', 'believed'])
+  const two = headsOf(12_000)
+  two.shows(0, 10n ** 12n)
+  expect(two.shows(1, 1_000n)).toBe('behind')
+  nowMs += 60_000
+  expect([two.isDoubted(1), two.shows(1, 1_005n)]).toEqual([false, 'believed'])
+})
+
+test('a head may leap by twice the blocks of the time between, and half a minute of them', () => {
+  const after = (ms: number, number: bigint) => {
+    const heads = headsOf(2_000)
+    heads.shows(0, 1_000n)
+    heads.shows(1, 1_000n)
+    nowMs += ms
+    return heads.shows(1, number)
+  }
+  expect([after(0, 1_015n), after(0, 1_016n)]).toEqual(['believed', 'ahead'])
+  expect([after(20_000, 1_035n), after(20_000, 1_036n)]).toEqual(['believed', 'ahead'])
+  expect(after(60_000, 10n ** 12n)).toBe('believed')
+})
+
+test('an absurd head of one of two endpoints is held against it, not against the other', () => {
+  for (const blockTimeMs of [12_000, 250, 0]) {
+    const heads = headsOf(blockTimeMs)
+    heads.shows(0, 1_000n)
+    heads.shows(1, 1_000n)
+    expect([heads.shows(0, 1_001_000n, -60), heads.isDoubted(0)]).toEqual(['ahead', true])
+    expect([heads.shows(1, 1_001n), heads.isDoubted(1)]).toEqual(['believed', false])
+    expect(heads.shows(0, 1_001_001n)).toBe('ahead')
+    expect([heads.shows(0, 1_002n), heads.isDoubted(0)]).toEqual(['believed', false])
+  }
+})
+
+test('a leap that two endpoints show is one of the chain', () => {
+  const heads = headsOf(12_000)
+  heads.shows(0, 1_000n)
+  heads.shows(1, 1_000n)
+  expect([heads.shows(0, 1_300n), heads.shows(1, 1_301n), heads.shows(0, 1_301n)]).toEqual([
+    'ahead',
+    'believed',
+    'believed',
+  ])
+})
+
+test('an endpoint alone may leap and go back, and what a forgotten one has shown counts for nothing', () => {
+  const heads = headsOf(12_000)
+  expect([heads.shows(0, 1_000n), heads.shows(0, 10n ** 9n), heads.shows(0, 5n)]).toEqual(Array(3).fill('believed'))
+  heads.shows(1, 1_000n)
+  heads.forget(1)
+  expect(heads.shows(0, 6n)).toBe('believed')
+})

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test'
+import { startDeadline } from '../../../src/chain/rpc/deadline.ts'
+import { BusyError } from '../../../src/chain/rpc/error.ts'
+import { HeadError } from '../../../src/chain/rpc/heads.ts'
+import { createHealth } from '../../../src/chain/rpc/health.ts'
+import { createRotation, type Exhaustion, type RotationPolicy } from '../../../src/chain/rpc/rotation.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+
+const clock = { now: () => 0, monotonicMs: () => 0 }
+const patient = new AbortController().signal
+
+class Exhausted extends Error {
+  readonly exhaustion: Exhaustion
+
+  constructor(exhaustion: Exhaustion) {
+    super('Nobody answered')
+    this.exhaustion = exhaustion
+  }
+}
+
+/** Endpoints in rotation; `fail` says what each attempt at an endpoint throws, if anything. */
+function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: readonly number[] = []) {
+  const endpoints = Array.from({ length: count }, (_, index) => ({
+    index,
+    health: createHealth({ clock, random: () => 0 }),
+    removed: false,
+  }))
+  const looked: number[] = []
+  const rotation = createRotation({
+    ...{ endpoints, chainId: 1, clock, log: silentLog, random: () => 0 },
+    policy: {
+      ...{ triesMax: 2, againMs: 0, lostAt: 'open', firstLookMs: 10_000, blamesRefusals: false },
+      ...policy,
+    },
+    isBehind: (index) => behind.includes(index),
+    look: async ({ index }) => looked.push(index),
+    exhausted: (exhaustion) => new Exhausted(exhaustion),
+  })
+  async function ask(fail: (index: number, isLastResort: boolean) => unknown = () => undefined) {
+    const asked: number[] = []
+    const deadline = startDeadline(1_000, { parent: patient, now: clock.monotonicMs })
+    try {
+      const answered = await rotation.ask(async ({ index }, { isLastResort }) => {
+        asked.push(index)
+        const error = fail(index, isLastResort)
+        if (error !== undefined) throw error
+        return index
+      }, deadline)
+      return { asked, answered }
+    } catch (error) {
+      if (error instanceof Exhausted) return { asked, exhaustion: error.exhaustion }
+      throw error
+    } finally {
+      deadline.stop()
+    }
+  }
+  return { endpoints, ask, looked }
+}
+
+const down = () => new UpstreamError('Down')
+
+describe('the endpoint that is asked first', () => {
+  test('is the healthy one, however slow, behind or late in the configuration the others are', async () => {
+    const { endpoints, ask } = rotating(300, {}, [299])
+    for (const { health, index } of endpoints) if (index !== 299) health.failed()
+    endpoints[299]?.health.measured(10 ** 12)
+    expect(await ask()).toEqual({ asked: [299], answered: 299 })
+  })
+
+  test('is one that is not behind, then the quicker one, then as configured', async () => {
+    const { endpoints, ask } = rotating(4, { triesMax: 1 }, [0])
+    endpoints[1]?.health.measured(1_000)
+    expect((await ask(down)).asked).toEqual([2, 3, 1, 0])
+  })
+
+  test('is one that has asked for no pause, were it lost before', async () => {
+    const { endpoints, ask } = rotating(2)
+    endpoints[0]?.health.limited(1)
+    for (let failure = 0; failure < 3; failure++) endpoints[1]?.health.failed()
+    expect(await ask()).toEqual({ asked: [1], answered: 1 })
+  })
+
+  test('is never one that was taken out of service', async () => {
+    const { endpoints, ask } = rotating(2)
+    for (const endpoint of endpoints) endpoint.removed = endpoint.index === 0
+    expect((await ask(down)).asked).toEqual([1, 1])
+  })
+})
+
+test('every endpoint has its turn before one is asked again, as often as the policy says', async () => {
+  expect((await rotating(3).ask(down)).asked).toEqual([0, 1, 2, 0, 1, 2])
+  expect((await rotating(3, { triesMax: 3, attemptsMax: 8 }).ask(down)).asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1])
+})
+
+test('one that is far off the others is asked once more when nobody else answers, and told so', async () => {
+  const { ask } = rotating(2)
+  const answer = await ask((index, isLastResort) => {
+    if (index === 1) return down()
+    return isLastResort ? undefined : new HeadError('Far behind')
+  })
+  expect(answer).toEqual({ asked: [0, 1, 1, 0], answered: 0 })
+})
+
+test('what every attempt failed with is told, and how long all of them asked to be left alone', async () => {
+  const { ask } = rotating(2)
+  const { asked, exhaustion } = await ask((index) => new BusyError('Busy', 5_000 * (index + 1)))
+  expect(asked).toEqual([0, 1])
+  expect(exhaustion).toMatchObject({ attempts: 2, busyMs: 5_000 })
+  expect(exhaustion?.errors.map(String)).toEqual(Array(2).fill(expect.stringContaining('Busy')))
+})
+
+test('errors of our own pass through at once', async () => {
+  await expect(rotating(2).ask(() => new RangeError('A bug'))).rejects.toThrow(RangeError)
+})
+
+test('with firstLookMs of 0 another endpoint is looked at with the first question, else later', async () => {
+  const early = rotating(2, { firstLookMs: 0 })
+  await early.ask()
+  await early.ask()
+  expect(early.looked).toEqual([1])
+  const late = rotating(2)
+  await late.ask()
+  expect(late.looked).toEqual([])
+})

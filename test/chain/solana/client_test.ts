@@ -1,0 +1,324 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { addressOf, KLEND, served } from '../../support/kamino.ts'
+import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
+
+const HELD = addressOf('held')
+const ABSENT = addressOf('absent')
+const DATA = Uint8Array.from({ length: 40 }, (_, index) => index)
+const NEVER = new AbortController().signal
+
+const first = startSolanaDouble()
+const second = startSolanaDouble()
+let lines: string[] = []
+
+beforeEach(() => {
+  lines = []
+  for (const double of [first, second]) {
+    double.accounts = { [HELD]: served(DATA) }
+    double.slot = 1000
+    double.always = undefined
+    double.seen.length = 0
+    double.faults.length = 0
+  }
+})
+
+afterEach(() => {
+  // Whatever failed, nobody may have been shown an address or what the endpoint said.
+  expect(lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
+})
+
+afterAll(async () => {
+  await Promise.all([first.stop(), second.stop()])
+}, 60_000)
+
+function client(...doubles: readonly Pick<SolanaDouble, 'url'>[]): SolanaClient {
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const rpcUrls = doubles.map(({ url }) => url)
+  return createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock: systemClock, log, random: () => 0 })
+}
+
+function readHeld(solana: SolanaClient, options: { readonly signal?: AbortSignal; readonly minSlot?: bigint } = {}) {
+  const { signal = NEVER, minSlot } = options
+  return solana.read((session) => session.accounts([HELD, ABSENT], minSlot === undefined ? {} : { minSlot }), {
+    signal,
+  })
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof Error)) throw new Error('Expected the read to fail')
+  expect(`${error.message} ${error.stack} ${String((error.cause as Error | undefined)?.message)}`).not.toMatch(
+    /solana-secret|upstream text/,
+  )
+  return error
+}
+
+describe('accounts()', () => {
+  test('gives every account at one slot, null where there is none', async () => {
+    const { slot, accounts } = await readHeld(client(first))
+    expect(slot).toBe(1000n)
+    expect(accounts).toEqual([{ owner: KLEND, data: DATA }, null])
+    expect(first.seen).toMatchObject([{ method: 'getMultipleAccounts', addresses: [HELD, ABSENT, CLOCK] }])
+  })
+
+  test('takes 99 addresses, so that with the clock they are the hundred of one request, and refuses more', async () => {
+    const read = (count: number) =>
+      client(first).read((session) => session.accounts(Array.from({ length: count }, () => HELD)), { signal: NEVER })
+    await expect(read(100)).rejects.toThrow(RangeError)
+    expect(first.seen).toEqual([])
+    expect((await read(99)).accounts.length).toBe(99)
+  })
+
+  test('asks for a slot that is not behind, and does not believe an endpoint that ignores it', async () => {
+    await readHeld(client(first), { minSlot: 1000n })
+    expect(first.seen[0]?.minContextSlot).toBe(1000)
+    first.always = {
+      kind: 'reply',
+      change: (reply) => ({ ...reply, result: { ...reply.result, context: { slot: 999 } } }),
+    }
+    second.slot = 1005
+    expect((await readHeld(client(first, second), { minSlot: 1000n })).slot).toBe(1005n)
+    expect(await failureOf(readHeld(client(first), { minSlot: 1000n }))).toBeInstanceOf(UpstreamError)
+  })
+})
+
+const PASSING: readonly (readonly [string, Fault])[] = [
+  ['HTTP 500', { kind: 'http', status: 500 }],
+  ['HTTP 503', { kind: 'http', status: 503 }],
+  ['HTTP 408', { kind: 'http', status: 408 }],
+  ['-32005, a node behind', { kind: 'rpc', code: -32005 }],
+  ['-32016, a slot not reached', { kind: 'rpc', code: -32016 }],
+  ['-32004, a block missing', { kind: 'rpc', code: -32004 }],
+  ['-32014, a status missing', { kind: 'rpc', code: -32014 }],
+  ['-32012, a scan aborted', { kind: 'rpc', code: -32012 }],
+  ['-32603, an internal error', { kind: 'rpc', code: -32603 }],
+  ['an error of an EVM revert', { kind: 'rpc', code: 3, message: 'execution reverted' }],
+  ['HTML', { kind: 'body', text: '<html>upstream text</html>' }],
+  ['an empty body', { kind: 'body', text: '' }],
+  ['a list', { kind: 'body', text: '[]' }],
+  ['an answer cut short', { kind: 'cut' }],
+  ['an answer to another request', { kind: 'reply', change: (reply) => ({ ...reply, id: 999_999 }) }],
+  ['no result', { kind: 'reply', change: ({ jsonrpc, id }) => ({ jsonrpc, id }) }],
+  ['a null result', { kind: 'reply', change: (reply) => ({ ...reply, result: null }) }],
+  [
+    'too few accounts',
+    { kind: 'reply', change: (reply) => ({ ...reply, result: { ...reply.result, value: [null] } }) },
+  ],
+  [
+    'a slot that is no number',
+    { kind: 'reply', change: (reply) => ({ ...reply, result: { ...reply.result, context: { slot: '1000' } } }) },
+  ],
+  ['data that is no base64', withData(['AAECAw*=', 'base64'])],
+  ['data that is cut', withData(['AAECA', 'base64'])],
+  ['data in another encoding', withData(['AAECAw==', 'base58'])],
+  ['data that is parsed', withData({ parsed: {} })],
+]
+
+function withData(data: unknown): Fault {
+  return {
+    kind: 'reply',
+    change: (reply) => ({
+      ...reply,
+      result: { ...reply.result, value: [{ owner: KLEND, data }, ...reply.result.value.slice(1)] },
+    }),
+  }
+}
+
+describe('a passing failure', () => {
+  test.each(PASSING)('%s is tried again at the same endpoint', async (_, fault) => {
+    first.faults.push(fault)
+    expect((await readHeld(client(first))).slot).toBe(1000n)
+    expect(first.seen.length).toBe(2)
+  })
+
+  test.each(PASSING)('%s moves on to the next endpoint at once', async (_, fault) => {
+    first.always = fault
+    const startMs = performance.now()
+    expect((await readHeld(client(first, second))).slot).toBe(1000n)
+    expect(performance.now() - startMs).toBeLessThan(900)
+    expect([first.seen.length, second.seen.length]).toEqual([1, 1])
+  })
+
+  test('that stays is an UpstreamError after three tries', async () => {
+    first.always = { kind: 'http', status: 503 }
+    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(first.seen.length).toBe(3)
+  })
+
+  test('pauses longer before each further try', async () => {
+    first.always = { kind: 'http', status: 503 }
+    await failureOf(readHeld(client(first)))
+    const [a = 0, b = 0, c = 0] = first.seen.map(({ atMs }) => atMs)
+    expect(b - a).toBeGreaterThan(70)
+    expect(c - b).toBeGreaterThan(140)
+  })
+
+  test('of a refused connection moves on', async () => {
+    const gone = startSolanaDouble()
+    await gone.stop()
+    expect((await readHeld(client(gone, second))).slot).toBe(1000n)
+    expect(await failureOf(readHeld(client(gone)))).toBeInstanceOf(UpstreamError)
+  })
+
+  test('of an answer without end is cut off and moves on', async () => {
+    first.always = { kind: 'endless' }
+    expect((await readHeld(client(first, second))).slot).toBe(1000n)
+  })
+
+  test('of silence ends after a second and moves on', async () => {
+    first.always = { kind: 'hang' }
+    const startMs = performance.now()
+    expect((await readHeld(client(first, second))).slot).toBe(1000n)
+    expect(performance.now() - startMs).toBeLessThan(2_400)
+  })
+
+  test('puts the endpoint behind the others for the next read', async () => {
+    first.faults.push({ kind: 'http', status: 503 })
+    const solana = client(first, second)
+    await readHeld(solana)
+    await readHeld(solana)
+    expect([first.seen.length, second.seen.length]).toEqual([1, 2])
+    expect(lines.filter((line) => line.includes('Lost an RPC endpoint')).length).toBe(1)
+  })
+
+  test('that repeats leaves the endpoint to one caller at a time', async () => {
+    first.always = { kind: 'http', status: 503 }
+    const solana = client(first)
+    await failureOf(readHeld(solana))
+    const before = first.seen.length
+    await Promise.all(Array.from({ length: 10 }, () => failureOf(readHeld(solana))))
+    // Each of the ten would have asked three times.
+    expect(first.seen.length - before).toBeWithin(1, 10)
+    first.always = undefined
+    expect((await readHeld(solana)).slot).toBe(1000n)
+  })
+
+  test('of every endpoint, silent, ends within the budget of 2.5 seconds', async () => {
+    first.always = { kind: 'hang' }
+    second.always = { kind: 'hang' }
+    const startMs = performance.now()
+    expect(await failureOf(readHeld(client(first, second)))).toBeInstanceOf(UpstreamError)
+    expect(performance.now() - startMs).toBeLessThan(3_500)
+  })
+})
+
+const REFUSALS: readonly (readonly [string, Fault])[] = [
+  ['HTTP 401', { kind: 'http', status: 401 }],
+  ['HTTP 403', { kind: 'http', status: 403 }],
+  ['HTTP 413', { kind: 'http', status: 413 }],
+  ['-32600', { kind: 'rpc', code: -32600 }],
+  ['-32601', { kind: 'rpc', code: -32601 }],
+  ['-32602', { kind: 'rpc', code: -32602 }],
+  ['-32401', { kind: 'rpc', code: -32401 }],
+  ['-32010', { kind: 'rpc', code: -32010 }],
+]
+
+describe('a refusal', () => {
+  test.each(REFUSALS)('%s is not tried again at the same endpoint', async (_, fault) => {
+    first.always = fault
+    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(first.seen.length).toBe(1)
+  })
+
+  test.each(REFUSALS)('%s is tried at the next', async (_, fault) => {
+    first.always = fault
+    expect((await readHeld(client(first, second))).slot).toBe(1000n)
+  })
+
+  test('of a redirect is never followed', async () => {
+    first.always = { kind: 'http', status: 307, headers: { location: second.url } }
+    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(second.seen).toEqual([])
+  })
+})
+
+describe('a rate limit', () => {
+  test.each([
+    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '1' } }],
+    ['429 in the body', { kind: 'rpc', code: 429 }],
+    ['-32429', { kind: 'rpc', code: -32429 }],
+  ] as const)('%s of the only endpoint is waited for', async (_, fault) => {
+    first.faults.push(fault)
+    const startMs = performance.now()
+    expect((await readHeld(client(first))).slot).toBe(1000n)
+    expect(performance.now() - startMs).toBeGreaterThan(950)
+  })
+
+  test('moves on to the next endpoint, and is kept until it is over', async () => {
+    first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
+    const solana = client(first, second)
+    await readHeld(solana)
+    await readHeld(solana)
+    expect([first.seen.length, second.seen.length]).toEqual([1, 2])
+  })
+
+  test('that outlasts the budget is an error at once', async () => {
+    first.faults.push({ kind: 'http', status: 429, headers: { 'retry-after': '60' } })
+    const startMs = performance.now()
+    expect(await failureOf(readHeld(client(first)))).toBeInstanceOf(UpstreamError)
+    expect(performance.now() - startMs).toBeLessThan(900)
+  })
+})
+
+describe('read()', () => {
+  test('ends at once when the caller leaves, whatever it is doing', async () => {
+    for (const fault of [{ kind: 'hang' }, { kind: 'http', status: 429, headers: { 'retry-after': '2' } }] as const) {
+      first.faults.push(fault)
+      const controller = new AbortController()
+      const startMs = performance.now()
+      setTimeout(() => controller.abort(), 50)
+      expect(await failureOf(readHeld(client(first), { signal: controller.signal }))).toBeInstanceOf(AbortedError)
+      // One call alone may take a second, and the endpoint asks for two.
+      expect(performance.now() - startMs).toBeLessThan(800)
+    }
+  })
+
+  test('asks nothing for a caller who has left before', async () => {
+    expect(await failureOf(readHeld(client(first), { signal: AbortSignal.abort() }))).toBeInstanceOf(AbortedError)
+    expect(first.seen).toEqual([])
+  })
+
+  test('has one budget for all its steps', async () => {
+    const startMs = performance.now()
+    const work = client(first).read(
+      async (session) => {
+        await session.accounts([HELD])
+        await new Promise((resolve) => setTimeout(resolve, 2_000))
+        first.always = { kind: 'hang' }
+        return await session.accounts([HELD])
+      },
+      { signal: NEVER },
+    )
+    expect(await failureOf(work)).toBeInstanceOf(UpstreamError)
+    // A budget of its own would let the second step last until 4,500 ms.
+    expect(performance.now() - startMs).toBeLessThan(3_500)
+  })
+
+  test('gives a user and password of an address to the endpoint alone', async () => {
+    const withUser = first.url.replace('http://', 'http://user:hidden@')
+    expect((await readHeld(client({ url: withUser }))).slot).toBe(1000n)
+  })
+})
+
+describe('ready()', () => {
+  test('asks an endpoint, and for a while takes the last answer for it', async () => {
+    const solana = client(first)
+    expect(await solana.ready(NEVER)).toBe(true)
+    expect(first.seen).toMatchObject([{ addresses: [CLOCK] }])
+    first.always = { kind: 'http', status: 503 }
+    expect(await solana.ready(NEVER)).toBe(true)
+    expect(first.seen.length).toBe(1)
+  })
+
+  test('is false where nobody answers', async () => {
+    first.always = { kind: 'http', status: 503 }
+    expect(await client(first).ready(NEVER)).toBe(false)
+  })
+})

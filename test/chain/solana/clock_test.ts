@@ -1,0 +1,227 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createSolanaClient, type SolanaClient } from '../../../src/chain/solana/client.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { addressOf, served } from '../../support/kamino.ts'
+import { CLOCK, clockBytes, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
+import { until } from '../../support/until.ts'
+
+const HELD = addressOf('held')
+const NEVER = new AbortController().signal
+const SYSVAR = 'Sysvar1111111111111111111111111111111111111'
+const HOUR = 3_600
+const DAY = 86_400
+
+const first = startSolanaDouble()
+const second = startSolanaDouble()
+let lines: string[] = []
+/** Added to the time since the start, to let a while go by. */
+let passedMs = 0
+
+beforeEach(() => {
+  lines = []
+  passedMs = 0
+  for (const double of [first, second]) {
+    double.accounts = { [HELD]: served(Uint8Array.of(double === first ? 1 : 2)) }
+    double.slot = 1_000_000
+    double.clockSec = undefined
+    double.clockSlot = undefined
+    double.always = undefined
+    double.seen.length = 0
+    double.faults.length = 0
+  }
+})
+
+afterAll(async () => {
+  await Promise.all([first.stop(), second.stop()])
+}, 60_000)
+
+function client(doubles: readonly SolanaDouble[], options: { readonly maxSlotAgeSec?: number } = {}): SolanaClient {
+  const { maxSlotAgeSec = 60 } = options
+  return createSolanaClient({
+    rpcUrls: doubles.map(({ url }) => url),
+    clock: { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs },
+    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    random: () => 0,
+    maxSlotAgeSec,
+    slotMs: 400,
+  })
+}
+
+/** Which endpoint answered: 1 or 2. Throws the error of the read. */
+async function answeredBy(solana: SolanaClient): Promise<number | undefined> {
+  const { accounts } = await solana.read((session) => session.accounts([HELD]), { signal: NEVER })
+  return accounts[0]?.data[0]
+}
+
+/** The endpoint that answers, or `none` where nobody does. */
+async function outcome(solana: SolanaClient): Promise<number | 'none' | undefined> {
+  return await answeredBy(solana).catch((error: unknown) => {
+    if (error instanceof UpstreamError) return 'none'
+    throw error
+  })
+}
+
+function nowSec(): number {
+  return Math.floor(Date.now() / 1000)
+}
+
+describe('a slot that is too old by the wall clock', () => {
+  test('is no answer: another endpoint is asked, and alone it is an error', async () => {
+    first.clockSec = nowSec() - DAY
+    expect(await outcome(client([first, second]))).toBe(2)
+    expect(await outcome(client([first]))).toBe('none')
+    expect(lines.join()).toMatch(/86\d{3} s behind the wall clock/)
+  })
+
+  test('is not ready', async () => {
+    first.clockSec = nowSec() - DAY
+    expect(await client([first]).ready(NEVER)).toBe(false)
+    expect(await client([first, second]).ready(NEVER)).toBe(true)
+  })
+
+  test.each([
+    ['a cluster whose clock lags by three quarters of a minute', 45, 60, 1],
+    ['one that lags by more than is tolerated', 75, 60, 'none'],
+    ['one that lags by less than the operator tolerates', HOUR, DAY, 1],
+    ['one that is ahead by a little', -45, 60, 1],
+    ['one from the future', -75, 60, 'none'],
+  ] as const)('%s', async (_, lagSec, maxSlotAgeSec, expected) => {
+    first.clockSec = nowSec() - lagSec
+    expect(await outcome(client([first], { maxSlotAgeSec }))).toBe(expected)
+  })
+})
+
+describe('the clock', () => {
+  test('is read with the accounts, in the same request, and is told with them', async () => {
+    first.clockSec = nowSec() - 7
+    const { slot, timestampSec, accounts } = await client([first]).read((session) => session.accounts([HELD]), {
+      signal: NEVER,
+    })
+    expect([slot, timestampSec, accounts.length]).toEqual([1_000_000n, BigInt(first.clockSec), 1])
+    expect(first.seen.map(({ addresses }) => addresses)).toEqual([[HELD, CLOCK]])
+  })
+
+  test.each([
+    ['that names the slot of the answer', 0, 1],
+    ['a few slots behind it, as of a cache', -32, 1],
+    ['a few slots ahead of it', 32, 1],
+    ['of another time', -33, 'none'],
+    ['of a later time', 33, 'none'],
+  ] as const)('%s', async (_, ahead, expected) => {
+    first.clockSlot = first.slot + ahead
+    expect(await outcome(client([first]))).toBe(expected)
+  })
+
+  const data = clockBytes({ slot: 1_000_000, unixSec: nowSec() })
+  test.each([
+    ['of another program', served(data, addressOf('another program'))],
+    ['cut short', served(data.subarray(1), SYSVAR)],
+    ['before 1970', served(clockBytes({ slot: 1_000_000, unixSec: -1 }), SYSVAR)],
+  ])('%s is no clock', async (_, account) => {
+    first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: account }
+    expect(await outcome(client([first]))).toBe('none')
+    expect(await outcome(client([first, second]))).toBe(2)
+  })
+
+  test('of a later runtime, which adds to it, is a clock', async () => {
+    const longer = served(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
+    first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: longer }
+    expect(await outcome(client([first]))).toBe(1)
+  })
+
+  test('that is missing is no clock', async () => {
+    first.always = {
+      kind: 'reply',
+      change: (reply) => ({
+        ...reply,
+        result: { ...reply.result, value: [...reply.result.value.slice(0, -1), null] },
+      }),
+    }
+    expect(await outcome(client([first]))).toBe('none')
+  })
+})
+
+test('an answer that the caller does not believe is asked of the next endpoint', async () => {
+  const { accounts } = await client([first, second]).read(
+    (session) =>
+      session.accounts([HELD], {
+        check: (answer) => {
+          if (answer.accounts[0]?.data[0] === 1) throw new UpstreamError('Not believed')
+        },
+      }),
+    { signal: NEVER },
+  )
+  expect(accounts[0]?.data[0]).toBe(2)
+  expect(lines.join()).toContain('Not believed')
+})
+
+describe('with two endpoints', () => {
+  /** Reads once after the time for a look, and waits until `double` was looked at. */
+  async function letLook(solana: SolanaClient, double: SolanaDouble): Promise<void> {
+    passedMs += 11_000
+    const before = double.seen.length
+    await answeredBy(solana)
+    await until('a look', () => double.seen.length > before)
+    // The answer arrives after the request was seen.
+    await Bun.sleep(50)
+  }
+
+  test('one that is far behind the other, though tolerated, is left for it', async () => {
+    first.clockSec = nowSec() - HOUR
+    second.slot = first.slot + 9_000
+    const solana = client([first, second], { maxSlotAgeSec: DAY })
+    expect(await answeredBy(solana)).toBe(1)
+    await letLook(solana, second)
+    expect(await answeredBy(solana)).toBe(2)
+    // Still asked where the other fails.
+    second.always = { kind: 'http', status: 503 }
+    expect(await answeredBy(solana)).toBe(1)
+  })
+
+  test('one that caught up is asked first again', async () => {
+    first.clockSec = nowSec() - HOUR
+    second.slot = first.slot + 9_000
+    const solana = client([first, second], { maxSlotAgeSec: DAY })
+    await answeredBy(solana)
+    await letLook(solana, second)
+    expect(await answeredBy(solana)).toBe(2)
+    first.clockSec = undefined
+    first.slot = second.slot
+    await letLook(solana, first)
+    expect(await answeredBy(solana)).toBe(1)
+  })
+
+  test.each([
+    ['a few slots', 40],
+    ['an impossible number of slots', 2 ** 50],
+  ])('one that is ahead by %s changes nothing', async (_, ahead) => {
+    second.slot = first.slot + ahead
+    const solana = client([first, second])
+    await answeredBy(solana)
+    await letLook(solana, second)
+    expect(await answeredBy(solana)).toBe(1)
+  })
+
+  test('the other is looked at now and then, only while reads come in', async () => {
+    const solana = client([first, second])
+    for (let reads = 0; reads < 5; reads++) await answeredBy(solana)
+    expect(second.seen.length).toBe(0)
+    await letLook(solana, second)
+    for (let reads = 0; reads < 5; reads++) await answeredBy(solana)
+    expect(second.seen.map(({ addresses }) => addresses)).toEqual([[CLOCK]])
+    passedMs += 60_000
+    await Bun.sleep(100)
+    expect(second.seen.length).toBe(1)
+  })
+
+  test('a look that fails or hangs is nothing to whoever reads', async () => {
+    second.always = { kind: 'hang' }
+    const solana = client([first, second])
+    await letLook(solana, second)
+    const startMs = performance.now()
+    expect(await answeredBy(solana)).toBe(1)
+    expect(performance.now() - startMs).toBeLessThan(900)
+  })
+})
