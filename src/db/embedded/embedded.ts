@@ -37,6 +37,9 @@ export interface EmbeddedDatabase {
 
 const RESTART_WAIT_MIN_MS = 50
 const RESTART_WAIT_MAX_MS = 5_000
+const START_ATTEMPTS = 5
+/** What PostgreSQL says if another server has the cluster or its socket. */
+const ANOTHER_SERVER = /lock file ".*" (?:already exists|is empty)|pre-existing shared memory block/
 
 /**
  * Starts the PostgreSQL inside the executable on `DATA_DIR/postgres`: unpacks and creates it at the first start, lets
@@ -149,7 +152,17 @@ async function supervise(
   }
 }
 
+/**
+ * Clears what a killed server left, and starts. A server that began after that look, because its service was killed a
+ * moment ago, ends by itself: then once more.
+ */
 async function startClean(home: Home, options: EmbeddedOptions & { readonly program: string }): Promise<Server> {
-  await clearLeftovers(home, options.clock)
-  return startServer(home, options)
+  for (let attempt = 1; ; attempt += 1) {
+    await clearLeftovers(home, options.clock)
+    try {
+      return await startServer(home, options)
+    } catch (error) {
+      if (attempt === START_ATTEMPTS || !(error instanceof Error && ANOTHER_SERVER.test(error.message))) throw error
+    }
+  }
 }

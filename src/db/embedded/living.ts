@@ -9,6 +9,8 @@ import { clusterPath, type Home } from './home.ts'
 interface Living {
   /** The first process, which starts and ends the others; undefined if it does not run. */
   readonly postmaster: number | undefined
+  /** The process that started the postmaster; undefined if it is not known. */
+  readonly parent?: number | undefined
   /** All known processes, with the postmaster. */
   readonly pids: readonly number[]
 }
@@ -51,7 +53,8 @@ async function livingByProc(cluster: string, uid: number): Promise<Living> {
     if (parent !== undefined) found.push({ pid: Number(name), parent })
   }
   const pids = found.map(({ pid }) => pid)
-  return { postmaster: found.find(({ parent }) => !pids.includes(parent))?.pid, pids }
+  const first = found.find(({ parent }) => !pids.includes(parent))
+  return { postmaster: first?.pid, parent: first?.parent, pids }
 }
 
 async function executesPostgres(pid: string): Promise<boolean> {

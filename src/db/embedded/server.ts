@@ -72,7 +72,8 @@ export async function startServer(
 
   const giveUp = options.clock.monotonicMs() + READY_MAX_MS
   for (;;) {
-    const state = await sessionState(home.socketDir)
+    const answer = await sessionState(home.socketDir)
+    const state = answer !== 'away' && (await startedByAnother(home, child)) ? 'away' : answer
     if (state === 'ready') break
     if (state === 'refused') {
       child.stdin?.destroy()
@@ -100,6 +101,12 @@ export async function startServer(
       clearTimeout(hardest)
     },
   }
+}
+
+/** True if the server that answers is one of a killed service, which begins late and is about to end. */
+async function startedByAnother(home: Home, child: ChildProcess): Promise<boolean> {
+  const { parent } = await livingServer(home)
+  return parent !== undefined && parent !== child.pid
 }
 
 function spawnWatched(

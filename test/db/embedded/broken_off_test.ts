@@ -95,15 +95,13 @@ test.each([
   await server.close()
 })
 
-test('a server whose service is gone before it has begun ends by itself', async () => {
-  const dataDir = temporaryDirectory()
-  await (await start(dataDir)).close()
+/** Starts a server as a service did that is gone by now: the pipe of its watchdog has ended. */
+async function startAbandoned(dataDir: string) {
   const program = await unpackProgram(programParent, { durable: false, onUnpack: () => undefined })
   const home = { path: join(dataDir, HOME), user: serverUser() }
   const words = [join(program, 'bin', 'postgres'), '-D', join(dataDir, CLUSTER), '-k', join(dataDir, HOME, 'socket')]
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG_SH, ...words, '-c', 'listen_addresses='], {
     ...{ cwd: '/', env: SERVER_ENVIRONMENT, detached: true },
-    // The end of a pipe whose writer is gone.
     stdio: ['ignore', 'ignore', 'ignore'],
     ...home.user,
   })
@@ -111,9 +109,27 @@ test('a server whose service is gone before it has begun ends by itself', async 
   closers.push(async () => {
     for (const pid of (await livingServer(home)).pids) process.kill(pid, 'SIGKILL')
   })
+  return { home, ended }
+}
+
+test('a server whose service is gone before it has begun ends by itself', async () => {
+  const dataDir = temporaryDirectory()
+  await (await start(dataDir)).close()
+  const { home, ended } = await startAbandoned(dataDir)
   const late = Bun.sleep(15_000).then(() => 'it still runs after 15 s')
   expect(await Promise.race([ended, late])).not.toBe('it still runs after 15 s')
   expect((await livingServer(home)).pids).toEqual([])
+})
+
+test('a service starts although a server of a killed one begins at the same moment', async () => {
+  const dataDir = temporaryDirectory()
+  await (await start(dataDir)).close()
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const { ended } = await startAbandoned(dataDir)
+    await Bun.sleep(attempt)
+    await (await start(dataDir)).close()
+    await ended
+  }
 })
 
 test('of processes that start at once in a new data directory one serves, and the others say who', async () => {
