@@ -1,4 +1,4 @@
-import type { LensWay } from '../../src/chain/lens/lens.ts'
+import type { LensWay } from '../../src/chain/call/lens.ts'
 import { createChainClient } from '../../src/chain/rpc/evm.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { type LensCursor, openLensPage } from '../../chain/lens/cursor.ts'
+import { type LensCursor, openLensPage } from '../../chain/call/cursor.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type {
   AccountData,

@@ -1,6 +1,6 @@
 import { type Address, keccak256, stringToHex } from 'viem'
 import { type BlockCache, createBlockCache } from '../../chain/block_cache.ts'
-import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../chain/lens/lens.ts'
+import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../chain/call/lens.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { LensAccess } from '../../chain/lens/lens.ts'
-import { type PlacedPages, readPages } from '../../chain/lens/pages.ts'
+import type { LensAccess } from '../../chain/call/lens.ts'
+import { type PlacedPages, readPages } from '../../chain/call/pages.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'

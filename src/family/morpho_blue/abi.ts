@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { addressOf, wordOf } from '../../chain/lens/words.ts'
+import { addressOf, wordOf } from '../../chain/call/words.ts'
 import type { FeedRound, PriceSources } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'

@@ -1,7 +1,7 @@
 import { type Address, type Hex, isAddressEqual, keccak256, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
+import { encodeWords } from '../../chain/call/words.ts'
 import type { Chain } from '../../chain/chain.ts'
-import { encodeWords } from '../../chain/lens/words.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
 import { UpstreamError } from '../../lib/error.ts'

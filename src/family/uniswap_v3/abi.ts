@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { type LensCursor, openLensPage } from '../../chain/lens/cursor.ts'
+import { type LensCursor, openLensPage } from '../../chain/call/cursor.ts'
 import type { PriceSources } from '../../chain/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Steps } from '../../lib/turns.ts'

@@ -1,6 +1,6 @@
 import { type Address, isAddressEqual, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import { type LensWay, ladderOf, type Rung } from '../../chain/lens/lens.ts'
+import { type LensWay, ladderOf, type Rung } from '../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../chain/price.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { UpstreamError } from '../../lib/error.ts'

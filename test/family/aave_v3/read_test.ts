@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/lens/lens.ts'
+import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math.ts'
 import type { Position } from '../../../src/family/aave_v3/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read.ts'

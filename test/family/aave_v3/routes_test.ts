@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { LENS_WAYS, type LensWay } from '../../../src/chain/lens/lens.ts'
+import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read.ts'
 import { createRoutes } from '../../../src/family/aave_v3/routes.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/lens/lens.ts'
+import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math.ts'
 import { RAY } from '../../../src/finance/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
-import { LENS_WAYS } from '../../../src/chain/lens/lens.ts'
+import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
 import type { BriefPosition, ChainRead } from '../../../src/family/uniswap_v3/position.ts'

@@ -1,4 +1,4 @@
-import { LENS_WAYS, type LensWay } from '../../../src/chain/lens/lens.ts'
+import { LENS_WAYS, type LensWay } from '../../../src/chain/call/lens.ts'
 
 /** A way of running a lens, or the second opinion: the same asked of the contracts themselves, in stages of calls. */
 export type Opinion = LensWay | 'staged'

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/lens/words.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
 import type { RawCategory, RawReserve } from '../../../../src/family/aave_v3/state.ts'
 import { UINT128_MAX } from '../../../../src/lib/fixed_point.ts'
 import { type CallResult, hasAnswer, textAnswer } from '../../../support/staged/multicall.ts'

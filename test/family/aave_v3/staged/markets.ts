@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/lens/words.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
 import type { RawMarket } from '../../../../src/family/aave_v3/state.ts'
 import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { encodeWords, wordOf } from '../../../../src/chain/lens/words.ts'
+import { encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
 import type {
   AccountData,
   BrokenAccount,

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { numberToHex, padHex, toHex } from 'viem'
-import { wordOf } from '../../../../src/chain/lens/words.ts'
+import { wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { Ask } from '../../../support/staged/multicall.ts'
 import { DEPLOYMENT, patient } from '../support.ts'

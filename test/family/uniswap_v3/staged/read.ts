@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/lens/words.ts'
+import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
 import { readLatestBlock } from '../../../../src/chain/read_block.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
 import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/state.ts'

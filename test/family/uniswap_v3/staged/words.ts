@@ -1,5 +1,5 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import { wordOf } from '../../../../src/chain/lens/words.ts'
+import { wordOf } from '../../../../src/chain/call/words.ts'
 
 /** Selectors of what is asked without the lens. */
 export const SELECTOR = {

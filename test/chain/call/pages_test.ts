@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Block, PinnedBlock } from '../../../src/chain/block.ts'
-import { type LensPage, type PageRequest, readPages } from '../../../src/chain/lens/pages.ts'
+import { type LensPage, type PageRequest, readPages } from '../../../src/chain/call/pages.ts'
 import { RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
