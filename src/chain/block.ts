@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 
-/** One block of an EVM chain, as the chain itself told it: in its header, or in the very call that read. */
+/** One block of an EVM chain, from its header or from the call that read at it. */
 export interface Block {
   readonly chainId: number
   readonly number: bigint
@@ -11,12 +11,12 @@ export interface Block {
   readonly hash?: Hex
 }
 
-/** A block that further calls can be made to see, and nothing that takes its place at the same height. */
+/** A block that further calls can be pinned to by its hash, so that they never see another one of the same height. */
 export interface PinnedBlock extends Block {
   readonly hash: Hex
 }
 
-/** True if nothing that a call can see of its block tells the two apart. */
+/** True if no call could tell the two blocks apart. */
 export function isSameBlock(a: Block, b: Block): boolean {
   const isSameChain = a.chainId === b.chainId && a.parentHash === b.parentHash
   return isSameChain && a.number === b.number && a.timestampSec === b.timestampSec

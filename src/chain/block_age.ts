@@ -2,19 +2,19 @@ import { UpstreamError } from '../lib/error.ts'
 import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
 
-/** How far the newest block may be from the wall clock where the chain's row does not say; the larger of the two. */
+/** The larger of the two is how far the newest block may be from the wall clock if the chain's row does not say. */
 const AGE_SEC_MIN = 60
 const AGE_BLOCKS = 20
 
-/** How far the newest block of a chain may be from the wall clock, seconds; 60 where its block time is unknown. */
+/** How far the newest block of a chain may be from the wall clock, seconds; 60 if its block time is unknown. */
 export function blockAgeMaxSec({ blockTimeMs, maxBlockAgeSec }: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec'>): number {
   return maxBlockAgeSec ?? Math.max(AGE_SEC_MIN, (AGE_BLOCKS * blockTimeMs) / 1_000)
 }
 
 /**
  * Throws `UpstreamError` if what an endpoint calls its newest block is further from the wall clock (`nowMs`) than the
- * chain allows. A block of the past means that the endpoint, or the chain, stands still. A block of the future is as
- * wrong: interest would accrue that nobody owes, and fresh prices would look stale.
+ * chain allows. An old block means that the endpoint, or the chain, has stopped. A block of the future is as wrong:
+ * interest would accrue that nobody owes, and fresh prices would look stale.
  */
 export function checkBlockAge(
   block: Pick<Block, 'number' | 'timestampSec'>,

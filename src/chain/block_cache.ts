@@ -14,14 +14,14 @@ export interface BlockRead<T> {
 /** Results of reads, each kept until the chain has its next block. */
 export interface BlockCache<T> {
   /**
-   * The result of `read`, shared with all who ask for the same meanwhile, and reused while the block it was read at is
-   * still the newest one: until the block's timestamp plus the chain's block time, and no longer than one block time
-   * since it was asked for, so that a clock that is wrong cannot keep it. With a block time of 0 everything is read anew.
+   * The result of `read`, shared by all callers that ask for the same key meanwhile. It is reused while its block is
+   * the newest one: until the block's timestamp plus the chain's block time, and for at most one block time after the
+   * request, so that a wrong clock cannot keep it longer. With a block time of 0 nothing is reused.
    */
   reuse(request: BlockRead<T>, signal: AbortSignal): Promise<T>
 }
 
-/** Makes a cache of at most `entriesMax` results and, where `bytesOf` says how large one is, `bytesMax` bytes. */
+/** Makes a cache of at most `entriesMax` results, and at most `bytesMax` bytes if `bytesOf` gives a result's size. */
 export function createBlockCache<T extends { readonly block: Pick<Block, 'timestampSec'> }>(options: {
   readonly clock: Clock
   readonly entriesMax: number
@@ -40,7 +40,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         const untilTooOldMs = chain.blockTimeMs - (clock.monotonicMs() - startedMs)
         return { value, lifeMs: Math.min(untilNextBlockMs, untilTooOldMs) }
       }
-      // A reading that began a block ago may be about an older block than the caller could see by itself.
+      // A read that began a block time ago may see an older block than the caller's own read would.
       return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.blockTimeMs }, signal)
     },
   }

@@ -6,30 +6,30 @@ export interface Chain {
   readonly name: string
   /** Tried in order of health. They may hold secrets: never logged, never shown. */
   readonly rpcUrls: readonly string[]
-  /** How long an answer may be reused; 0 reads anew every time. */
+  /** How long an answer may be reused; with 0 nothing is reused. */
   readonly blockTimeMs: number
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
-  /** For those who ask many contracts at once; no reading of this program needs it. */
+  /** For callers that batch calls; no read of this program uses it. */
   readonly multicall3?: Address
   readonly prices: ChainPrices
   /** Tokens that the operator calls spam, checksummed. */
   readonly spamTokens: readonly Address[]
 }
 
-/** Where USD prices of a chain's tokens come from. */
+/** Sources of USD prices for a chain's tokens. */
 export interface ChainPrices {
   /** Token → Chainlink-style aggregator that answers in USD. */
   readonly usdFeeds: Readonly<Record<Address, UsdFeed>>
-  /** Tokens taken as one dollar where they have no feed. */
+  /** Tokens taken as one dollar if they have no feed. */
   readonly stablecoins: readonly Address[]
   /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
   readonly aaveOracle?: Address
   readonly wrappedNative?: Address
 }
 
-/** A price feed and the longest silence that is still normal for it. */
+/** A price feed and the longest normal time between its updates. */
 export interface UsdFeed {
   readonly feed: Address
   readonly heartbeatSec: number

@@ -2,30 +2,30 @@ import type { Address } from 'viem'
 import type { Decimal } from '../lib/decimal.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
-/** US dollars per whole token, exact, and where the figure comes from. */
+/** US dollars per whole token, exact, and the source of the price. */
 export interface UsdPrice extends Decimal {
   readonly source: UsdPriceSource
 }
 
-/** What a price can come from: a USD feed of the token, Aave's oracle, or the word of the list of stablecoins. */
+/** Possible sources of a price: a USD feed of the token, Aave's oracle, or the list of stablecoins. */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
 
-/** What one price comes from. */
+/** The source of one price. */
 export type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
 
-/** Contracts that know prices of a chain's tokens, as a reading is told of them. */
+/** Contracts that a reading asks for prices of a chain's tokens. */
 export interface PriceSources {
   readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
   readonly aaveOracle: Address | undefined
 }
 
-/** The contracts behind a chain's prices. */
+/** The contracts that give a chain's prices. */
 export function priceSourcesOf({ usdFeeds, aaveOracle }: ChainPrices): PriceSources {
   const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
   return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
 }
 
-/** Latest round of an aggregator: what `latestRoundData` and `decimals` say of it. */
+/** Latest round of an aggregator, from `latestRoundData` and `decimals`. */
 export interface FeedRound {
   /** `answer`, a signed integer. */
   readonly answer: bigint
@@ -34,41 +34,41 @@ export interface FeedRound {
   readonly updatedAtSec: bigint
 }
 
-/** An update is a transaction that has to be mined: so much later than the heartbeat is still on time. */
+/** An update is a transaction that has to be mined first, so it may be this much later than the heartbeat. */
 const HEARTBEAT_GRACE_SEC = 300
-/** Aggregators have 8 or 18 decimals; far more is nonsense. */
+/** Aggregators have 8 or 18 decimals; far more must be an error. */
 const FEED_DECIMALS_MAX = 36
 
-/** What Aave's oracle says of a token that it has a source for. */
+/** Answer of Aave's oracle for a token that it has a source for. */
 export interface AaveAnswer {
-  /** The contract that it asks. */
+  /** The contract that the oracle asks. */
   readonly source: Address
-  /** US dollars with 8 decimals; undefined where the source fails. */
+  /** US dollars with 8 decimals; undefined if the source fails. */
   readonly price: bigint | undefined
 }
 
-/** What a token's possible sources said, all at one block. */
+/** Answers of a token's possible sources, all at one block. */
 export interface UsdAnswers {
-  /** Latest round of the token's feed; undefined where it has none, or where it failed. */
+  /** Latest round of the token's feed; undefined if the token has no feed or the feed failed. */
   readonly round: FeedRound | undefined
-  /** Undefined where Aave's oracle has no source for the token. */
+  /** Undefined if Aave's oracle has no source for the token. */
   readonly aave: AaveAnswer | undefined
   readonly blockTimestampSec: bigint
 }
 
-/** A price, or why there is none, in words that follow "because". */
+/** A price, or the reason why it is missing, in words that follow "because". */
 export type UsdPriceOutcome =
   | { readonly kind: 'price'; readonly price: UsdPrice }
   | { readonly kind: 'missing'; readonly because: string }
 
-/** Decimals of every market's oracle that counts in US dollars. */
+/** Decimals of every Aave oracle that prices in US dollars. */
 const AAVE_DECIMALS = 8
 
 /**
  * The price of a token (checksummed) from the first source that is configured for it: its own feed, Aave's oracle, the
- * list of stablecoins. Nothing stands in for a feed that fails: Aave asks for many a token an adapter around the very
- * feed, which hides how old the answer is, and whether it does so cannot be told from outside. The list's dollar stands
- * in for no source that failed, because sources fail just when a stablecoin has lost its dollar.
+ * list of stablecoins. No other source replaces a feed that fails: for many tokens Aave asks an adapter around the same
+ * feed, which hides how old the answer is, and a caller cannot tell whether it does. The list's dollar does not replace
+ * a source that failed, because sources often fail just when a stablecoin has lost its peg.
  */
 export function usdPriceOf(
   token: Address,
@@ -82,7 +82,7 @@ export function usdPriceOf(
 }
 
 /**
- * The price in a feed's round, to all its digits. It is refused where it is zero or negative, older than the feed's
+ * The price in a feed's round, with all its digits. It is refused if it is zero or negative, older than the feed's
  * heartbeat and some grace, or later than the block that it was read at.
  */
 function feedPrice({ heartbeatSec }: UsdFeed, { round, blockTimestampSec }: UsdAnswers): UsdPriceOutcome {
@@ -103,7 +103,7 @@ function aavePrice({ price = 0n }: AaveAnswer): UsdPriceOutcome {
   return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
 }
 
-/** What an amount in a token's smallest unit is worth in US dollars, exact. */
+/** Value in US dollars of an amount in a token's smallest unit, exact. */
 export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: UsdPrice }): Decimal {
   const { decimals, price } = options
   return { units: amountRaw * price.units, scale: decimals + price.scale }

@@ -1,8 +1,8 @@
 import { type Hex, hexToBytes } from 'viem'
 
-/** First bytes of a `symbol` or `name` answer that are looked at; a lens copies no more. */
+/** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
-/** An answer longer than this is no answer. */
+/** A longer answer counts as missing. */
 export const TEXT_ANSWER_BYTES_MAX = 16_384
 /** Code points of a symbol or name that are shown. */
 const TEXT_LENGTH_MAX = 64
@@ -10,21 +10,21 @@ const TEXT_LENGTH_MAX = 64
 const WORD_BYTES = 32
 
 /**
- * Text of a `symbol` or `name` answer: an ABI string, or the 32 bytes of tokens from before it, up to the first NUL.
- * Bytes that are no UTF-8 become U+FFFD; an answer that is neither, or whose length is a lie, is no text.
+ * Text of a `symbol` or `name` answer: an ABI string, or the 32 bytes of older tokens, up to the first NUL. Bytes that
+ * are not UTF-8 become U+FFFD. Empty for an answer of another form, or with a false length.
  */
 export function textFrom(answer: Hex | undefined): string {
   if (answer === undefined || answer.length <= 2) return ''
   const bytes = hexToBytes(answer)
   const content = bytes.length === WORD_BYTES ? upToNul(bytes) : stringContent(bytes)
   if (content === undefined) return ''
-  // A cut through a character leaves a broken one at the end.
+  // If the answer was cut inside a character, its last character is broken.
   const isCut = bytes.length === TEXT_BYTES_MAX && content.length === TEXT_BYTES_MAX - 2 * WORD_BYTES
   const text = new TextDecoder().decode(content)
   return withoutPadding(isCut ? text.replace(/\ufffd$/, '') : text)
 }
 
-/** Text without NULs at its end; a pattern would go through every row of NULs again from each of them. */
+/** Text without NULs at its end. A loop, because a regular expression takes quadratic time on a long run of NULs. */
 function withoutPadding(text: string): string {
   let end = text.length
   while (text.charCodeAt(end - 1) === 0) end--
@@ -36,7 +36,7 @@ function stringContent(bytes: Uint8Array): Uint8Array | undefined {
   const length = wordAt(bytes, 1)
   const available = bytes.length - 2 * WORD_BYTES
   if (length > BigInt(available) && bytes.length < TEXT_BYTES_MAX) return undefined
-  // Only an answer as long as the longest one may have been cut: 16 KiB is as far as a length can then be true.
+  // Only an answer of TEXT_BYTES_MAX may have been cut, and no accepted answer is longer than 16 KiB.
   if (length > BigInt(TEXT_ANSWER_BYTES_MAX)) return undefined
   return bytes.subarray(2 * WORD_BYTES, 2 * WORD_BYTES + Math.min(Number(length), available))
 }
@@ -52,7 +52,7 @@ function upToNul(bytes: Uint8Array): Uint8Array {
   return end < 0 ? bytes : bytes.subarray(0, end)
 }
 
-/** A token's text as it is shown: without control and formatting characters, at most 64 code points. */
+/** A token's text for display: without control and formatting characters, at most 64 code points. */
 export function shownText(text: string): string {
   const clean = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, '').trim()
   return [...clean].slice(0, TEXT_LENGTH_MAX).join('').trimEnd()

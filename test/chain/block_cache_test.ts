@@ -37,7 +37,7 @@ function counted(timestampSec = BLOCK_SEC) {
   return (chain: Chain, key = 'wallet') => cache.reuse({ chain, key, read }, never).then((value) => value.read)
 }
 
-test('reuse() reads once until the block has had its time', async () => {
+test('reuse() reads once per block time', async () => {
   const read = counted()
   const chain = chainOf(12_000)
   expect(await read(chain)).toBe(1)
@@ -47,7 +47,7 @@ test('reuse() reads once until the block has had its time', async () => {
   expect(await read(chain)).toBe(2)
 })
 
-test('reuse() keeps nothing longer than one block time, whatever clock and chain say of the time', async () => {
+test('reuse() keeps nothing longer than one block time, even if clock or chain is wrong about the time', async () => {
   const read = counted(BLOCK_SEC + 1_000_000)
   const chain = chainOf(12_000)
   expect(await read(chain)).toBe(1)
@@ -59,7 +59,7 @@ test('reuse() keeps nothing longer than one block time, whatever clock and chain
   expect(await read(chain)).toBe(2)
 })
 
-test('reuse() reads anew where the block is late, and always where the block time is 0', async () => {
+test('reuse() reads again if the block is late, and always if the block time is 0', async () => {
   const late = counted(BLOCK_SEC - 60)
   expect([await late(chainOf(12_000)), await late(chainOf(12_000))]).toEqual([1, 2])
   const never0 = counted(BLOCK_SEC + 1_000_000)

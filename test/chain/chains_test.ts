@@ -24,7 +24,7 @@ test('the README lists every built-in chain, and no other', async () => {
   expect(readme).toContain(`\n${CHAINS.length} chains are built in`)
 })
 
-test('every built-in chain has a protocol to read, and every table speaks of built-in chains only', () => {
+test('every built-in chain has a protocol to read, and every table has built-in chains only', () => {
   const families = [...UNISWAP_V3_DEPLOYMENTS.keys(), ...AAVE_V3_DEPLOYMENTS.keys(), ...MORPHO_BLUE_DEPLOYMENTS.keys()]
   expect([...new Set(families)].sort((a, b) => a - b)).toEqual(IDS)
   for (const id of [...Object.keys(FEED_ROWS), ...Object.keys(STABLECOIN_ROWS)]) expect(IDS).toContain(Number(id))
@@ -38,7 +38,7 @@ test('every built-in chain has an endpoint over TLS without a key in it, none is
   for (const url of all) {
     const { protocol, username, password, search, hash, pathname } = new URL(url)
     expect({ url, protocol, rest: username + password + search + hash }).toEqual({ url, protocol: 'https:', rest: '' })
-    // A key is longer than any word that stands in these paths.
+    // A key is longer than any word in these paths.
     for (const part of pathname.split('/')) expect(part).toMatch(/^[a-z0-9-]{0,15}$/i)
   }
 })
@@ -75,7 +75,7 @@ test('every default chain has a feed for its wrapped native token and for its st
   }
 })
 
-test('a chain whose block time nobody gives reuses nothing, and may be quiet for ten minutes', () => {
+test('a chain without a known block time reuses nothing, and may have no new block for ten minutes', () => {
   const quiet = CHAINS.filter(({ blockTimeMs }) => blockTimeMs === 0)
   expect(quiet.length).toBeGreaterThan(0)
   expect(quiet.length).toBeLessThan(CHAINS.length / 2)

@@ -22,7 +22,7 @@ const UNFED: ChainPrices = { usdFeeds: {}, stablecoins: [] }
 const LISTED: ChainPrices = { usdFeeds: {}, stablecoins: [TOKEN] }
 const STALE = { blockTimestampSec: ROUND.updatedAtSec + 3_901n }
 const OTHER = { source: '0x000000000000000000000000000000000000bEEF', price: 98n } as const
-/** All that there can be. */
+/** Every source answers. */
 const ANSWERS: UsdAnswers = {
   round: ROUND,
   aave: { ...OTHER, price: 99_000_000n },
@@ -53,7 +53,7 @@ test.each([
   ['half a decimal', 'has unusable decimals', { decimals: 8.5 }],
   ['no number of decimals', 'has unusable decimals', { decimals: Number.NaN }],
 ] as [string, string, Partial<FeedRound>][])(
-  'usdPriceOf() makes no price of a feed with %s: it %s',
+  'usdPriceOf() gives no price from a feed with %s: it %s',
   (_, why, change) => {
     const answers = { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined }
     expect(usdPriceOf(TOKEN, { prices: FED, answers })).toEqual({ kind: 'missing', because: `its price feed ${why}` })
@@ -62,9 +62,9 @@ test.each([
 
 test.each([
   ['the feed before all', FED, {}, 'feed', ROUND.answer, 8],
-  ["Aave's oracle where there is no feed, to 8 decimals", UNFED, {}, 'aave_oracle', 99_000_000n, 8],
+  ["Aave's oracle if there is no feed, to 8 decimals", UNFED, {}, 'aave_oracle', 99_000_000n, 8],
   ["Aave's oracle before the list", LISTED, {}, 'aave_oracle', 99_000_000n, 8],
-  ['a dollar where only the list knows the token', LISTED, { aave: undefined }, 'stablecoin', 1n, 0],
+  ['a dollar if only the list knows the token', LISTED, { aave: undefined }, 'stablecoin', 1n, 0],
 ] as [string, ChainPrices, Partial<UsdAnswers>, string, bigint, number][])(
   'usdPriceOf() takes %s, and says so',
   (_, prices, change, source, units, scale) => {
@@ -78,7 +78,7 @@ test.each([
   ['a feed that is stale', FED, STALE, 'its price feed is stale'],
   ['a feed of zero', FED, { round: { ...ROUND, answer: 0n } }, 'its price feed answers nothing above zero'],
   ['a feed of the future', FED, { blockTimestampSec: 1n }, 'its price feed answers from the future'],
-  ['a feed that is stale where Aave knows nothing', FED, { ...STALE, aave: undefined }, 'its price feed is stale'],
+  ['a feed that is stale if Aave has no source', FED, { ...STALE, aave: undefined }, 'its price feed is stale'],
   [
     'a source of Aave that fails',
     LISTED,
@@ -86,9 +86,9 @@ test.each([
     "Aave's oracle has no price for it",
   ],
   ['a price of zero at Aave', LISTED, { aave: { ...OTHER, price: 0n } }, "Aave's oracle has no price for it"],
-  ['a token that nobody knows', UNFED, { aave: undefined }, 'no source of its price is configured'],
+  ['a token without a source', UNFED, { aave: undefined }, 'no source of its price is configured'],
 ] as [string, ChainPrices, Partial<UsdAnswers>, string][])(
-  'usdPriceOf() makes no price of %s, whatever Aave and a list say',
+  'usdPriceOf() gives no price for %s, even if Aave or the list has one',
   (_, prices, change, because) => {
     expect(usdPriceOf(TOKEN, { prices, answers: { ...ANSWERS, ...change } })).toEqual({ kind: 'missing', because })
   },

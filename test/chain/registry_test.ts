@@ -18,7 +18,7 @@ const BOOKS = new Map<number, string>([
   ...([[42_161, 'Arbitrum'] as const, [42_220, 'Celo'], [43_114, 'Avalanche'], [59_144, 'Linea']] as const),
   ...([[534_352, 'Scroll'] as const] as const),
 ])
-/** Wrapped bitcoins have bitcoin's feed, as at Aave; other bridged tokens that of what they stand for. */
+/** Wrapped bitcoins have bitcoin's feed, as at Aave; other bridged tokens have the feed of what they stand for. */
 const BASES: Readonly<Record<string, string>> = {
   ...{ WETH: 'ETH', 'WETH.e': 'ETH', WBTC: 'BTC', BTCB: 'BTC', 'BTC.b': 'BTC', 'WBTC.e': 'BTC' },
   ...{ 'USDC.e': 'USDC', USDCe: 'USDC', USDbC: 'USDC', mUSDC: 'USDC', mUSDT: 'USDT', USDT0: 'USDT', USDt: 'USDT' },
@@ -26,7 +26,7 @@ const BASES: Readonly<Record<string, string>> = {
   ...{ Metis: 'METIS' },
 }
 
-test('every built-in chain but Pharos is one that viem knows, and every one but BNB’s is asked where viem asks it', () => {
+test('every built-in chain but Pharos is one that viem knows, and all but BNB’s use an endpoint of viem’s', () => {
   const unknown = CHAINS.filter(({ id }) => !VIEM.has(id)).map(({ name }) => name)
   expect(unknown).toEqual(['Pharos'])
   const elsewhere = CHAINS.filter(({ id, rpcUrls }) => {
@@ -36,7 +36,7 @@ test('every built-in chain but Pharos is one that viem knows, and every one but 
   expect(elsewhere.map(({ name }) => name)).toEqual(['BNB Smart Chain'])
 })
 
-test('every Multicall3 stands where viem says, and Tempo’s where it does everywhere', () => {
+test('every Multicall3 has viem’s address, and Tempo’s has the usual one', () => {
   const others = CHAINS.filter(({ id, multicall3 }) => multicall3 !== VIEM.get(id)?.contracts?.multicall3?.address)
   expect(others.map(({ name, multicall3 }) => [name, multicall3])).toEqual([
     ['Tempo Mainnet', '0xcA11bde05977b3631167028862bE2a173976CA11'],
@@ -83,7 +83,7 @@ test('every feed is the one that Aave’s address book lists for what the token 
       else expect([id, symbol, feed]).toEqual([id, symbol, book.get(`${BASES[symbol] ?? symbol}__USD`) as Address])
     }
   }
-  // The book has no feeds of these chains: they are Chainlink's own directory's.
+  // The book has no feeds of these chains; they come from Chainlink's own directory.
   expect(unlisted).toEqual([
     ...['143 WMON', '143 WETH', '143 USDC', '143 USDT0', '999 WHYPE', '9745 WXPL', '9745 WETH', '9745 USDT0'],
   ])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
 import { TEXT_BYTES_MAX, textFrom } from '../../src/chain/token_text.ts'
 
-/** What a contract returns for a string, cut where the lens cuts it. */
+/** What a contract returns for a string, cut to the length that the lens copies. */
 function returned(text: string): Hex {
   return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
 }
@@ -25,7 +25,7 @@ describe('textFrom()', () => {
     expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
   })
 
-  test('takes no longer for a text of NULs than for others, a few times at most', () => {
+  test('takes at most a few times longer for a text of NULs than for others', () => {
     const secondsFor = (answer: Hex): number => {
       const rounds = Array.from({ length: 9 }, () => {
         const start = performance.now()
@@ -39,7 +39,7 @@ describe('textFrom()', () => {
     expect(secondsFor(returned(padded)) / secondsFor(returned('x'.repeat(256)))).toBeLessThan(5)
   })
 
-  test('takes nothing, too little and lies for no text', () => {
+  test('gives no text for empty and short answers and false lengths', () => {
     const lie = concatHex([
       toHex(32, { size: 32 }),
       toHex(2n ** 256n - 1n, { size: 32 }),
@@ -62,7 +62,7 @@ describe('textFrom()', () => {
     }
   })
 
-  test('replaces bytes that are no UTF-8', () => {
+  test('replaces bytes that are not UTF-8', () => {
     const bytes = concatHex([
       toHex(32, { size: 32 }),
       toHex(2, { size: 32 }),

@@ -6,12 +6,12 @@ interface IArbSys {
     function arbBlockHash(uint256) external view returns (bytes32);
 }
 
-/// Which block a call sees.
+/// Number and parent hash of the block that a call sees.
 abstract contract BlockHeight {
     uint256 private constant ARB_SYS_GAS = 100_000;
 
-    /// Number of the block and hash of its parent. On Arbitrum the NUMBER opcode answers the height of Ethereum; its own
-    /// height is at the system contract.
+    /// Number of the block and hash of its parent. On Arbitrum the NUMBER opcode gives Ethereum's block number; the
+    /// ArbSys precompile gives Arbitrum's own.
     function height() internal view returns (uint256 number, bytes32 parentHash) {
         bool ok;
         (ok, number) = askArbSys(abi.encodeCall(IArbSys.arbBlockNumber, ()));

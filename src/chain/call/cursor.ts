@@ -2,27 +2,29 @@ import { type Address, getAddress, type Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LensPage } from './pages.ts'
 
-/** Layout of the stream that `lens_page.sol` writes. */
+/** Layout of the stream that `page.sol` writes. */
 const LAYOUT_VERSION = 1
-/** Length of a text that did not answer, or answered far too much. */
+/** Length of a text whose call failed or answered more than 16 KiB. */
 const TEXT_MISSING = 65_535
 
-/** Takes the fields of a lens' answer, a packed big-endian stream, one after the other. */
+/** Reads the fields of a lens' answer, a packed big-endian stream, one after the other. */
 export interface LensCursor {
   atEnd(): boolean
-  /** Unsigned, of at most 6 bytes; 8 bytes where the value is known to be small. */
+  /** Unsigned, of at most 6 bytes; 8 bytes if the value is known to be small. */
   number(bytes: number): number
   uint(bytes: number): bigint
   hex(bytes: number): Hex
   /** 20 bytes, checksummed. */
   address(): Address
-  /** First bytes of what a token's `symbol` or `name` answered; undefined where it failed or answered far too much. */
+  /**
+   * First bytes of a token's answer to `symbol` or `name`; undefined if the call failed or answered more than 16 KiB.
+   */
   text(): Hex | undefined
 }
 
 /**
- * Walks over hexadecimal text: slices of it become numbers faster than bytes would. Throws `UpstreamError` where the
- * answer ends before the field does.
+ * Reads hexadecimal text: slices of it become numbers faster than bytes would. Throws `UpstreamError` if the answer
+ * ends before the field does.
  */
 function createLensCursor(text: Hex): LensCursor {
   let at = 2
@@ -48,7 +50,7 @@ function createLensCursor(text: Hex): LensCursor {
 }
 
 /**
- * Reads the head with which `lens_page.sol` begins every answer; `from` stands at what the lens itself wrote. Throws
+ * Reads the header that `page.sol` writes before every answer; `from` is then at what the lens itself wrote. Throws
  * `UpstreamError` for another layout.
  */
 export function openLensPage(answer: Hex): LensPage & { readonly from: LensCursor } {

@@ -6,20 +6,20 @@ const RUNTIME_BYTES_MAX = 24_576
 export const INIT_CODE_BYTES_MAX = 49_152
 
 /**
- * First word of what our init code reverts with: a mark that no contract's own revert begins with, and in the last
- * byte the outcome of the call: 0 reverted, 1 returned, 2 the code could not be deployed.
+ * First word of what our init code reverts with: 31 bytes that no contract's own revert begins with, and a last byte
+ * for the outcome of the call: 0 reverted, 1 returned, 2 the code could not be deployed.
  */
 const MARK: Hex = '0x77616c6c657473636f7065206465706c6f796c65737320616e73776572000000'
 
-/** Creation code that returns whatever follows it: PUSH3 length, DUP1, PUSH1 13, PUSH1 0, CODECOPY, PUSH1 0, RETURN. */
+/** Creation code that returns the bytes after it: PUSH3 length, DUP1, PUSH1 13, PUSH1 0, CODECOPY, PUSH1 0, RETURN. */
 const COPY_BYTES = 13
 /** Length of the program below; every number in it has a fixed width, so this is a constant. */
 const PROGRAM_BYTES = 144
 
 /**
- * Init code that deploys `runtime`, calls it with `data`, and reverts with the mark and whatever came back. Reverting
- * instead of returning matters: what a creation returns is taken for contract code, limited to 24,576 bytes and
- * refused where it begins with 0xEF. Throws `RpcRefusedError` (`size`) where it would exceed what nodes accept.
+ * Init code that deploys `runtime`, calls it with `data`, and reverts with the mark and the call's return data. It
+ * reverts because nodes take what init code returns for contract code: they limit it to 24,576 bytes and refuse it if
+ * it begins with 0xEF. Throws `RpcRefusedError` (`size`) if it would be longer than nodes accept.
  */
 export function deploylessCode(runtime: Hex, data: Hex): Hex {
   const creationBytes = COPY_BYTES + size(runtime)
@@ -34,8 +34,8 @@ export function deploylessCode(runtime: Hex, data: Hex): Hex {
 }
 
 /**
- * What the deployed code returned, out of the revert data of `deploylessCode`. Throws `RevertError` where the code
- * reverted, `RpcRefusedError` where the mark is missing (a node that hides revert data) or nothing was deployed.
+ * What the deployed code returned, taken from the revert data of `deploylessCode`. Throws `RevertError` if the code
+ * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.
  */
 export function readDeploylessAnswer(revertData: Hex): Hex {
   // 2 characters of "0x", 31 bytes of mark, 1 byte of outcome.
@@ -48,7 +48,9 @@ export function readDeploylessAnswer(revertData: Hex): Hex {
   throw new RpcRefusedError(0, 'The endpoint did not deploy the lens')
 }
 
-/** The program, as [instruction, what is on the stack afterwards, top last]. Code and data follow it. */
+/**
+ * The program. The comment after each line shows the stack at that point, top last. Code and data follow the program.
+ */
 function program({ creationBytes, dataBytes }: { creationBytes: number; dataBytes: number }): Hex {
   const code = uint24(creationBytes)
   const length = uint24(dataBytes)
@@ -57,12 +59,12 @@ function program({ creationBytes, dataBytes }: { creationBytes: number; dataByte
     // memory[0..] = creation code; address = CREATE(0, memory)
     ...(['0x62', code, '0x62', uint24(PROGRAM_BYTES), '0x6000', '0x39'] as const),
     ...(['0x62', code, '0x6000', '0x6000', '0xf0'] as const), // address
-    ...(['0x80', '0x15', '0x61', failed, '0x57'] as const), // jump to `failed` where the address is zero
+    ...(['0x80', '0x15', '0x61', failed, '0x57'] as const), // jump to `failed` if the address is zero
     // memory[0..] = data; success = CALL(gas, address, 0, 0, length, 0, 0)
     ...(['0x62', length, '0x62', uint24(PROGRAM_BYTES + creationBytes), '0x6000', '0x39'] as const),
     ...(['0x6000', '0x6000', '0x62', length, '0x6000', '0x6000'] as const), // address 0 0 length 0 0
     ...(['0x85', '0x5a', '0xf1'] as const), // address success
-    // memory[0..32] = mark + success; memory[32..] = what came back; revert with both
+    // memory[0..32] = mark + success; memory[32..] = return data; revert with both
     ...(['0x3d', '0x6000', '0x6020', '0x3e'] as const), // address success
     ...(['0x7f', MARK, '0x01', '0x6000', '0x52'] as const), // address
     ...(['0x3d', '0x6020', '0x01', '0x6000', '0xfd'] as const),

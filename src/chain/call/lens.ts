@@ -15,7 +15,7 @@ export interface LensCall {
   readonly block: BlockAt
 }
 
-/** Runs a lens with this call data at this block, in whichever way the rung has. */
+/** Runs a lens with this call data at this block, in the way of its rung. */
 export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
 
 /** How a lens is asked on one rung of one endpoint. */
@@ -40,27 +40,27 @@ export interface Rung<T> {
   run(signal: AbortSignal): Promise<T>
 }
 
-/** Nobody has code or a key here: the ASCII of the name, so that it is known again in a node's log. */
+/** No contract and no key has this address. It is the ASCII of the name, so that a node's log shows who called. */
 const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 /** How long a lower rung is used before the best one is tried again. */
 const LEARNED_MS = 10 * 60_000
 
 /**
- * `eth_call` with `runtime` as the code of an address (state override). The size of code, arguments and answer is only
- * limited by the node. Throws `RpcRefusedError` where the endpoint does not override, `RevertError` as the lens does.
+ * `eth_call` with `runtime` as the code of an address (state override). Only the node limits the size of code,
+ * arguments and answer. Throws `RpcRefusedError` if the endpoint does not override, `RevertError` as the lens does.
  */
 export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const { runtime, data, block } = call
   const answer = await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal)
-  // A lens always answers something; nothing at all is what an address without code answers.
+  // A lens always answers some bytes; an empty answer comes from an address without code.
   if (answer === '0x') throw new RpcRefusedError(0, 'The endpoint ignored the state override')
   return answer
 }
 
 /**
  * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
- * has no limit. Throws `RpcRefusedError` before sending where code and arguments exceed what init code may be (49,152
- * bytes in all), where the endpoint loses the answer, and `RevertError` as the lens does.
+ * has no limit. Throws `RpcRefusedError` before sending if code and arguments are longer than init code may be (49,152
+ * bytes in all), and after it if the endpoint loses the answer; `RevertError` as the lens does.
  */
 export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const { runtime, data, block } = call
@@ -74,7 +74,7 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
   throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
 }
 
-/** The ladder of a reading by a lens, in the order of `ways`. */
+/** The ladder of a read by a lens, in the order of `ways`. */
 export function ladderOf<T>(options: {
   readonly ways: readonly LensWay[]
   readonly endpoint: Endpoint
@@ -94,12 +94,12 @@ export function ladderOf<T>(options: {
 }
 
 /**
- * Reads by the rung that worked last on this endpoint, else by the best one, and goes down the ladder where the
- * endpoint refuses or a rung reverts without a reason (which is what running out of gas inside a lens, or an unknown
- * opcode, looks like). A lower rung is remembered for ten minutes, unless a better one was refused only for this
- * request's size. When no rung works, `IncapableError` is thrown if the endpoint knows none of them, else the last
- * error; a revert is an `UpstreamError` then, since our own code never reverts with a reason: it is the endpoint that
- * answers wrong, and another one may do better.
+ * Reads by the rung that worked last on this endpoint, else by the best one. Goes down the ladder if the endpoint
+ * refuses or a rung reverts without a reason, which is what a node answers if a lens runs out of gas or meets an
+ * unknown opcode. A lower rung is remembered for ten minutes, unless a better one was refused only for this request's
+ * size. When no rung works, throws `IncapableError` if the endpoint supports none of them, else the last error. A
+ * revert is then an `UpstreamError`: our own code never reverts with a reason, so the endpoint answers wrongly and
+ * another one may do better.
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
@@ -133,7 +133,7 @@ function learn<T>(
   endpoint: Endpoint,
   { topic, rung, rungs, untilMs }: { topic: string; rung: Rung<T>; rungs: readonly Rung<T>[]; untilMs: number },
 ): void {
-  // The best rung needs no memory: it is what is tried first anyway.
+  // The best rung is tried first anyway.
   if (rung === rungs[0]) endpoint.learned.delete(topic)
   else endpoint.learned.set(topic, { value: rung.name, untilMs })
 }

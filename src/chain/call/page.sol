@@ -3,11 +3,11 @@ pragma solidity 0.8.27;
 
 import {BlockHeight} from './block_height.sol';
 
-/// What lenses that answer a packed stream have in common: working memory, calls that nobody can abuse, and the stream.
+/// Base of the lenses that answer a packed stream: working memory, calls with limits, and the stream.
 ///
-/// All working memory is reserved first, so that the stream can grow behind it: nothing may allocate once it has begun.
-/// Every call has a gas cap, and of its answer only so much is copied, so that a contract can say nothing worse than
-/// nothing.
+/// All working memory is reserved first, because the stream grows after it: nothing may allocate once the stream has
+/// begun. Every call has a gas cap and a limit on the bytes that are copied, so that a hostile contract can use up
+/// neither gas nor memory.
 abstract contract LensPage is BlockHeight {
     uint256 internal constant CONTRACT_GAS = 400_000;
     uint256 internal constant TEXT_GAS = 100_000;
@@ -16,17 +16,17 @@ abstract contract LensPage is BlockHeight {
     uint256 private constant TEXT_MISSING = 65_535;
 
     struct Page {
-        /// Where the stream begins, and where its next byte goes.
+        /// Address in memory of the stream's first byte, and of the next byte to write.
         uint256 start;
         uint256 cursor;
-        /// Where it ends if it has to end now; 0 while there is nothing to answer.
+        /// End of the stream if it has to end now; 0 while there is nothing to answer.
         uint256 checkpoint;
-        /// How much of what was asked for stands before the checkpoint, and where the header says so.
+        /// Entries answered before the checkpoint, and the address in memory of that number in the header.
         uint256 taken;
         uint256 takenAt;
-        /// Arguments of the next call, room for a selector and some words.
+        /// Call data of the next call: room for a selector and some words.
         uint256 question;
-        /// What it answers.
+        /// First bytes of its return data.
         uint256 answer;
     }
 
@@ -52,7 +52,7 @@ abstract contract LensPage is BlockHeight {
         put(page, 0, 4);
     }
 
-    /// Answers the stream up to the checkpoint, and never returns.
+    /// Returns the stream up to the checkpoint and ends the call.
     function finish(Page memory page) internal pure {
         uint256 start = page.start;
         uint256 end = page.checkpoint;
@@ -66,7 +66,7 @@ abstract contract LensPage is BlockHeight {
         }
     }
 
-    /// The low `size` bytes of a value.
+    /// Appends the low `size` bytes of a value.
     function put(Page memory page, uint256 value, uint256 size) internal pure {
         assembly ("memory-safe") {
             let cursor := mload(add(page, 32))
@@ -75,8 +75,8 @@ abstract contract LensPage is BlockHeight {
         }
     }
 
-    /// A text is u16 length and the first bytes of the raw return data, length 65535 where the call failed or answered
-    /// more than 16 KiB.
+    /// Appends a text: u16 length and the first bytes of the raw return data. The length is 65535 if the call failed or
+    /// answered more than 16 KiB.
     function text(Page memory page, address token, bytes4 selector) internal view {
         (bool ok, uint256 size) = askFor(page, token, selector, 4, TEXT_GAS, TEXT_BYTES_MAX);
         if (!ok || size > TEXT_ANSWER_BYTES_MAX) return put(page, TEXT_MISSING, 2);
@@ -87,7 +87,7 @@ abstract contract LensPage is BlockHeight {
         page.cursor = end;
     }
 
-    /// Argument number `index` of the next call.
+    /// Sets argument number `index` of the next call.
     function argument(Page memory page, uint256 index, uint256 value) internal pure {
         set(page.question + 4 + index * 32, value);
     }
@@ -111,7 +111,8 @@ abstract contract LensPage is BlockHeight {
         return ok && size >= sizeMin;
     }
 
-    /// A call with a gas cap; at most `copyMax` bytes of the answer reach `page.answer`, `size` is its true length.
+    /// A call with a gas cap. At most `copyMax` bytes of the answer are copied to `page.answer`; `size` is its full
+    /// length.
     function askFor(
         Page memory page,
         address target,
@@ -130,7 +131,7 @@ abstract contract LensPage is BlockHeight {
         }
     }
 
-    /// May end the page while there is gas to do so.
+    /// Ends the page here if there may not be enough gas for the call.
     function beforeCall(Page memory page, uint256 gasMax) internal view virtual;
 
     function word(uint256 place) internal pure returns (uint256 value) {

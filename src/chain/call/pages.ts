@@ -5,10 +5,10 @@ import { RpcRefusedError } from '../rpc/client.ts'
 /** Pages of one reading that are read at the same time. */
 const PAGES_RUNNING_MAX = 8
 
-/** What a lens answered about some entries, wallets or positions, of a longer row. */
+/** What a lens answered about some entries (wallets or positions) of a longer list. */
 export interface LensPage {
   readonly block: Block
-  /** How many entries it got through. */
+  /** How many entries the page holds. */
   readonly taken: number
 }
 
@@ -19,20 +19,20 @@ export interface PageRequest {
   readonly block: PinnedBlock | 'latest'
 }
 
-/** How a row of entries is read in pages at one block. */
+/** How a list of entries is read in pages at one block. */
 export interface PinnedPagesSource<Page extends LensPage> {
   /** Most entries of one page. */
   readonly pageSize: number
-  /** Entries that there are at least, as far as is known before the first page. @default 0 */
+  /** The least number of entries, as known before the first page. @default 0 */
   readonly countMin?: number
   read(request: PageRequest): Promise<Page>
-  /** How many entries there are in all, according to a page, which it may refuse by throwing. */
+  /** How many entries there are in all, according to a page. Throws to refuse the page. */
   count(page: Page): number
 }
 
-/** How a row of entries is read in pages at the newest block. */
+/** How a list of entries is read in pages at the newest block. */
 export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
-  /** Is told the block of a page that was read at the latest one, which it may refuse by throwing. */
+  /** Gets the block of a page that was read at `latest`. Throws to refuse the page. */
   observeBlock(block: Block): void
   /** The newest block, for pages that must all see it. */
   pin(): Promise<PinnedBlock>
@@ -48,11 +48,11 @@ export interface PlacedPage<Page extends LensPage> {
 export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
- * One page at the latest block, if it holds all entries. A longer row is read at a block that is pinned by its hash,
- * from the first page on and a few pages at a time: two blocks of one height may share parent, time and everything else
- * that a call can see, so that only the hash proves that all pages saw the same one. A page that ends early for want of
- * gas or bytes is carried on where it ended. Pages come in the order of entries. Throws `UpstreamError` if they do not
- * belong to one block, `RpcRefusedError` if a call is not enough for one entry.
+ * One page at the latest block, if it holds all entries. A longer list is read from its first page on, a few pages at a
+ * time, at a block pinned by its hash: two blocks of one height may agree in parent, time and everything else that a
+ * call can see, so only the hash proves that all pages saw the same block. If a page ends early for lack of gas or
+ * bytes, the next one starts there. Pages come in the order of entries. Throws `UpstreamError` if they do not belong to
+ * one block, `RpcRefusedError` if one call cannot hold even one entry.
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
   const { pageSize, countMin = 0 } = source
@@ -62,7 +62,7 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
   const count = source.count(page)
   if (page.taken >= count) return [{ start: 0, page }]
   if (page.taken === 0) throw tooLittle()
-  // What this page got through is what pages of this endpoint can hold.
+  // Further pages at this endpoint can hold about as much as this one did.
   return await readPagesAt(await source.pin(), {
     pageSize: page.taken,
     countMin: count,
@@ -72,8 +72,8 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
 }
 
 /**
- * All pages at a block that is known by its hash, at which there may be a few entries more or fewer than expected.
- * Throws like `readPages`.
+ * All pages at a block that is known by its hash. It may have a few entries more or fewer than expected. Throws as
+ * `readPages`.
  */
 export async function readPagesAt<Page extends LensPage>(
   block: PinnedBlock,
@@ -102,7 +102,7 @@ export async function readPagesAt<Page extends LensPage>(
   }
   const [first, ...others] = pages
   if (first === undefined) throw new UpstreamError('The endpoint has lost the entries that it counted')
-  // An endpoint that takes no notice of the pin answers from whatever is the latest block.
+  // An endpoint that ignores the pin answers from its latest block.
   if (others.every(({ page }) => isSameBlock(page.block, first.page.block))) return [first, ...others]
   throw new UpstreamError('The chain changed between two pages')
 }

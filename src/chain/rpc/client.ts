@@ -2,15 +2,15 @@ import type { Hex } from 'viem'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
 
-/** One RPC endpoint of a chain, behind a transport that checks every answer before it believes it. */
+/** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {
   /** Position in the configuration, for logs; the URL is a secret. */
   readonly index: number
   /**
-   * `eth_call`. Throws `RevertError` (with the revert data) when the contract reverts, `RpcRefusedError` when the
-   * endpoint understands but will not (unsupported override, gas cap, size), `UpstreamError` for everything else. A
-   * block other than the latest that the endpoint does not have is asked for again a few times, for about a second:
-   * behind one address there may be nodes that differ by a block.
+   * `eth_call`. Throws `RevertError` (with the revert data) if the contract reverts, `RpcRefusedError` if the endpoint
+   * refuses the request (unsupported override, gas cap, size), `UpstreamError` for everything else. If the endpoint
+   * does not have a block other than the latest, it is asked again a few times, for about a second: behind one address
+   * there may be nodes that differ by a block.
    */
   call(request: EthCall, signal: AbortSignal): Promise<Hex>
   /** Any other read; `parse` must check the shape and throw on nonsense. */
@@ -19,9 +19,9 @@ export interface Endpoint {
     signal: AbortSignal,
   ): Promise<T>
   /**
-   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it is another chain's,
-   * further from the wall clock than the chain allows, or far off what other endpoints have shown: those are then asked,
-   * and this one again only if none of them answers.
+   * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another
+   * chain, is further from the wall clock than the chain allows, or is far off what other endpoints have shown. In the
+   * last case the others are then asked, and this endpoint again only if none of them answers.
    */
   observeBlock(block: Pick<Block, 'chainId' | 'number' | 'timestampSec'>): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
@@ -36,17 +36,16 @@ export interface EthCall {
   readonly to?: Hex
   readonly data: Hex
   readonly block: BlockAt
-  /** Runtime code that stands at `to` during this call (state override). */
+  /** Runtime code at `to` during this call (state override). */
   readonly code?: Hex
 }
 
-/** Reads of one chain, over its endpoints. */
+/** Reads of one chain over its endpoints. */
 export interface ChainClient {
   readonly chain: Chain
   /**
-   * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s unless told
-   * otherwise). `RevertError` passes through; all endpoints failing throws `UnavailableError` that names the chain,
-   * never a URL.
+   * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s by default). A
+   * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
   read<T>(
     attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
@@ -54,7 +53,7 @@ export interface ChainClient {
   ): Promise<T>
 }
 
-/** The contract said no. `data` is the ABI-encoded reason, possibly empty. */
+/** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */
 export class RevertError extends Error {
   override readonly name = 'RevertError'
   readonly data: Hex
@@ -65,7 +64,7 @@ export class RevertError extends Error {
   }
 }
 
-/** What the endpoint would not do: nothing of this kind at all, or not this much of it. */
+/** What the endpoint refused: every request of this kind, or one of this size. */
 export type RefusalReason = 'kind' | 'size'
 
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
@@ -82,7 +81,7 @@ export class RpcRefusedError extends Error {
   }
 }
 
-/** The endpoint can run a lens in none of the ways that there are; `cause` is how it refused the last one. */
+/** The endpoint can run a lens in no known way; `cause` is its last refusal. */
 export class IncapableError extends RpcRefusedError {
   constructor(cause: RpcRefusedError) {
     super(cause.code, 'The endpoint runs no lens')

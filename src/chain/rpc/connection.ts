@@ -14,7 +14,7 @@ export interface Connection {
 
 /** What endpoints of one chain share. */
 export interface ConnectionOptions {
-  /** What a request may take that names no limit of its own, milliseconds. */
+  /** Time limit of a request that gives none of its own, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly fetch: Fetch
@@ -26,7 +26,7 @@ export interface ConnectionOptions {
   readonly meanings?: ErrorMeanings
 }
 
-/** Connects to an endpoint of which nothing bad is known. Throws on a URL that `parseRpcUrl` refuses. */
+/** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
   const { timeoutMs, clock, fetch, random, record = () => {}, meanings } = options
   const plain = createTransport({

@@ -1,12 +1,12 @@
 import { AbortedError } from '../../lib/error.ts'
 
-/** A time limit that ends an operation, and tells whether it was the limit or the caller that did. */
+/** A time limit on an operation. */
 export interface Deadline {
   /** Fires when the limit is reached or the parent fires. */
   readonly signal: AbortSignal
-  /** Milliseconds left, zero when over. */
+  /** Milliseconds left; 0 when over. */
   remainingMs(): number
-  /** Stops the timer and forgets the parent; call it in `finally`. */
+  /** Stops the timer and the listener on the parent; call it in `finally`. */
   stop(): void
 }
 

@@ -12,27 +12,27 @@ import type { RotatingEndpoint } from './rotation.ts'
 import type { RpcRequest } from './transport.ts'
 import { parseBytes, parseQuantity } from './value.ts'
 
-/** Pauses before a block that is missing is asked for again, milliseconds. */
+/** Pauses before a missing block is asked for again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 
 /** An endpoint as the client manages it. */
 export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
-  /** True once the endpoint has answered for another chain: it is never asked again. */
+  /** True once the endpoint has answered for another chain; it is then never asked again. */
   readonly removed: boolean
   /** The same endpoint for one read. */
   within(limits: ReadLimits): Endpoint
   /**
-   * Reads `eth_chainId`, once; afterwards it costs nothing. Throws `UpstreamError` where the chain is another one, and
+   * Reads `eth_chainId` once; later calls make no request. Throws `UpstreamError` if it serves another chain, and
    * takes the endpoint out of service.
    */
   verify(signal: AbortSignal): Promise<void>
 }
 
-/** What one read grants an endpoint. */
+/** Limits of an endpoint within one read. */
 export interface ReadLimits {
-  /** What each call may take, milliseconds. */
+  /** Time limit of each call, milliseconds. */
   readonly timeoutMs: number
-  /** No other endpoint answers: how far this one is beside them makes no difference. */
+  /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
 }
 
@@ -53,7 +53,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   let verifying: Promise<void> | undefined
   let removed = false
 
-  /** Asks again, after a pause, a node that does not have the block yet: another one behind the same address has. */
+  /** If the node does not have the block yet, asks again after a pause: another node behind the address may have it. */
   async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
@@ -66,7 +66,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     return await send(request, signal)
   }
 
-  /** Any question but a call: no contract runs, so none can revert. */
+  /** Any request but a call. It runs no contract, so it cannot revert. */
   async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
     try {
       return await send(request, signal)
@@ -76,7 +76,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     }
   }
 
-  /** One check for all who wait for it, so it follows no caller's signal; the transport limits its time. */
+  /** One check for all callers that wait for it, so it follows no caller's signal. The transport limits its time. */
   async function checkChain(): Promise<void> {
     const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
     const id = await ask(request, new AbortController().signal)
@@ -94,7 +94,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
       index,
       learned,
       observeBlock(block) {
-        // What it says about a chain of its own must not be held against others.
+        // A block of another chain must not be compared with the blocks of other endpoints.
         if (removed) throw new UpstreamError('The endpoint serves another chain')
         if (block.chainId !== chain.id) throw new UpstreamError(`The endpoint answered for chain ${block.chainId}`)
         checkBlockAge(block, { chain, nowMs: clock.now() })
@@ -132,7 +132,7 @@ function callParams({ to, data, block, code }: EthCall): unknown[] {
   return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
 }
 
-/** A block as nodes want it named: a tag, a height, or an object with its hash (EIP-1898). */
+/** A block as a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */
 function tagOf(block: BlockAt): unknown {
   if (typeof block === 'bigint') return toHex(block)
   return block === 'latest' ? block : { blockHash: block.hash }

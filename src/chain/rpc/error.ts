@@ -5,7 +5,7 @@ import { isBytes } from './value.ts'
 
 /** The endpoint asks for a pause. */
 export class BusyError extends UpstreamError {
-  /** How long it asked to be left alone, milliseconds; undefined where it did not say. */
+  /** The pause that it asked for, milliseconds; undefined if it did not say. */
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, retryAfterMs: number | undefined) {
@@ -14,7 +14,7 @@ export class BusyError extends UpstreamError {
   }
 }
 
-/** The node that answered does not have the block, or not yet. */
+/** The node that answered does not have the block, perhaps only for now. */
 export class MissingBlockError extends UpstreamError {}
 
 /** The `error` member of a JSON-RPC answer. */
@@ -30,14 +30,14 @@ export interface RpcErrorObject {
  */
 const REVERTED =
   /^(execution reverted|reverted\b|vm execution error|vm exception while processing|evm revert|transaction reverted)/i
-/** How Nethermind begins whatever befell a call, reverts and all else; what it was stands behind it, or is the data. */
+/** Nethermind begins every failure of a call with this, reverts included; the cause follows it or is the data. */
 const BEFELL = /^vm execution error/i
 const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
-/** The code ran into something that is no revert and gives no data; the caller sees the same. */
+/** The code met a fault other than a revert, which gives no data; to a caller it looks like an empty revert. */
 const FAULT =
   /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
 const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
-/** The block is too old for the node; it will not come. */
+/** The block is too old for the node, so asking again does not help. */
 const NO_STATE = /missing trie node|pruned|historical state|not synced|syncing/i
 /** The block is newer than the node, or of a fork that it does not follow. */
 const NO_BLOCK =
@@ -47,15 +47,15 @@ const TOO_MUCH =
 const UNABLE =
   /too many arguments|state ?override|override|unsupported|not supported|does not support|unknown field|not implemented|method not found|not allowed|disabled/i
 
-/** JSON-RPC's own codes for "this request is wrong": parse error, invalid request, no such method, invalid parameters. */
+/** JSON-RPC's codes for a wrong request: parse error, invalid request, unknown method, invalid parameters. */
 const REQUEST_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32004])
-/** Codes that only stand for rate limits: Infura -32005 and Alchemy 429 come with words, QuickNode -32007, Base -32016. */
+/** Codes used only for rate limits: Alchemy 429, QuickNode -32007, Base -32016. Infura's -32005 comes with words. */
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
 
 /**
- * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `BusyError` or another
- * `UpstreamError`. Reverts are looked for early, because their message may quote a text that the contract's author
- * chose. The node's own words are never repeated, since they may quote an address with a key in it.
+ * The error that a JSON-RPC error stands for: `RevertError`, `RpcRefusedError`, `BusyError` or another `UpstreamError`.
+ * Reverts are recognised early, because their message may quote a text that the contract's author chose. The node's own
+ * words are never repeated, since they may quote an address with a key in it.
  */
 export function errorFromRpc(error: RpcErrorObject): Error {
   const { code, message } = error
@@ -73,13 +73,13 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
 }
 
-/** True if Nethermind says that gas ran out, in its own words and not in those of a contract. */
+/** True if Nethermind itself, and not a contract's revert reason, says that gas ran out. */
 function isShortOfGas({ message, data }: RpcErrorObject): boolean {
   const said = typeof data === 'string' ? `${message} ${data}` : message
   return BEFELL.test(message) && SHORT_OF_GAS.test(said) && !/revert/i.test(said)
 }
 
-/** What a revert left behind, `0x` where the node says only that there was one; undefined where it was no revert. */
+/** Revert data, `0x` if the node gives none; undefined if the error is not a revert. */
 function revertData({ code, message, data }: RpcErrorObject): Hex | undefined {
   const found = findBytes(data) ?? (REVERTED.test(message) ? findBytes(message) : undefined)
   if (code === 3) return found ?? '0x'
@@ -87,7 +87,9 @@ function revertData({ code, message, data }: RpcErrorObject): Hex | undefined {
   return REVERTED.test(message) || (typeof data === 'string' && /^revert/i.test(data)) ? (found ?? '0x') : undefined
 }
 
-/** The bytes in `data`: itself, after Nethermind's "Reverted " or "err: ", or inside the objects that hardhat and ganache wrap around them. */
+/**
+ * The bytes in `data`: itself, after Nethermind's "Reverted " or "err: ", or inside the objects of hardhat and ganache.
+ */
 function findBytes(data: unknown, depth = 0): Hex | undefined {
   if (isBytes(data)) return data
   if (typeof data === 'string') {

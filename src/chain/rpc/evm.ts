@@ -12,24 +12,24 @@ import type { RpcRecorder } from './metrics.ts'
 import { createRotation, type Exhaustion, type RotationPolicy } from './rotation.ts'
 import type { Fetch } from './transport.ts'
 
-/** All the time that one read has, over all its tries. */
+/** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500
-/** What one call may take of it: one that hangs leaves time for another endpoint. */
+/** Share of the budget for one call: if it hangs, there is time left for another endpoint. */
 const CALL_SHARE = 0.4
 const POLICY: RotationPolicy = {
   ...{ triesMax: 2, againMs: 50, lostAt: 'open', firstLookMs: 0 },
-  // What one of our questions is refused for says nothing about the others.
+  // A refusal of one kind of request says nothing about other kinds.
   blamesRefusals: false,
 }
 const RETRY_AFTER_SEC_MAX = 60
 const NO_LENS =
   ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
-/** A chain client with a life: `close` when the process stops. */
+/** A chain client with work in the background; call `close` when the process stops. */
 export interface EvmClient extends ChainClient {
-  /** True where an endpoint of the right chain answers from a recent block, or did within the last seconds. Reads its header. */
+  /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
-  /** Stops what goes on in the background; reads end by their own signals. */
+  /** Stops work in the background; reads end by their own signals. */
   close(): void
 }
 
@@ -81,7 +81,7 @@ export function createChainClient(options: {
   }
 }
 
-/** At the same time, so that the first use of an endpoint costs no round trip more; but checked first. */
+/** Runs both at the same time, so that first use costs no further round trip; a failed check takes precedence. */
 async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const [checked, answered] = await Promise.allSettled([endpoint.verify(signal), run()])
   if (checked.status === 'rejected') throw checked.reason

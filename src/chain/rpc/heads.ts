@@ -2,20 +2,22 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Block } from '../block.ts'
 
-/** How far behind, in time, an endpoint may answer before others are preferred; also the least in blocks. */
+/**
+ * How far behind, in time, an endpoint may answer before others are preferred, and the least such distance in blocks.
+ */
 const LAG_MS_MAX = 30_000
 const LAG_BLOCKS_MIN = 3
-/** Heads older than this count no longer, so that a lie or a deep rollback is forgotten. */
+/** Heads older than this are ignored, so that a lie or a deep rollback is forgotten. */
 const MEMORY_MS = 60_000
 /** A chain may make blocks this many times faster than its row says. */
 const HASTE = 2n
-/** Block time that is taken for granted where the row names none: quicker than any chain. */
+/** Block time assumed if the row gives none: shorter than any chain's. */
 const BLOCK_MS_MIN = 10
 
-/** What an endpoint calls the newest block; its time has been held against the wall clock. */
+/** What an endpoint calls its newest block, already checked against the wall clock. */
 export type Head = Pick<Block, 'number' | 'timestampSec'>
 
-/** What a head is worth beside others: a slow node does not explain `behind`, nor the blocks' own time `ahead`. */
+/** Result of comparing a head with the others: a slow node does not explain `behind`, nor the block times `ahead`. */
 export type HeadVerdict = 'believed' | 'behind' | 'ahead'
 
 /** An endpoint's newest block is far off what others have shown; says nothing about its health. */
@@ -38,10 +40,10 @@ interface Shown {
 }
 
 /**
- * Compares heads of one chain. A head is judged when it is seen, against what was seen before: the highest recent one,
- * or with three endpoints or more the second highest, so that one of them alone cannot make the others look late. A
- * head that is higher than the time between the blocks explains, and that no other endpoint comes near, is a mistake or
- * a lie: nobody is measured by it. A single endpoint has nobody to be compared with and may go back and forth.
+ * Compares heads of one chain. A head is judged when it is seen, against what was seen before: the highest recent head,
+ * or with three or more endpoints the second highest, so that one endpoint cannot make the others look late. A head is
+ * ignored in comparisons if it is higher than the time between the blocks explains and no other endpoint comes near it:
+ * it is a mistake or a lie. A single endpoint is not compared and may go back and forth.
  */
 export function createHeads(options: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
   const { clock, blockTimeMs } = options

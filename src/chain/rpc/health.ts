@@ -4,34 +4,34 @@ import type { Clock } from '../../lib/clock.ts'
 const FAILURES_TO_OPEN = 3
 const COOL_DOWN_MS_MIN = 250
 const COOL_DOWN_MS_MAX = 30_000
-/** What a rate limit without `Retry-After` is taken to ask for. */
+/** Pause after a rate limit without `Retry-After`. */
 const BUSY_MS = 1_000
 /** Weight of the newest sample in the moving average of latency. */
 const LATENCY_WEIGHT = 0.2
-/** Endpoints count as equally fast within a factor of two; below this nothing is faster. */
+/** Endpoints count as equally fast within a factor of two; below this all count as equally fast. */
 const LATENCY_MS_FLOOR = 100
 
-/** `ready` serves; `doubtful` failed lately; `open` failed repeatedly and is given one try at a time. */
+/** `ready` serves; `doubtful` failed lately; `open` failed repeatedly and gets one try at a time. */
 export type HealthState = 'ready' | 'doubtful' | 'open'
 
 /** What is known about one endpoint's behaviour. Times are monotonic milliseconds. */
 export interface Health {
   state(): HealthState
-  /** Milliseconds until the endpoint's own rate limit lets it be asked again; 0 where none is in force. */
+  /** Milliseconds until the endpoint's own rate limit allows the next request; 0 if no limit is in force. */
   busyMs(): number
-  /** True when a failed endpoint has been left alone for long enough to be probed. */
+  /** True if a failed endpoint has had its pause and may be probed. */
   probeDue(): boolean
-  /** 0 for fast or unknown, one more for each doubling of latency: a stable order that small differences do not flip. */
+  /** 0 if fast or unknown, one more for each doubling of latency, so that small differences do not change the order. */
   latencyClass(): number
   succeeded(): void
   /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
   failed(): void
   limited(retryAfterMs: number | undefined): void
-  /** Takes in how long one call took. */
+  /** Adds the latency of one call to the average. */
   measured(latencyMs: number): void
 }
 
-/** Starts with an endpoint of which nothing bad is known. `random` gives numbers in [0, 1). */
+/** Starts as healthy. `random` gives numbers in [0, 1). */
 export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }): Health {
   let failures = 0
   let probeAtMs = 0
@@ -64,8 +64,8 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /**
- * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from any `seed`: enough to keep pauses
- * of several endpoints and processes apart, and the same again for the same seed.
+ * Numbers in [0, 1) that spread evenly (multiples of the golden ratio), starting from any `seed`: they keep the pauses
+ * of several endpoints and processes apart. The same seed gives the same numbers.
  */
 export function createSpread(seed: number): () => number {
   let value = (Math.abs(seed) * GOLDEN_RATIO) % 1

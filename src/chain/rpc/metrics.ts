@@ -5,7 +5,7 @@ import { RevertError, RpcRefusedError } from './client.ts'
 import { BusyError } from './error.ts'
 import type { Transport } from './transport.ts'
 
-/** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it will not take. */
+/** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
 export type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
 
 /** Counts one finished request to an endpoint of one chain. */
@@ -33,7 +33,7 @@ export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcReco
   }
 }
 
-/** The same transport, each of whose requests is recorded. */
+/** The same transport; each request is recorded. */
 export function recorded(
   transport: Transport,
   { record, clock }: { readonly record: RpcRecorder; readonly clock: Clock },

@@ -9,34 +9,34 @@ import { HeadError } from './heads.ts'
 import type { Health, HealthState } from './health.ts'
 import { CrowdedError } from './slots.ts'
 
-/** How often, at most, another endpoint than the one that serves is asked how far it is. */
+/** The shortest time between two routine probes of endpoints other than the one that serves. */
 const LOOK_MS = 10_000
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
-/** An endpoint that takes its turns. */
+/** An endpoint as the rotation sees it. */
 export interface RotatingEndpoint {
   /** Position in the configuration, for logs; the URL is a secret. */
   readonly index: number
   readonly health: Health
-  /** True once it is never asked again. */
+  /** True once it must never be asked again. */
   readonly removed?: boolean
 }
 
-/** One question to whichever endpoint has its turn. */
+/** One request to the endpoint whose turn it is. */
 export type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
 
-/** What one attempt is granted. */
+/** Limits of one attempt. */
 export interface AttemptLimits {
   readonly signal: AbortSignal
-  /** No other endpoint answers: how far this one is beside them makes no difference. */
+  /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
 }
 
-/** Why nobody answered. */
+/** Why no endpoint answered. */
 export interface Exhaustion {
   readonly attempts: number
-  /** What each attempt failed with, in their order, and what was in the way of further ones. */
+  /** The error of each attempt, in order, and what prevented further ones. */
   readonly errors: readonly unknown[]
   /** Milliseconds until the first endpoint may be asked again; 0 unless all of them have asked for a pause. */
   readonly busyMs: number
@@ -50,42 +50,42 @@ export interface RotationPolicy {
   readonly attemptsMax?: number
   /** Pause before an endpoint is tried again, milliseconds; doubled each time and spread by as much again. */
   readonly againMs: number
-  /** From which state on an endpoint counts as lost in the log. */
+  /** The state from which on an endpoint counts as lost in the log. */
   readonly lostAt: 'doubtful' | 'open'
-  /** How long after the start the first look at another endpoint may be, milliseconds. */
+  /** Time from the start before another endpoint is first probed, milliseconds. */
   readonly firstLookMs: number
-  /** True if refusing a question is held against an endpoint. */
+  /** True if a refused request counts against the endpoint's health. */
   readonly blamesRefusals: boolean
 }
 
 /** The endpoints of one chain in rotation. */
 export interface Rotation<E extends RotatingEndpoint> {
   /**
-   * Asks the endpoint that is best placed, then others, and each again after a pause, until one answers or the time is
-   * over. Errors that are neither `UpstreamError` nor `RpcRefusedError` pass through.
+   * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
+   * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
    */
   ask<T>(attempt: Attempt<E, T>, deadline: Deadline): Promise<T>
   /** True if an endpoint has answered within the last seconds, or `read` does now. */
   ready(read: () => Promise<unknown>): Promise<boolean>
-  /** Stops what goes on in the background. */
+  /** Stops work in the background. */
   close(): void
 }
 
 /**
  * Puts the endpoints of one chain in rotation. Each failure moves on to the next, and back to the first when all have
- * had a turn. An endpoint that failed waits behind the others until a look in the background succeeds; one that failed
- * repeatedly is tried by one caller at a time. While questions come in, the others are looked at now and then, each in
- * its turn, so that an endpoint that stands still is found out.
+ * had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds; one that failed
+ * repeatedly is tried by one caller at a time. While requests come in, the others are probed now and then, each in its
+ * turn, to find endpoints that have stopped following the chain.
  */
 export function createRotation<E extends RotatingEndpoint>(options: {
   readonly endpoints: readonly E[]
   readonly chainId: number
   readonly policy: RotationPolicy
-  /** True if others have shown to be further than this one. */
+  /** True if others have shown later blocks than this one. */
   readonly isBehind: (index: number) => boolean
-  /** Asks an endpoint how far it is; what it shows is noted by whoever made this. */
+  /** Probes an endpoint for its newest block; the function itself notes the result. */
   readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
-  /** The error of a question that nobody answered. */
+  /** The error of a request that no endpoint answered. */
   readonly exhausted: (exhaustion: Exhaustion) => Error
   readonly clock: Clock
   readonly log: Log
@@ -95,7 +95,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   const { endpoints, chainId, policy, isBehind, look, exhausted, clock, log, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs, lostAt } = policy
   const background = new AbortController()
-  /** Looks, and the single try that an endpoint in state `open` is given. */
+  /** Probes, and the single try that an endpoint in state `open` gets. */
   const trials = new Map<E, Promise<unknown>>()
   let succeededMs = Number.NEGATIVE_INFINITY
   let lookedMs = clock.monotonicMs() + policy.firstLookMs - LOOK_MS
@@ -129,7 +129,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     }
   }
 
-  /** Remembers who tries an endpoint, for others to wait for. */
+  /** Remembers the trial of an endpoint, so that others can wait for it. */
   function remember(endpoint: E, trial: Promise<unknown>): void {
     trials.set(
       endpoint,
@@ -137,7 +137,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     )
   }
 
-  /** Nobody waits for the outcome: a failure is in the endpoint's health and in the log. */
+  /** Not awaited: a failure goes to the endpoint's health and to the log. */
   function lookAt(endpoint: E): void {
     remember(
       endpoint,
@@ -145,7 +145,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     )
   }
 
-  /** Who failed is looked at when its time has come, and another one now and then, each in turn. */
+  /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
   function lookAtOthers(chosen: E): void {
     const others = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
     for (const endpoint of others) if (endpoint.health.probeDue()) lookAt(endpoint)
@@ -177,7 +177,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   async function ask<T>(attempt: Attempt<E, T>, deadline: Deadline): Promise<T> {
     const { signal } = deadline
     const tries = new Map<E, number>()
-    /** Those whose newest block was not believed beside the others': better than nobody. */
+    /** Those whose newest block was far off the others'; asked again if no other endpoint answers. */
     const doubted: E[] = []
     const errors: unknown[] = []
     let attempts = 0
@@ -214,7 +214,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         return await asked
       } catch (error) {
         if (!mayRotate(error) && !signal.aborted) throw error
-        // Asking the same endpoint the same again would be refused again.
+        // The same endpoint would refuse the same request again.
         if (error instanceof RpcRefusedError || error instanceof HeadError) tries.set(endpoint, triesMax)
         if (error instanceof HeadError) doubted.push(endpoint)
         errors.push(error)
@@ -230,7 +230,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         await read()
         return true
       } catch {
-        // Not ready is the answer; why is in the log if an endpoint was lost.
+        // The log says why if an endpoint was lost.
         return false
       }
     },
@@ -242,7 +242,7 @@ function mayRotate(error: unknown): boolean {
   return error instanceof UpstreamError || error instanceof RpcRefusedError
 }
 
-/** Compares by the first number that differs; both of one length. */
+/** Compares by the first number that differs; both have the same length. */
 function compareRanks(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, index) => value !== b[index])
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)

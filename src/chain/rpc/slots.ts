@@ -1,20 +1,20 @@
 import { untilAborted } from '../../lib/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 
-/** Too many of our own calls wait for an endpoint already; says nothing about the endpoint's health. */
+/** Too many of our own calls already wait for an endpoint; says nothing about its health. */
 export class CrowdedError extends UpstreamError {}
 
-/** Who waits for a call: a caller, or work that nobody waits for. */
+/** Who waits for a call: a caller, or work in the background. */
 export type Priority = 'caller' | 'background'
 
-/** Callers' calls that run against one endpoint at a time, at the most and at the least, and calls that may wait. */
+/** Upper and lower bound of callers' calls that run against one endpoint at a time, and how many calls may wait. */
 export interface SlotLimits {
   readonly runningMax: number
   readonly runningMin: number
   readonly waitingMax: number
 }
 
-/** So many that a hundred callers share one round trip; an endpoint that finds it too many says so and gets fewer. */
+/** Enough for a hundred callers to share one round trip; an endpoint that limits its rate gets fewer. */
 export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 128, runningMin: 4, waitingMax: 512 }
 
 /** Background work has at most this share of the slots. */
@@ -23,11 +23,11 @@ const BACKGROUND_SHARE = 0.25
 /** Runs a limited number of tasks at a time; the others wait in order of arrival. */
 export interface Slots {
   /**
-   * Runs a task in its turn. Background work runs only in slots that callers leave free, and never takes one from them.
-   * Throws `CrowdedError` if `waitingMax` tasks wait already, `AbortedError` if `signal` fires while waiting.
+   * Runs a task in its turn. Background work runs only in slots that callers leave free. Throws `CrowdedError` if
+   * `waitingMax` tasks wait already, `AbortedError` if `signal` fires while waiting.
    */
   run<T>(task: () => Promise<T>, signal: AbortSignal, priority?: Priority): Promise<T>
-  /** Halves the number of slots, because the endpoint asked for less; they grow again one by one as tasks succeed. */
+  /** Halves the number of slots after a rate limit; they grow again one by one as tasks succeed. */
   slowDown(): void
 }
 
@@ -66,13 +66,13 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
       await untilAborted(turn, signal)
     } catch (error) {
       waiting[priority].delete(grant)
-      // The slot may have been handed over in the same tick: it goes on to the next in line.
+      // The slot may have been granted in the same tick: it goes to the next in line.
       if (granted) leave(priority)
       throw error
     }
   }
 
-  /** Freed slots are handed to the first who wait, so that nobody can slip in between. */
+  /** Gives a freed slot to the first that waits, so that a new task cannot take it first. */
   function leave(priority: Priority): void {
     running[priority]--
     for (const next of ['caller', 'background'] as const) {
@@ -102,7 +102,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
       }
     },
     slowDown() {
-      // One burst that was too much is refused call by call, and counts once.
+      // A burst that was too large is refused call by call, but counts once.
       if (finished < limit) return
       limit = Math.max(runningMin, Math.floor(limit / 2))
       succeeded = 0

@@ -19,29 +19,30 @@ export interface RpcRequest<T> {
   readonly timeoutMs?: number
 }
 
-/** JSON-RPC over HTTP to one endpoint, which is believed nothing unchecked. */
+/** JSON-RPC over HTTP to one endpoint. Every answer is checked. */
 export interface Transport {
   /**
-   * Throws `RevertError`, `RpcRefusedError`, `AbortedError` where the caller left, and `UpstreamError` for everything
-   * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another request.
+   * Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError` for everything
+   * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another
+   * request.
    */
   send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
 }
 
-/** Longest answer that is read, in bytes after decompression: far above any honest one, far below what hurts. */
+/** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 /** An answer up to this long is read at once, which costs less than reading it in pieces. */
 const AT_ONCE_BYTES_MAX = 1024 * 1024
-/** Far above what any node answers us, and quick to parse: Solana nests six levels, ten thousand logs are 130,000 values. */
+/** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
-/** A `Retry-After` beyond this is taken for this. */
+/** A longer `Retry-After` is cut to this. */
 const RETRY_AFTER_MS_MAX = 60_000
 
-/** What a kind of chain means by the errors of its endpoints; none may repeat the endpoint's own words. */
+/** What the errors of endpoints mean on one kind of chain. No message may repeat the endpoint's own words. */
 export interface ErrorMeanings {
   /** Of the `error` member of an answer. */
   fromRpc(error: RpcErrorObject): Error
-  /** Of an HTTP status outside 200 to 299 with no such member, 413 and 429 apart. */
+  /** Of an HTTP status outside 200 to 299 without such a member, except 413 and 429. */
   fromStatus(status: number): Error
 }
 
@@ -51,8 +52,8 @@ const EVM_MEANINGS: ErrorMeanings = {
 }
 
 /**
- * Makes a transport; `timeoutMs` limits each call that names no limit of its own, from sending to the last byte.
- * Throws on a URL that `parseRpcUrl` refuses.
+ * Makes a transport; `timeoutMs` limits each call that gives no limit of its own, from sending to the last byte. Throws
+ * on a URL that `parseRpcUrl` refuses.
  */
 export function createTransport(options: {
   readonly url: string
@@ -116,14 +117,14 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
       text += decoder.decode(value, { stream: true })
     }
   } catch (error) {
-    // Not awaited, and its outcome means nothing: the connection is given up either way.
+    // Not awaited, and a failure does not matter: the connection is given up either way.
     reader.cancel().catch(() => {})
     if (error instanceof TypeError) throw new UpstreamError('The answer is not UTF-8 or was cut off')
     throw error
   }
 }
 
-/** True if HTTP itself ends the body soon: its length is announced, and it is not packed. */
+/** True if HTTP itself ends the body soon: its length is announced, and it is not compressed. */
 function isKnownToBeShort({ headers }: Response): boolean {
   const length = headers.get('content-length')
   return (
@@ -154,7 +155,7 @@ interface Answer<T> {
   readonly meanings: ErrorMeanings
 }
 
-/** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body counts first. */
+/** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
 function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
   const { status } = response
   if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
@@ -166,7 +167,7 @@ function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
     throw response.ok ? new UpstreamError('The answer is not a JSON object') : meanings.fromStatus(status)
   }
   if (error !== undefined && body['id'] === null) {
-    // Without an id a node can only speak about the request as a whole; a revert must name its call.
+    // An error without an id can only be about the HTTP request as a whole; a revert must name its call.
     const meaning = meanings.fromRpc(error)
     throw meaning instanceof RevertError ? new UpstreamError('The answer names no request') : meaning
   }
@@ -191,7 +192,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
       ? (body as Record<string, unknown>)
       : undefined
   } catch {
-    // What does not parse is no answer; the caller reports it with the status.
+    // The caller reports a body that does not parse, with the status.
     return undefined
   }
 }

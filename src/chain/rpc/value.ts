@@ -4,14 +4,14 @@ import { UpstreamError } from '../../lib/error.ts'
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 const BYTES = /^0x[0-9a-f]*$/i
 
-/** Reads a JSON-RPC quantity of at most 256 bits. Throws `UpstreamError` on everything else: `-0x10`, 400 digits, a number. */
+/** Reads a JSON-RPC quantity of at most 256 bits. Throws `UpstreamError` for anything else, such as `-0x10` or 16. */
 export function parseQuantity(value: unknown): bigint {
   if (typeof value !== 'string' || !QUANTITY.test(value))
     throw new UpstreamError('Expected a quantity of at most 256 bits')
   return BigInt(value)
 }
 
-/** Reads JSON-RPC bytes: `0x` and an even number of hexadecimal digits. Throws `UpstreamError` on everything else. */
+/** Reads JSON-RPC bytes: `0x` and an even number of hexadecimal digits. Throws `UpstreamError` for anything else. */
 export function parseBytes(value: unknown): Hex {
   if (!isBytes(value)) throw new UpstreamError('Expected bytes in hexadecimal')
   return value

@@ -1,14 +1,14 @@
 import { isBase58Address } from '../../lib/base58.ts'
 import { UpstreamError } from '../../lib/error.ts'
 
-/** One account as it lies on chain. */
+/** One account as it is stored on chain. */
 export interface SolanaAccount {
   /** Program that owns it, base58. */
   readonly owner: string
   readonly data: Uint8Array
 }
 
-/** Accounts of one slot, in the order they were asked for; null where there is none. */
+/** Accounts of one slot, in the order they were asked for; null if an account does not exist. */
 export interface AccountsAtSlot {
   readonly slot: bigint
   readonly accounts: readonly (SolanaAccount | null)[]
@@ -23,8 +23,8 @@ export interface SolanaAccounts extends AccountsAtSlot {
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
- * Reads the result of `getMultipleAccounts`, every part of it looked at. Throws `UpstreamError` where it is not
- * `count` accounts of one slot that is `minSlot` or later.
+ * Reads the result of `getMultipleAccounts` and checks every part of it. Throws `UpstreamError` if it is not `count`
+ * accounts of one slot that is `minSlot` or later.
  */
 export function parseAccounts(
   result: unknown,
@@ -44,7 +44,7 @@ function parseAccount(value: unknown): SolanaAccount | null {
   const [text, encoding]: readonly unknown[] = Array.isArray(data) ? data : []
   if (typeof owner !== 'string' || !isBase58Address(owner))
     throw new UpstreamError('Expected the program of an account')
-  // Buffer skips what is not base64, which would make a short account of a broken one.
+  // Buffer skips what is not base64, so broken data would pass as shorter data.
   if (typeof text !== 'string' || encoding !== 'base64' || text.length % 4 !== 0 || !BASE64.test(text)) {
     throw new UpstreamError('Expected the data of an account in base64')
   }

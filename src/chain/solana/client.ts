@@ -12,24 +12,24 @@ import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
 import { SOLANA_MEANINGS } from './error.ts'
 import { createSolanaHeads } from './heads.ts'
 
-/** Number under which Solana goes among chain ids. */
+/** The number that stands for Solana among chain ids. */
 export const SOLANA_CHAIN_ID = 101
 
-/** All the time that one read has, over all its steps and tries, milliseconds. */
+/** Time limit of one read, over all its steps and tries, milliseconds. */
 const BUDGET_MS = 2_500
-/** One request to one endpoint, milliseconds. */
+/** Time limit of one request to one endpoint, milliseconds. */
 const CALL_MS = 1_000
 const POLICY: RotationPolicy = {
   ...{ triesMax: 3, attemptsMax: 8, againMs: 75, lostAt: 'doubtful' },
-  // Public endpoints count every request: nobody is looked at for a client that is used once.
+  // Public endpoints count every request, so a client that is used only once should not probe the others.
   firstLookMs: 10_000,
-  // There is one kind of question: whoever refuses it, for want of a key, refuses all.
+  // All requests are of one kind: an endpoint that refuses one, say because it wants a key, refuses all.
   blamesRefusals: true,
 }
 /** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
 
-/** What one read of accounts asks for besides them. */
+/** Options of one read of accounts. */
 export interface AccountsOptions {
   /** The earliest slot that may answer. @default {0n} */
   readonly minSlot?: bigint
@@ -40,8 +40,8 @@ export interface AccountsOptions {
 /** The steps of one read, under one budget. */
 export interface SolanaSession {
   /**
-   * Reads accounts and the cluster's clock at one confirmed slot, no older by the wall clock than is tolerated. Throws
-   * `UpstreamError` when no endpoint gives a good answer in time.
+   * Reads accounts and the cluster's clock at one confirmed slot that is recent enough by the wall clock. Throws
+   * `UpstreamError` if no endpoint gives a good answer in time.
    */
   accounts(addresses: readonly string[], options?: AccountsOptions): Promise<SolanaAccounts>
 }
@@ -51,8 +51,7 @@ export interface SolanaClient {
   /** How long a slot usually lasts, milliseconds. */
   readonly slotMs: number
   /**
-   * Runs the steps of `work` within one budget (2.5 s). Throws what `work` throws; `AbortedError` where the caller
-   * left.
+   * Runs the steps of `work` within one budget (2.5 s). Throws what `work` throws; `AbortedError` if the caller left.
    */
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
@@ -113,7 +112,7 @@ export function createSolanaClient(options: {
     return accounts
   }
 
-  /** The accounts of a good answer, the clock's apart. Throws `UpstreamError` for one that cannot be right. */
+  /** The accounts of a good answer, without the clock's. Throws `UpstreamError` for an answer that cannot be right. */
   function believe({ slot, accounts: all }: AccountsAtSlot, { check = () => {} }: Step): SolanaAccounts {
     const now = parseClock(all.at(-1))
     checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })

@@ -5,19 +5,19 @@ import type { SolanaAccount } from './accounts.ts'
 export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
 
 const CLOCK_OWNER = 'Sysvar1111111111111111111111111111111111111'
-/** At least; a later runtime may add to it. */
+/** The least size; a later runtime may add to it. */
 const CLOCK_BYTES = 40
 const TIMESTAMP_AT = 32
 /**
- * How far the clock's slot may be from the slot of the answer. In one state of a cluster they are the same; providers
- * that keep copies of accounts stamp an answer with the slot of one moment and hold a clock of another.
+ * How far the clock's slot may be from the slot of the answer. In one state of a cluster they are equal, but providers
+ * that keep copies of accounts may give an answer the slot of one moment and the clock of another.
  */
 const SLOTS_APART_MAX = 32n
 
-/** A moment as a cluster tells it. */
+/** A slot and its time, by the cluster's clock. */
 export interface SolanaClock {
   readonly slot: bigint
-  /** Unix seconds: the validators' own clocks, weighted by stake, so that it lags real time by some seconds. */
+  /** Unix seconds: the validators' clocks, weighted by stake, which makes it some seconds late. */
   readonly timestampSec: bigint
 }
 
@@ -34,8 +34,8 @@ export function parseClock(account: SolanaAccount | null | undefined): SolanaClo
 }
 
 /**
- * Throws `UpstreamError` if the clock is not that of an answer's slot, or further from the wall clock than `maxAgeSec`
- * either way: a node that stands still goes on answering, with what was true when it stopped.
+ * Throws `UpstreamError` if the clock does not fit the answer's slot, or if it is further from the wall clock than
+ * `maxAgeSec` either way: a node that has stopped following the cluster keeps answering with old state.
  */
 export function checkClock(
   clock: SolanaClock,

@@ -3,7 +3,7 @@ import { RpcRefusedError } from '../rpc/client.ts'
 import { BusyError } from '../rpc/error.ts'
 import type { ErrorMeanings } from '../rpc/transport.ts'
 
-/** Wrong request, no such method, wrong parameters, no access, excluded from the node's index: it will say so again. */
+/** Wrong request, unknown method, wrong parameters, no access, not in the node's index: asking again does not help. */
 const REFUSED_CODES: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32401, -32010])
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 

@@ -1,22 +1,22 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { SolanaClock } from './clock.ts'
 
-/** How far behind another endpoint, in time, one may be before the other is preferred. */
+/** How far one endpoint may be behind another, in time, before the other is preferred. */
 const LAG_MS_MAX = 30_000
-/** Moments seen longer ago count no longer. */
+/** Slots seen longer ago are ignored. */
 const MEMORY_MS = 60_000
-/** Slots never go by faster than this many times the usual pace. */
+/** A cluster may be at most this many times faster than usual. */
 const PACE_MAX = 4
-/** What clocks of two honest endpoints may differ by, beyond what their slots say. */
+/** How far the clocks of two honest endpoints may differ, beyond what their slots explain. */
 const CLOCKS_APART_MS = 60_000
 
-/** Moments that the endpoints of a cluster have shown lately. */
+/** Slots and times that the endpoints of a cluster have shown lately. */
 export interface SolanaHeads {
-  /** Notes the moment that an endpoint answered from. */
+  /** Notes the slot and time that an endpoint answered from. */
   observe(endpoint: number, head: SolanaClock): void
   /**
-   * True if another endpoint has lately shown a slot far ahead of this one's. Slots that no cluster could have reached
-   * in the time between both clocks prove nothing, so that one absurd endpoint cannot make the others look late.
+   * True if another endpoint has lately shown a slot far ahead of this one's. A slot that no cluster could have reached
+   * in the time between both clocks is ignored, so that one absurd endpoint cannot make the others look late.
    */
   isBehind(endpoint: number): boolean
 }
@@ -30,7 +30,7 @@ export function createSolanaHeads(options: { readonly clock: Clock; readonly slo
   const { clock, slotMs } = options
   const seen = new Map<number, Seen>()
 
-  /** Whether `other` was far ahead of `mine`, each counted on to the same moment. */
+  /** True if `other` was far ahead of `mine`, both counted on to the same moment. */
   function isFarAhead(other: Seen, mine: Seen): boolean {
     const aheadMs = Number(other.slot - mine.slot) * slotMs - Math.max(0, other.atMs - mine.atMs)
     const clocksMs = Number(other.timestampSec - mine.timestampSec) * 1000

@@ -4,13 +4,13 @@ import type { Address } from 'viem'
 export interface ChainRow {
   readonly id: number
   readonly name: string
-  /** 0 if no source says how long blocks take: nothing is reused then. */
+  /** 0 if no source gives the block time: nothing is then reused. */
   readonly blockTimeMs: number
   readonly multicall3?: Address
   readonly wrappedNative?: Address
   /** Of Aave's main market. */
   readonly aaveOracle?: Address
-  /** Public endpoints, without a key in them. */
+  /** Public endpoints that need no key. */
   readonly rpcUrls: readonly string[]
 }
 

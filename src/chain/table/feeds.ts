@@ -1,11 +1,11 @@
 import type { Address } from 'viem'
 
-/** Symbol (for readers of this table only), token, its USD feed, and the longest silence that is normal for the feed. */
+/** Symbol (for readers of this table only), token, its USD feed, and the longest normal time between its updates. */
 export type FeedRow = readonly [symbol: string, token: Address, feed: Address, heartbeatSec: number]
 
 const HOUR_SEC = 3_600
 const DAY_SEC = 86_400
-/** No source gives the heartbeat: the longest that Chainlink runs. */
+/** The longest heartbeat that Chainlink uses, for feeds whose heartbeat no source gives. */
 const UNPUBLISHED_SEC = DAY_SEC
 
 /**

@@ -54,7 +54,7 @@ interface IToken {
 ///              and for stable debt u128 rate
 ///   4 broken   u32 wallet, u8 market, u8 what failed: 1 configuration, 2 supplied balance, 3 debt, 4 eMode
 ///
-/// Texts are as in `lens_page.sol`. Reserves and categories are written when the first wallet holds them, before that
+/// Texts are as in `page.sol`. Reserves and categories are written when the first wallet holds them, before that
 /// wallet's account; a wallet without anything in a market has no account there. Balances are those that the tokens
 /// tell, so that they are rounded as this version of the contracts rounds.
 ///

@@ -55,7 +55,7 @@ interface IAaveOracle {
 ///   7 aave    u16 token, address of its source at Aave's oracle, u8 1 if the oracle answered a price, u256 price
 ///   8 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///
-/// Texts are as in `lens_page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
+/// Texts are as in `page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
 /// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
 /// gas or `bytesMax` could run out in the middle of a record.
 contract Lens is LensPage {

@@ -94,7 +94,7 @@ for (const [name, callLens] of BOTH) {
   })
 }
 
-test('callDeployless() answers nothing where the code answers nothing, and what begins with 0xEF', async () => {
+test('callDeployless() gives an empty answer and one that begins with 0xEF as they are', async () => {
   for (const data of ['0x', '0xef00'] as const) {
     expect(await callDeployless(endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
   }
@@ -111,7 +111,7 @@ test('callDeployless() fills init code to the last byte that nodes accept, and r
   expect(rpc.seen).toEqual([])
 })
 
-test('callDeployless() refuses code that nobody could deploy', async () => {
+test('callDeployless() refuses code that cannot be deployed', async () => {
   const tooLong = padHex(ECHO, { size: 24_577, dir: 'right' })
   expect(
     await failure(callDeployless(endpoint, { runtime: tooLong, data: '0x', block: 'latest' }, never)),
@@ -141,7 +141,7 @@ function ladder(data: Hex = '0x1234', runtime: Hex = ECHO) {
   return { ran, rungs }
 }
 
-test('readByRung() uses the best rung where it works and remembers nothing', async () => {
+test('readByRung() uses the best rung if it works and remembers nothing', async () => {
   const { ran, rungs } = ladder()
   expect(await readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
   expect(ran).toEqual(['callByOverride'])
@@ -149,7 +149,7 @@ test('readByRung() uses the best rung where it works and remembers nothing', asy
 })
 
 for (const how of ['ignore', 'refuse'] as const) {
-  test(`readByRung() goes down where overrides are met with "${how}", once, and tries again after ten minutes`, async () => {
+  test(`readByRung() goes down once if overrides are met with "${how}" and tries again after ten minutes`, async () => {
     rpc.rule(() => ({ kind: 'no_overrides', how }))
     let nowMs = 1_000
     const clock = { now: () => nowMs, monotonicMs: () => nowMs }
@@ -166,7 +166,7 @@ for (const how of ['ignore', 'refuse'] as const) {
   })
 }
 
-test('readByRung() remembers nothing where only this request was too much', async () => {
+test('readByRung() remembers nothing if only this request was too large', async () => {
   rpc.rule(({ params }) => (params.length > 2 ? { kind: 'answer_max', bytes: 10 } : undefined))
   const { ran, rungs } = ladder()
   expect(await readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
@@ -182,7 +182,7 @@ test('readByRung() goes on if an endpoint hides what calls revert with, and says
   expect(ran).toEqual(['callByOverride', 'callDeployless'])
 })
 
-test('readByRung() calls nobody incapable who only found this request too much', async () => {
+test('readByRung() does not call an endpoint incapable that only found this request too large', async () => {
   const tooMuch = { kind: 'error', error: { code: -32000, message: 'out of gas' } } as const
   rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
   const { rungs } = ladder()
@@ -240,7 +240,7 @@ test('call() asks no more for a block that is not there once the caller has left
   expect(rpc.seen.length).toBe(1)
 })
 
-test('a lens that burns all gas is a request that is too much', async () => {
+test('a lens that burns all gas is a request that is too large', async () => {
   const error = await failure(callByOverride(endpoint, { runtime: BURN, data: '0x', block: 'latest' }, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect((error as RpcRefusedError).reason).toBe('size')

@@ -82,7 +82,7 @@ describe('readPages()', () => {
     },
   )
 
-  test('pins at once where a page is known to be too short', async () => {
+  test('pins at once if one page is known to be too short', async () => {
     const { pages, asked, observed } = scripted({ count: 25, countMin: 25, pageSize: 10 })
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(25))
     expect([asked.map(({ block }) => block), observed]).toEqual([[PIN, PIN, PIN], []])
@@ -102,7 +102,7 @@ describe('readPages()', () => {
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(countPinned))
   })
 
-  test('asks for no more than the first page could hold, and carries on where a page ended early', async () => {
+  test('asks for no more than the first page held, and goes on after a page that ended early', async () => {
     const able = ({ start, block }: PageRequest) => (block === 'latest' ? 6 : start === 6 ? 4 : 5)
     const { pages, asked } = scripted({ count: 20, pageSize: 10, able })
     expect((await pages).flatMap(({ page }) => page.entries)).toEqual(upTo(20))
@@ -119,12 +119,12 @@ describe('readPages()', () => {
     ['of another height', { number: 9n }],
     ['of another time', { timestampSec: 2n }],
     ['of another parent', { parentHash: PIN.hash }],
-  ])('refuses a page %s, which an endpoint gives that takes no notice of the pin', async (_, other) => {
+  ])('refuses a page %s, from an endpoint that ignores the pin', async (_, other) => {
     const blockOf = ({ start }: PageRequest) => (start === 20 ? other : {})
     await expect(scripted({ count: 30, pageSize: 10, blockOf }).pages).rejects.toThrow(UpstreamError)
   })
 
-  test.each([0, 10])('gives up where not even one entry fits, at entry %d', async (stuck) => {
+  test.each([0, 10])('gives up if not even one entry fits, at entry %d', async (stuck) => {
     const able = ({ start }: PageRequest) => (start === stuck ? 0 : 10)
     await expect(scripted({ count: 30, pageSize: 10, able }).pages).rejects.toThrow(RpcRefusedError)
     await expect(scripted({ count: 30, countMin: 30, pageSize: 10, able }).pages).rejects.toThrow(RpcRefusedError)

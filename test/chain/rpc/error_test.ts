@@ -45,8 +45,8 @@ test.each([
   ['an old contract that runs into INVALID', { code: -32000, message: 'invalid opcode: INVALID' }, '0x'],
   ['anvil at an invalid opcode', { code: -32603, message: 'EVM error InvalidFEOpcode' }, '0x'],
   ['a stack underflow', { code: -32000, message: 'stack underflow (0 <=> 2)' }, '0x'],
-  ['a reason that speaks of rate limits', { code: 3, message: 'execution reverted: rate limit', data: REASON }, REASON],
-  ['a reason that speaks of gas', { code: -32000, message: 'execution reverted: out of gas' }, '0x'],
+  ['a reason that mentions rate limits', { code: 3, message: 'execution reverted: rate limit', data: REASON }, REASON],
+  ['a reason that mentions gas', { code: -32000, message: 'execution reverted: out of gas' }, '0x'],
 ] as [string, RpcErrorObject, string][])('errorFromRpc() knows a revert of %s', (_, error, data) => {
   const meaning = errorFromRpc(error)
   expect(meaning).toBeInstanceOf(RevertError)

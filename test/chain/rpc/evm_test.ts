@@ -108,7 +108,7 @@ test.each([
   expect([seen(0), seen(1)]).toEqual([1, 1])
 })
 
-test('read() gets its answer within the budget where the first endpoint hangs, drips or floods', async () => {
+test('read() gets its answer within the budget if the first endpoint hangs, drips or floods', async () => {
   const faults: Fault[] = [{ kind: 'hang' }, { kind: 'drip', ms: 100 }, { kind: 'flood', bytes: 50 * 1024 * 1024 }]
   for (const fault of faults) {
     const client = createClient(2)
@@ -127,7 +127,7 @@ test('read() gives one call two fifths of its budget, so that a slow but working
   expect(await client.read(blockNumber, { signal: never, budgetMs: 500 })).toBe(0n)
 })
 
-test('read() no longer waits for a dead first endpoint, and returns to it once it lives', async () => {
+test('read() no longer waits for a dead first endpoint, and returns to it once it works again', async () => {
   const client = createClient(2)
   rule(0, { kind: 'hang' })
   await client.read(blockNumber, { signal: never })
@@ -158,7 +158,7 @@ test('read() tries each endpoint twice at most, and fails with the chain and a c
   expect(shown).not.toContain(new URL(rpcs[0]?.url ?? '').port)
 })
 
-test('read() ends with its budget where everything hangs', async () => {
+test('read() ends with its budget if everything hangs', async () => {
   const client = createClient(3)
   for (const index of [0, 1, 2]) rule(index, { kind: 'hang' })
   const startedMs = performance.now()
@@ -181,7 +181,7 @@ test('read() lets one caller at a time try an endpoint that failed repeatedly, a
   expect(lines.filter((line) => line.includes('Regained an RPC endpoint')).length).toBe(1)
 })
 
-test('read() waits out a Retry-After that fits into its budget, and says how long where it does not', async () => {
+test('read() waits out a Retry-After that fits into its budget, and says how long if it does not', async () => {
   const client = createClient(1)
   const limited = (seconds: string): Fault => ({
     kind: 'http',
@@ -192,7 +192,7 @@ test('read() waits out a Retry-After that fits into its budget, and says how lon
   let calls = 0
   rpcs[0]?.rule(() => (calls++ === 0 ? limited('1') : undefined))
   const startedMs = performance.now()
-  // The first request of a new endpoint is about its chain: so it is that one which is turned away.
+  // The first request to a new endpoint is eth_chainId, so the rate limit meets that one.
   expect(await client.read(blockNumber, { signal: never })).toBe(0n)
   expect(performance.now() - startedMs).toBeWithin(950, 1_400)
   rule(0, limited('30'))
@@ -202,7 +202,7 @@ test('read() waits out a Retry-After that fits into its budget, and says how lon
   expect(performance.now() - startedMs).toBeLessThan(1_500)
 })
 
-test('read() throws AbortedError as soon as the caller leaves, and blames nobody', async () => {
+test('read() throws AbortedError as soon as the caller leaves, and counts no failure', async () => {
   const client = createClient(1)
   rule(0, { kind: 'hang' })
   const caller = new AbortController()
@@ -236,7 +236,7 @@ test('read() passes other errors of the attempt through as they are', async () =
   expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)
 })
 
-test('read() asks each endpoint once where all refuse', async () => {
+test('read() asks each endpoint once if all refuse', async () => {
   const client = createClient(2)
   const refuse = () => Promise.reject(new RpcRefusedError(-32602, 'No'))
   const error = await failure(client.read(refuse, { signal: never }))
@@ -279,7 +279,7 @@ function readHead(client: EvmClient): Promise<bigint> {
 
 const seenHeads = (index: number): number => seen(index, 'eth_getBlockByNumber')
 
-test('read() goes back where another endpoint was ahead only if nobody else answers', async () => {
+test('read() returns to an endpoint that was behind another only if no other answers', async () => {
   const client = createClient(2)
   newest(0, 100)
   newest(1, 95, 60)
@@ -289,7 +289,7 @@ test('read() goes back where another endpoint was ahead only if nobody else answ
   rule(0, { kind: 'http', status: 500, body: '' })
   expect(await readHead(client)).toBe(95n)
   newest(0, 101)
-  // The first one is asked again as soon as a probe has found it well.
+  // The first one is asked again as soon as a probe succeeds.
   await until('the return', async () => (await readHead(client)) === 101n)
 })
 
@@ -303,7 +303,7 @@ test('read() leaves an endpoint that stands still once another is seen ahead, th
   expect(seenHeads(0)).toBe(asked)
 })
 
-test('read() asks the other endpoints how far they are in turn, every ten seconds at most, and nobody after close()', async () => {
+test('read() probes the other endpoints in turn, every ten seconds at most, and none after close()', async () => {
   let monotonicMs = 0
   const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
   const client = createClient(3, {}, clock)
@@ -323,7 +323,7 @@ test('read() asks the other endpoints how far they are in turn, every ten second
   expect(asked()).toEqual([1, 1])
 })
 
-test('read() believes the other endpoint where one of two shows an absurd head', async () => {
+test('read() believes the other endpoint if one of two shows an absurd head', async () => {
   const client = createClient(2)
   newest(0, 100)
   newest(1, 100)
@@ -337,7 +337,7 @@ test('read() believes the other endpoint where one of two shows an absurd head',
   expect(await readHead(client)).toBe(102n)
 })
 
-test('read() serves from the one endpoint that is left where the other showed an absurd head before it failed', async () => {
+test('read() serves from the one endpoint left if the other showed an absurd head before it failed', async () => {
   const client = createClient(2)
   newest(0, 1_000_100)
   // Too late to contradict it.
@@ -382,7 +382,7 @@ test.each([
   expect(await failure(readHead(client))).toBeInstanceOf(UnavailableError)
 })
 
-test('read() accepts a chain with one endpoint going back: there is nobody to compare with', async () => {
+test('read() accepts an earlier block from the only endpoint: there is no other to compare with', async () => {
   const client = createClient(1)
   for (const number of [100, 5]) {
     newest(0, number)

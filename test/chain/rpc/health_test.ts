@@ -70,7 +70,7 @@ test('createSpread() gives numbers in [0, 1) that lie apart', () => {
   expect(Math.max(...gaps)).toBeLessThan(0.03)
 })
 
-/** What endpoints of a chain show; the time of its blocks follows the clock unless told. */
+/** Heads that endpoints of a chain show; block times follow the clock by default. */
 function headsOf(blockTimeMs: number) {
   const heads = createHeads({ clock, blockTimeMs })
   return {
@@ -90,7 +90,7 @@ test('a head may be half a minute of blocks behind, and at least three', () => {
   expect([arbitrum.shows(1, 880n), arbitrum.shows(1, 879n)]).toEqual(['believed', 'behind'])
 })
 
-test('an endpoint that was not asked for a while is not behind for that', () => {
+test('an endpoint is not behind only because it was not asked for a while', () => {
   const heads = headsOf(12_000)
   heads.shows(1, 1_000n)
   nowMs += 59_000
@@ -114,7 +114,7 @@ test('one endpoint alone cannot make two others look late, and a lie is forgotte
   heads.shows(1, 1_000n)
   expect(heads.shows(2, 10n ** 12n)).toBe('ahead')
   expect([heads.shows(0, 1_001n), heads.shows(1, 1_001n)]).toEqual(['believed', 'believed'])
-  // Not high enough to be found out by itself.
+  // Not high enough to be seen as absurd by itself.
   expect(heads.shows(2, 1_004n)).toBe('believed')
   expect([heads.shows(0, 1_000n), heads.shows(1, 1_000n)]).toEqual(['believed', 'believed'])
   const two = headsOf(12_000)
@@ -149,7 +149,7 @@ test('an absurd head of one of two endpoints is held against it, not against the
   }
 })
 
-test('a leap that two endpoints show is one of the chain', () => {
+test('a leap that two endpoints show is believed', () => {
   const heads = headsOf(12_000)
   heads.shows(0, 1_000n)
   heads.shows(1, 1_000n)

@@ -8,7 +8,7 @@ import { createMetrics } from '../../../src/lib/metrics.ts'
 
 const REQUEST = { method: 'eth_chainId', params: [], parse: String }
 
-/** A transport that does what is next, and a clock that moves 250 ms with every look at it. */
+/** A transport that gives its `steps` in order, and a clock that moves 250 ms each time it is read. */
 function scripted(...steps: readonly (string | Error)[]): {
   readonly transport: Transport
   readonly metrics: string[]
@@ -38,7 +38,7 @@ function scripted(...steps: readonly (string | Error)[]): {
   }
 }
 
-test('recorded() hands on answers and errors, and counts each by its outcome', async () => {
+test('recorded() passes answers and errors on, and counts each by its outcome', async () => {
   const errors = {
     reverted: new RevertError('0x'),
     refused: new RpcRefusedError(-32_602, 'no'),

@@ -19,7 +19,7 @@ class Exhausted extends Error {
   }
 }
 
-/** Endpoints in rotation; `fail` says what each attempt at an endpoint throws, if anything. */
+/** Endpoints in rotation; `fail` gives what an attempt at an endpoint throws, if anything. */
 function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: readonly number[] = []) {
   const endpoints = Array.from({ length: count }, (_, index) => ({
     index,
@@ -74,7 +74,7 @@ describe('the endpoint that is asked first', () => {
     expect((await ask(down)).asked).toEqual([2, 3, 1, 0])
   })
 
-  test('is one that has asked for no pause, were it lost before', async () => {
+  test('is one that has asked for no pause, even if it was lost before', async () => {
     const { endpoints, ask } = rotating(2)
     endpoints[0]?.health.limited(1)
     for (let failure = 0; failure < 3; failure++) endpoints[1]?.health.failed()
@@ -93,7 +93,7 @@ test('every endpoint has its turn before one is asked again, as often as the pol
   expect((await rotating(3, { triesMax: 3, attemptsMax: 8 }).ask(down)).asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1])
 })
 
-test('one that is far off the others is asked once more when nobody else answers, and told so', async () => {
+test('one that is far off the others is asked once more, as the last resort, if no other answers', async () => {
   const { ask } = rotating(2)
   const answer = await ask((index, isLastResort) => {
     if (index === 1) return down()
@@ -102,7 +102,7 @@ test('one that is far off the others is asked once more when nobody else answers
   expect(answer).toEqual({ asked: [0, 1, 1, 0], answered: 0 })
 })
 
-test('what every attempt failed with is told, and how long all of them asked to be left alone', async () => {
+test('the error has the failure of every attempt and the pause that all endpoints asked for', async () => {
   const { ask } = rotating(2)
   const { asked, exhaustion } = await ask((index) => new BusyError('Busy', 5_000 * (index + 1)))
   expect(asked).toEqual([0, 1])
@@ -114,7 +114,7 @@ test('errors of our own pass through at once', async () => {
   await expect(rotating(2).ask(() => new RangeError('A bug'))).rejects.toThrow(RangeError)
 })
 
-test('with firstLookMs of 0 another endpoint is looked at with the first question, else later', async () => {
+test('with firstLookMs of 0 another endpoint is probed with the first request, else later', async () => {
   const early = rotating(2, { firstLookMs: 0 })
   await early.ask()
   await early.ask()

@@ -24,7 +24,7 @@ test('run() runs so many at a time, in order, and frees the slot of one that fai
   expect(most).toBe(2)
 })
 
-test('run() turns away who finds the queue full, and lets who waits leave without losing a slot', async () => {
+test('run() throws if the queue is full, and loses no slot if a waiting caller leaves', async () => {
   const slots = createSlots({ runningMax: 1, runningMin: 1, waitingMax: 2 })
   const gate = Promise.withResolvers<void>()
   const first = slots.run(() => gate.promise, never)
@@ -40,7 +40,7 @@ test('run() turns away who finds the queue full, and lets who waits leave withou
   expect(await slots.run(async () => 'fifth', never)).toBe('fifth')
 })
 
-test('run() loses no slot whenever its owner leaves around the moment of getting it', async () => {
+test('run() loses no slot if its owner leaves around the moment of getting it', async () => {
   for (let ticks = 0; ticks < 16; ticks++) {
     const slots = createSlots({ runningMax: 1, runningMin: 1, waitingMax: 2 })
     const gate = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ test('run() loses no slot whenever its owner leaves around the moment of getting
   }
 })
 
-/** Starts `count` tasks that end when they are told to, and says how many run. */
+/** Starts `count` tasks that run until they are released, and counts those that run. */
 function hold(slots: ReturnType<typeof createSlots>, { count, priority }: { count: number; priority?: Priority }) {
   const gates: (() => void)[] = []
   const tasks = Array.from({ length: count }, () =>
@@ -66,7 +66,7 @@ function hold(slots: ReturnType<typeof createSlots>, { count, priority }: { coun
   return { running: () => gates.length, endOne: () => gates.shift()?.(), tasks }
 }
 
-test('background work has a quarter of the slots, and none that a caller could use', async () => {
+test('background work has a quarter of the slots, and never one that a caller waits for', async () => {
   const slots = createSlots({ runningMax: 8, runningMin: 1, waitingMax: 100 })
   const background = hold(slots, { count: 10, priority: 'background' })
   await Bun.sleep(1)

@@ -165,7 +165,7 @@ test.each([
         }),
       ),
   ],
-])('send() refuses an answer %s that is no UTF-8', async (_, answer) => {
+])('send() refuses an answer %s that is not UTF-8', async (_, answer) => {
   const server = Bun.serve({ port: 0, fetch: answer })
   const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity }
   const refused = await failure(transport(server.url.href, 5_000).send(request, never))
@@ -202,7 +202,7 @@ test('send() reads Retry-After of a 429, in seconds only', async () => {
   expect(await limited()).toBeUndefined()
 })
 
-test('send() takes the word of an error in a body whatever the status', async () => {
+test('send() believes an error in a body with any status', async () => {
   const error = { code: 3, message: 'execution reverted', data: '0x1234' }
   const revert = await faulty({ kind: 'error', error, status: 400 })
   expect(revert).toBeInstanceOf(RevertError)
@@ -212,7 +212,7 @@ test('send() takes the word of an error in a body whatever the status', async ()
   expect((refused as RpcRefusedError).reason).toBe('size')
 })
 
-test('send() shows no address in any error or cause, whatever went wrong', async () => {
+test('send() shows no address in any error or cause', async () => {
   const dead = Bun.serve({ port: 0, fetch: () => new Response() })
   const deadUrl = `${dead.url.href}v2/${SECRET}`
   await dead.stop(true)
@@ -238,7 +238,7 @@ test('send() shows no address in any error or cause, whatever went wrong', async
   }
 })
 
-test('send() carries user and password of an address as a header', async () => {
+test('send() puts user and password of a URL into a header', async () => {
   let seen: string | null = null
   const server = Bun.serve({
     port: 0,

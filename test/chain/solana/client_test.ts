@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 
 afterEach(() => {
-  // Whatever failed, nobody may have been shown an address or what the endpoint said.
+  // No error and no log line may show a URL or the endpoint's own words.
   expect(lines.join()).not.toMatch(/solana-secret|127\.0\.0\.1|upstream text/)
 })
 
@@ -61,7 +61,7 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
 }
 
 describe('accounts()', () => {
-  test('gives every account at one slot, null where there is none', async () => {
+  test('gives every account at one slot, null if an account does not exist', async () => {
     const { slot, accounts } = await readHeld(client(first))
     expect(slot).toBe(1000n)
     expect(accounts).toEqual([{ owner: KLEND, data: DATA }, null])
@@ -112,10 +112,10 @@ const PASSING: readonly (readonly [string, Fault])[] = [
     { kind: 'reply', change: (reply) => ({ ...reply, result: { ...reply.result, value: [null] } }) },
   ],
   [
-    'a slot that is no number',
+    'a slot that is not a number',
     { kind: 'reply', change: (reply) => ({ ...reply, result: { ...reply.result, context: { slot: '1000' } } }) },
   ],
-  ['data that is no base64', withData(['AAECAw*=', 'base64'])],
+  ['data that is not base64', withData(['AAECAw*=', 'base64'])],
   ['data that is cut', withData(['AAECA', 'base64'])],
   ['data in another encoding', withData(['AAECAw==', 'base58'])],
   ['data that is parsed', withData({ parsed: {} })],
@@ -268,7 +268,7 @@ describe('a rate limit', () => {
 })
 
 describe('read()', () => {
-  test('ends at once when the caller leaves, whatever it is doing', async () => {
+  test('ends at once when the caller leaves, during a call and during a pause', async () => {
     for (const fault of [{ kind: 'hang' }, { kind: 'http', status: 429, headers: { 'retry-after': '2' } }] as const) {
       first.faults.push(fault)
       const controller = new AbortController()
@@ -308,7 +308,7 @@ describe('read()', () => {
 })
 
 describe('ready()', () => {
-  test('asks an endpoint, and for a while takes the last answer for it', async () => {
+  test('asks an endpoint, and reuses the answer for a while', async () => {
     const solana = client(first)
     expect(await solana.ready(NEVER)).toBe(true)
     expect(first.seen).toMatchObject([{ addresses: [CLOCK] }])
@@ -317,7 +317,7 @@ describe('ready()', () => {
     expect(first.seen.length).toBe(1)
   })
 
-  test('is false where nobody answers', async () => {
+  test('is false if no endpoint answers', async () => {
     first.always = { kind: 'http', status: 503 }
     expect(await client(first).ready(NEVER)).toBe(false)
   })

@@ -16,7 +16,7 @@ const DAY = 86_400
 const first = startSolanaDouble()
 const second = startSolanaDouble()
 let lines: string[] = []
-/** Added to the time since the start, to let a while go by. */
+/** Added to the time since the start, to make time pass. */
 let passedMs = 0
 
 beforeEach(() => {
@@ -55,7 +55,7 @@ async function answeredBy(solana: SolanaClient): Promise<number | undefined> {
   return accounts[0]?.data[0]
 }
 
-/** The endpoint that answers, or `none` where nobody does. */
+/** The endpoint that answers, or `none` if none does. */
 async function outcome(solana: SolanaClient): Promise<number | 'none' | undefined> {
   return await answeredBy(solana).catch((error: unknown) => {
     if (error instanceof UpstreamError) return 'none'
@@ -68,7 +68,7 @@ function nowSec(): number {
 }
 
 describe('a slot that is too old by the wall clock', () => {
-  test('is no answer: another endpoint is asked, and alone it is an error', async () => {
+  test('makes the read ask another endpoint, and fail if there is only one', async () => {
     first.clockSec = nowSec() - DAY
     expect(await outcome(client([first, second]))).toBe(2)
     expect(await outcome(client([first]))).toBe('none')
@@ -119,19 +119,19 @@ describe('the clock', () => {
     ['of another program', served(data, addressOf('another program'))],
     ['cut short', served(data.subarray(1), SYSVAR)],
     ['before 1970', served(clockBytes({ slot: 1_000_000, unixSec: -1 }), SYSVAR)],
-  ])('%s is no clock', async (_, account) => {
+  ])('%s is refused', async (_, account) => {
     first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: account }
     expect(await outcome(client([first]))).toBe('none')
     expect(await outcome(client([first, second]))).toBe(2)
   })
 
-  test('of a later runtime, which adds to it, is a clock', async () => {
+  test('of a later runtime, which adds to it, is accepted', async () => {
     const longer = served(Uint8Array.from([...data, ...new Uint8Array(8).fill(255)]), SYSVAR)
     first.accounts = { [HELD]: served(Uint8Array.of(1)), [CLOCK]: longer }
     expect(await outcome(client([first]))).toBe(1)
   })
 
-  test('that is missing is no clock', async () => {
+  test('that is missing is refused', async () => {
     first.always = {
       kind: 'reply',
       change: (reply) => ({
@@ -158,7 +158,7 @@ test('an answer that the caller does not believe is asked of the next endpoint',
 })
 
 describe('with two endpoints', () => {
-  /** Reads once after the time for a look, and waits until `double` was looked at. */
+  /** Reads once when a probe is due, and waits until `double` was probed. */
   async function letLook(solana: SolanaClient, double: SolanaDouble): Promise<void> {
     passedMs += 11_000
     const before = double.seen.length
@@ -175,7 +175,7 @@ describe('with two endpoints', () => {
     expect(await answeredBy(solana)).toBe(1)
     await letLook(solana, second)
     expect(await answeredBy(solana)).toBe(2)
-    // Still asked where the other fails.
+    // Still asked if the other fails.
     second.always = { kind: 'http', status: 503 }
     expect(await answeredBy(solana)).toBe(1)
   })
@@ -204,7 +204,7 @@ describe('with two endpoints', () => {
     expect(await answeredBy(solana)).toBe(1)
   })
 
-  test('the other is looked at now and then, only while reads come in', async () => {
+  test('the other is probed now and then, only while reads come in', async () => {
     const solana = client([first, second])
     for (let reads = 0; reads < 5; reads++) await answeredBy(solana)
     expect(second.seen.length).toBe(0)
@@ -216,7 +216,7 @@ describe('with two endpoints', () => {
     expect(second.seen.length).toBe(1)
   })
 
-  test('a look that fails or hangs is nothing to whoever reads', async () => {
+  test('a probe that fails or hangs does not affect reads', async () => {
     second.always = { kind: 'hang' }
     const solana = client([first, second])
     await letLook(solana, second)
