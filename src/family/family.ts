@@ -5,7 +5,7 @@ import type { Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** What families read with. */
+/** The clients that families read with. */
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */
   readonly clients: ReadonlyMap<number, ChainClient>
@@ -15,13 +15,13 @@ export interface FamilyServices {
   readonly log: Log
 }
 
-/** What routes are made from before anything is connected: enough to check input and to be described. */
+/** What routes are made from. Nothing needs to be connected to check input or to describe the routes. */
 export interface FamilySetup<Setting> {
   /** EVM chains that are served, with this family or without. */
   readonly chainIds: readonly number[]
   /** What is known about the family on each served chain that has it, by chain id. */
   readonly settings: ReadonlyMap<number, Setting>
-  /** The services, once something is read. */
+  /** Connects, when something is first read. */
   readonly connect: () => FamilyServices
 }
 
@@ -31,23 +31,23 @@ export interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly name: string
   /** Other names of the path segment. */
   readonly aliases: readonly string[]
-  /** Whose row of `CHAINS_FILE` describes the family: an EVM chain's, or Solana's. */
+  /** Which rows of `CHAINS_FILE` describe the family: those of EVM chains or that of Solana. */
   readonly network: 'evm' | 'solana'
   /** What such a row may say about the family, all of it optional. */
   readonly entries: Entries
   /** Settings that need no file, by chain id. */
   readonly builtIn: ReadonlyMap<number, Setting>
-  /** What a row says, laid over what was built in; undefined if it says nothing. */
+  /** What a row says, which replaces what is built in; undefined if it says nothing. */
   readonly settingOf: (
     row: v.InferOutput<v.ObjectSchema<Entries, undefined>>,
     builtIn: Setting | undefined,
   ) => Setting | undefined
-  /** What is wrong with a setting although each of its parts is right: "manager 0x… of chain 1 is described twice". */
+  /** Mistakes that no single part of a setting shows: "manager 0x… of chain 1 is described twice". */
   readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
 }
 
-/** A protocol: a folder here and a line in `mod.ts`. Its types stay inside. */
+/** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
 export interface Family {
   readonly name: string
   readonly aliases: readonly string[]
@@ -57,7 +57,7 @@ export interface Family {
   configure(rows: ReadonlyMap<number, unknown>): ConfiguredFamily
 }
 
-/** A family that knows its settings. */
+/** A family with its settings. */
 export interface ConfiguredFamily {
   readonly name: string
   readonly aliases: readonly string[]
@@ -68,7 +68,7 @@ export interface ConfiguredFamily {
   routes(setup: Omit<FamilySetup<never>, 'settings'> & { readonly servesSolana: boolean }): readonly Route[]
 }
 
-/** Closes a family over the type of its settings. */
+/** Makes a family and hides the type of its settings. */
 export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   definition: FamilyDefinition<Entries, Setting>,
 ): Family {
@@ -98,7 +98,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   }
 }
 
-/** A value that is made when it is first asked for. */
+/** Makes a value when it is first asked for, and keeps it. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {

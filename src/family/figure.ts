@@ -12,7 +12,7 @@ const HEALTH_FACTOR_DIGITS = 4
 export const usdFigure = text(fixedDecimal(USD_DIGITS, { signed: true }))
 /** A rate or a ratio in an answer, 1 for 100 %. */
 export const ratioFigure = text(fixedDecimal(RATIO_DIGITS, { signed: true }))
-/** The same where it may have no bound. */
+/** The same, `MAX` if it is infinite. */
 export const ratioOrMaxFigure = text(fixedDecimal(RATIO_DIGITS, { max: true }))
 /** A ratio in an answer, 100 for 100 %. */
 export const percentageFigure = text(fixedDecimal(PERCENTAGE_DIGITS))
@@ -32,12 +32,12 @@ export function ratioText(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
 }
 
-/** A hundredfold with four digits, half away from zero. */
+/** In percent, four digits, half away from zero. */
 export function percentageText({ numerator, denominator }: Rational): string {
   return formatRational({ numerator: numerator * 100n, denominator }, { digits: PERCENTAGE_DIGITS })
 }
 
-/** Four digits, the rest cut off: safety is never overstated. */
+/** Four digits, rounded down, so that safety is never overstated. */
 export function healthFactorText(value: BoundlessRatio): string {
   return value === 'max' ? 'MAX' : formatRational(value, { digits: HEALTH_FACTOR_DIGITS, rounding: 'toward_zero' })
 }

@@ -22,8 +22,8 @@ export function placesOf<Deployment>(
 }
 
 /**
- * What comes of reading chains. Where one of several cannot be read, the failure says which parameter leaves it out;
- * where the caller named the only one, there is nothing to leave out.
+ * The result of reading chains. If one of several cannot be read, the error names the parameter that leaves it out. If
+ * only one chain was asked, the error stays as it is.
  */
 export async function leavingOut<Read>(places: readonly unknown[], reading: Promise<Read>): Promise<Read> {
   try {

@@ -2,20 +2,20 @@ import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
 import { isBase58Address } from '../lib/base58.ts'
 
-/** An EVM address in a `CHAINS_FILE`; yields the checksummed form. */
+/** An EVM address in a `CHAINS_FILE`; returned checksummed. */
 export const address = v.pipe(
   v.string(),
   v.check((text) => isAddress(text), 'expected an EVM address: 0x and 40 hex digits, with a right checksum if any'),
   v.transform((text): Address => getAddress(text)),
 )
 
-/** First block of interest; 0 if a `CHAINS_FILE` does not say. */
+/** First block with events; 0 if a `CHAINS_FILE` does not say. */
 export const startBlock = v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0)
 
 /** The address of a Solana program. */
 export const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))
 
-/** Values that stand more than once, each once. */
+/** Values that occur more than once, each listed once. */
 export function repeated<T>(values: readonly T[]): T[] {
   return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
 }

@@ -9,7 +9,7 @@ import {
 } from '../finance/lending.ts'
 import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from './figure.ts'
 
-/** Schemas of the yield figures, which stand in an answer behind what names the position. */
+/** Schemas of the yield figures. In an answer they come after the fields that name the position. */
 export const yieldFigures = {
   daily_supply_interest_usd: usdFigure,
   daily_borrow_interest_usd: usdFigure,

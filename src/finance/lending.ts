@@ -2,7 +2,7 @@ import { compareRational, ONE, type Rational, rational, ZERO } from '../lib/rati
 import { DAYS_PER_YEAR, RAY } from './rate.ts'
 
 /**
- * What a lending position adds up to. Every sum is in the same unit of money, the protocol's own;
+ * Totals of a lending position. Every sum is in the same unit of money, the protocol's own;
  * `perUsd` of them make one US dollar.
  */
 export interface LendingTotals {
@@ -39,7 +39,7 @@ export interface LendingPosition extends YieldLegs {
   readonly totals: LendingTotals
 }
 
-/** A ratio, or `max` if it is infinite: `MAX` on the wire. */
+/** A ratio, or `max` if it is infinite, which answers show as `MAX`. */
 export type BoundlessRatio = Rational | 'max'
 
 /** Interest of a position, US dollars. */
@@ -57,12 +57,12 @@ interface Projection {
   readonly yearlyUsd: Rational
 }
 
-/** Liquidation-weighted collateral ÷ debt as risk counts it; `max` without debt. Below 1 the position can be liquidated. */
+/** Liquidation limit ÷ risk debt; `max` without debt. Below 1 the position can be liquidated. */
 export function healthFactor({ liquidationLimit, riskDebt }: LendingTotals): BoundlessRatio {
   return riskDebt === 0n ? 'max' : rational(liquidationLimit, riskDebt)
 }
 
-/** Debt as risk counts it ÷ collateral; 0 without collateral. */
+/** Risk debt ÷ collateral; 0 without collateral. */
 export function currentLtv({ riskDebt, collateral }: LendingTotals): Rational {
   return collateral === 0n ? ZERO : rational(riskDebt, collateral)
 }
@@ -72,13 +72,13 @@ export function liquidationThreshold({ liquidationLimit, collateral }: LendingTo
   return collateral === 0n ? ZERO : rational(liquidationLimit, collateral)
 }
 
-/** Debt as risk counts it ÷ borrowing limit: above 1 if the limit is exceeded, `max` if it is 0; 0 without debt. */
+/** Risk debt ÷ borrowing limit: above 1 if the limit is exceeded, `max` if it is 0; 0 without debt. */
 export function borrowUtilization({ riskDebt, borrowLimit }: LendingTotals): BoundlessRatio {
   if (riskDebt === 0n) return ZERO
   return borrowLimit === 0n ? 'max' : rational(riskDebt, borrowLimit)
 }
 
-/** Supplied ÷ (supplied − debt): 1 without debt, `max` if the debt is all or more. */
+/** Supplied ÷ (supplied − debt): 1 without debt, `max` if the debt is as much or more. */
 export function positionLeverage({ supplied, debt }: LendingTotals): BoundlessRatio {
   if (debt === 0n) return ONE
   return supplied > debt ? rational(supplied, supplied - debt) : 'max'
@@ -109,7 +109,7 @@ export function dailyInterest({ perUsd }: LendingTotals, legs: YieldLegs): Inter
   }
 }
 
-/** What the daily net interest comes to over a day, a week of 7, a month of 30 and a year of 365 days. */
+/** Daily net interest over a day, a week of 7, a month of 30 and a year of 365 days. */
 export function projection({ dailyNetUsd }: Interest): Projection {
   const over = (days: bigint) => rational(dailyNetUsd.numerator * days, dailyNetUsd.denominator)
   return { dailyUsd: over(1n), weeklyUsd: over(7n), monthlyUsd: over(30n), yearlyUsd: over(DAYS_PER_YEAR) }

@@ -6,10 +6,10 @@ export const RAY = pow10(27)
 export const SECONDS_PER_YEAR = 31_536_000n
 /** Days of a year, for daily interest. */
 export const DAYS_PER_YEAR = 365n
-/** Largest rate that is compounded: 10,000 times the capital in a year. A larger one would give figures of thousands of digits. */
+/** Highest rate that is compounded: 10,000 times the capital in a year. A higher one would give thousands of digits. */
 export const APR_RAY_MAX = 10_000n * RAY
 
-/** Fractional bits of intermediate values. 50 products in a row, raised to 2^26, leave 190 of them right. */
+/** Fractional bits of intermediate values. After 50 products in a row and a power of 2^26, 190 are still right. */
 const BITS = 224n
 const ONE = 1n << BITS
 /** ln 2 = 2·artanh(1/3). */
@@ -27,7 +27,7 @@ export function apyFromApr(aprRay: bigint, periodsPerYear: bigint = SECONDS_PER_
   return toRay(power(base, periodsPerYear) - ONE)
 }
 
-/** Yearly yield of a rate compounded at every instant, both in ray: e^apr − 1. Accuracy and errors as `apyFromApr`. */
+/** Yearly yield of a rate compounded continuously, both in ray: e^apr − 1. Accuracy and errors as `apyFromApr`. */
 export function apyFromContinuousApr(aprRay: bigint): bigint {
   checkRate(aprRay)
   return toRay(exp((aprRay << BITS) / RAY) - ONE)
@@ -59,7 +59,7 @@ function power(base: bigint, exponent: bigint): bigint {
   return result
 }
 
-/** e^x for x of zero or more: powers of two are taken out, the rest is halved 16 times and its series summed. */
+/** e^x for x ≥ 0: powers of two are taken out, the rest is halved 16 times and its series summed. */
 function exp(x: bigint): bigint {
   const halvings = 16n
   const doublings = x / LN2

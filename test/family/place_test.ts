@@ -11,7 +11,7 @@ async function failure(reading: Promise<unknown>): Promise<Error> {
   throw new Error('Expected a failure')
 }
 
-test('leavingOut() says how to leave a chain out where others were asked too, and keeps when to come back', async () => {
+test('leavingOut() says how to leave a chain out if others were asked too, and keeps when to come back', async () => {
   const dead = new UnavailableError('Cannot read chain 10', { retryAfterSec: 7 })
   const error = await failure(leavingOut([1, 10], Promise.reject(dead)))
   expect(error).toBeInstanceOf(UnavailableError)
@@ -21,7 +21,7 @@ test('leavingOut() says how to leave a chain out where others were asked too, an
   })
 })
 
-test('leavingOut() leaves what it cannot help alone', async () => {
+test('leavingOut() passes on every other error unchanged', async () => {
   const dead = new UnavailableError('Cannot read chain 10')
   expect(await failure(leavingOut([10], Promise.reject(dead)))).toBe(dead)
   const broken = new UpstreamError('Cannot use an answer')

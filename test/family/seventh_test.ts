@@ -55,7 +55,7 @@ test('a further protocol is a folder and a line: configuration, aliases, OpenAPI
   expect((await askRoute(only, {})).reply.data).toEqual([VAULT])
 })
 
-test('what its rows get wrong is a mistake of the configuration, named by its place', () => {
+test('a mistake in its rows is a mistake of the configuration, named by its path', () => {
   expect(() => configOf([])).toThrow('CHAINS_FILE: chain 31337 has an empty list of vaults')
   expect(() => configOf([{ vault: '0x1' }])).toThrow('CHAINS_FILE: chains.0.vaults.0.vault: expected an EVM address')
   expect(() => configOf([{ vault: VAULT, other: 1 }])).toThrow('chains.0.vaults.0.other: there is no such setting')

@@ -15,7 +15,7 @@ import type {
 
 const LENS_ABI = parseAbi(['function read(address[] providers, address[] wallets, uint256 bytesMax)'])
 
-/** Call data for what `wallets` have in the markets of `providers`; `bytesMax` bounds the answer. */
+/** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
 export function encodeRead(question: {
   readonly providers: readonly Address[]
   readonly wallets: readonly Address[]
@@ -27,7 +27,7 @@ export function encodeRead(question: {
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
 
-/** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
+/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
 export function decodeLens(answer: Hex): RawRead {
   const { from, block, taken } = openLensPage(answer)
   const markets = Array.from({ length: from.number(1) }, () => readMarket(from))

@@ -9,7 +9,7 @@ export interface AaveV3Deployment {
   readonly startBlock: number
 }
 
-/** Other names of a market in parameters; answers always carry the second. */
+/** Other names of a market that parameters may use, to its own name. Answers always use its own name. */
 export const MARKET_ALIASES: ReadonlyMap<string, string> = new Map([
   ['core', 'main'],
   ['prime', 'lido'],

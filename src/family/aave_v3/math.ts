@@ -17,11 +17,11 @@ export interface ReserveLimits {
   readonly isOpen: boolean
   /** The one eMode category of the reserve before 3.2. */
   readonly legacyCategory: number
-  /** Hundredths of a US dollar, 0 where the reserve may back any debt. Only before 3.7. */
+  /** Hundredths of a US dollar, 0 if the reserve may back any debt. Only before 3.7. */
   readonly debtCeiling: bigint
 }
 
-/** A reserve as far as figures depend on it. */
+/** What figures need to know about a reserve. */
 export interface Reserve extends ReserveLimits {
   readonly id: number
   readonly supplyApyRay: bigint
@@ -44,7 +44,7 @@ export interface Account<Of extends Reserve = Reserve> {
   readonly unit: bigint
   readonly features: Features
   readonly data: AccountData
-  /** Undefined outside of eMode. */
+  /** Undefined outside eMode. */
   readonly category: RawCategory | undefined
   readonly assets: readonly Asset<Of>[]
 }
@@ -67,12 +67,12 @@ export function limitsFrom(configuration: bigint): ReserveLimits {
   }
 }
 
-/** Yearly yield of a reserve's rate, both in ray; a rate beyond what is compounded counts as the highest that is. */
+/** Yearly yield of a reserve's rate, both in ray. A rate above `APR_RAY_MAX` counts as `APR_RAY_MAX`. */
 export function apyOf(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
 }
 
-/** True where the reserve counts with its eMode's limits instead of its own. */
+/** True if the reserve counts with its eMode's limits instead of its own. */
 export function isInCategory(
   { id, legacyCategory }: Pick<Reserve, 'id' | 'legacyCategory'>,
   { category, features }: Pick<Account, 'category' | 'features'>,
@@ -101,14 +101,14 @@ export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[
 }
 
 /**
- * What an account adds up to, in 10^-18 of a market unit: collateral, debt and limits as the pool itself says, so that
- * ratios of them are the pool's own; only what is supplied is summed here.
+ * Totals of an account, in 10^-18 of a market unit. Collateral, debt and limits are the pool's own figures, so that
+ * their ratios are the pool's too. Only what is supplied is summed here.
  */
 export function totalsOf(account: Account): LendingTotals {
   const { unit, data } = account
   const { totalCollateral, totalDebt, availableBorrows, ltvBps } = data
   const supplied = suppliesOf(account).reduce((sum, { value }) => sum + value, 0n)
-  // Where something is available, the limit is known to the unit; else debt has reached it.
+  // If something can be borrowed, the limit is known to the unit. If not, the debt has reached it.
   const borrowLimit =
     availableBorrows > 0n ? (totalDebt + availableBorrows) * WAD : (totalCollateral * ltvBps * WAD) / BPS
   return {
@@ -130,8 +130,8 @@ export function yieldLegs(account: Account): YieldLegs {
 
 /**
  * US dollars that can still be borrowed before the health factor falls to `target`, the account's maximum LTV is
- * reached or, in isolation mode, the collateral's debt ceiling. What a single asset's pool can lend, and its own borrow
- * cap, are not looked at, for no asset is named.
+ * reached or, in isolation mode, the collateral's debt ceiling. It ignores what the pool of one asset can lend and that
+ * asset's borrow cap, because no asset is named.
  */
 export function safeBorrow(account: Account, target: Rational): Rational {
   const safe = safeBorrowUsd(totalsOf(account), target)
@@ -141,8 +141,8 @@ export function safeBorrow(account: Account, target: Rational): Rational {
 
 /**
  * US dollars of collateral that can be taken out before the health factor falls to `target`. Collateral without LTV
- * goes first, because the pool lets nothing else go before it; the rest goes in proportion. Of each asset at most what
- * its pool can pay counts, and nothing of a paused one. Without debt it is all that the pools can pay.
+ * goes first, because the pool lets nothing else go before it. The rest goes in proportion. An asset counts up to what
+ * its pool can pay; a paused one counts 0. Without debt the result is all that the pools can pay.
  */
 export function safeWithdraw(account: Account, target: Rational): Rational {
   const { data, unit } = account
@@ -180,8 +180,8 @@ export function safeWithdraw(account: Account, target: Rational): Rational {
 
 /**
  * Σ collateral × liquidation threshold, in 10^-18 of a market unit. With debt it is what the pool's health factor
- * says. Without, it is summed here where the sum gives the pool's average; versions before 3.6 are taken to reckon
- * with the average itself, which is truncated and errs to the safe side.
+ * says. Without debt it is summed here, if the sum gives the pool's average. If not, the average itself is used, as in
+ * versions before 3.6: it is truncated, so it never overstates the limit.
  */
 function liquidationLimit(account: Account): bigint {
   const { data, features } = account
@@ -196,7 +196,7 @@ function liquidationLimit(account: Account): bigint {
 interface Collateral {
   /** Market units. */
   readonly value: bigint
-  /** What of `value` the pool can pay out now. */
+  /** The part of `value` that the pool can pay out now. */
   readonly payable: bigint
   readonly thresholdBps: bigint
   readonly hasLtv: boolean
@@ -220,7 +220,7 @@ function collateralsOf(account: Account): Collateral[] {
 
 function thresholdOf(reserve: Reserve, account: Account): bigint {
   const own = reserve.liquidationThresholdBps
-  // Before 3.6 an asset without a threshold of its own is no collateral, whatever its eMode says.
+  // Before 3.6 an asset without a threshold of its own cannot be collateral, even if its eMode gives it one.
   if (own === 0n && !account.features.zeroLtvEModes) return 0n
   return isInCategory(reserve, account) ? (account.category?.liquidationThresholdBps ?? own) : own
 }
@@ -233,7 +233,7 @@ function hasLtv(reserve: Reserve, account: Account): boolean {
   return !category.isolated && reserve.ltvBps > 0n
 }
 
-/** What may still be borrowed in isolation mode, US dollars; undefined outside of it. Source: `IsolationModeLogic`. */
+/** What may still be borrowed in isolation mode, US dollars; undefined outside it. Source: `IsolationModeLogic`. */
 function isolationRoom({ assets, features }: Account): Rational | undefined {
   const collaterals = assets.filter(({ isCollateral }) => isCollateral)
   const [only] = collaterals

@@ -6,14 +6,14 @@ import type { AaveV3Deployment } from './deployments.ts'
 import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from './math.ts'
 import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './state.ts'
 
-/** A reserve that can be named. */
+/** A reserve with the symbol of its token. */
 export interface NamedReserve extends Reserve {
   readonly asset: Address
-  /** Empty where the token has none. */
+  /** Empty if the token has none. */
   readonly symbol: string
 }
 
-/** What a wallet has in one market, and all that its figures depend on, at one block. */
+/** What a wallet has in one market and everything that its figures depend on, at one block. */
 export interface Position extends Account<NamedReserve> {
   readonly market: string
 }
@@ -34,7 +34,7 @@ export interface Unanswerable {
   readonly because: string
 }
 
-/** What a reading of one chain means; wallets without anything are in neither list. */
+/** What a reading of one chain means. A wallet without any position is in neither list. */
 export interface ChainRead {
   readonly block: Block
   /** In the order in which the wallets were asked for. */
@@ -49,7 +49,7 @@ const BROKEN_BECAUSE = {
   category: 'the pool does not say which eMode the wallet is in',
 } as const
 
-/** Makes sense of a reading: names and prices what each wallet holds. Throws `UpstreamError` where it is incomplete. */
+/** Interprets a reading: names and prices what each wallet holds. Throws `UpstreamError` if it is incomplete. */
 export function interpret(
   read: RawRead,
   question: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
@@ -87,7 +87,7 @@ interface Facts {
   readonly categories: ReadonlyMap<string, RawCategory>
 }
 
-/** The account, or why there is none, in words that follow "because". */
+/** The account, or why it has no value, in words that follow "because". */
 function accountFrom(raw: RawAccount, { market, reserves, categories }: Facts): Account<NamedReserve> | string {
   const category = raw.category === 0 ? undefined : known(categories, { market: raw.market, id: raw.category })
   if (category?.answered === false) return 'the pool does not answer about the eMode that the wallet is in'

@@ -14,7 +14,7 @@ import { healthFactorText, percentageText, ratioText, usdText } from '../figure.
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
 
-/** A wallet on a chain: what it has in each market, and what that comes to. `target` is a health factor in decimal digits. */
+/** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
@@ -24,7 +24,7 @@ export function presentWallet({ chainId, wallet, positions }: WalletPositions, t
   }
 }
 
-/** The same with the few figures of the batch. */
+/** The same, with only the figures that the batch answers. */
 export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
@@ -88,7 +88,7 @@ function presentCalculations(position: Position, targetText: string) {
   }
 }
 
-/** The pool's own. */
+/** The pool's own health factor. */
 function healthFactorOf({ data }: Position): string {
   return healthFactorText(data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD))
 }

@@ -14,15 +14,15 @@ import type { RawRead } from './state.ts'
 
 /**
  * Wallets in one call. A wallet costs about 4,000 gas for each reserve of its markets; a deployless call shares its gas
- * with the deployment and runs on the narrowest nodes.
+ * with the deployment, and the nodes that need one allow the least gas.
  */
 const PAGE_SIZES = { override: 250, deployless: 100 } as const
 /** Time for one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
-/** What was read is kept until the next block: so many questions of all chains, and so many bytes. */
+/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
-/** What a read, a position and an asset of it take in memory, roughly. */
+/** About how much memory a read, a position and one of its assets take. */
 const READ_BYTES = 2_048
 const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
@@ -35,8 +35,8 @@ export interface LendingReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
   /**
-   * What the wallets have in the markets of the places given, which are asked at the same time. One that fails fails
-   * all: `UnavailableError` that names the chain.
+   * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
+   * throws `UnavailableError` that names the chain.
    */
   read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
 }
@@ -84,7 +84,7 @@ export function createLendingReader(options: {
   }
 }
 
-/** Names what is asked, for sharing answers; hashed, because 500 addresses are a long key. */
+/** The key for sharing answers. It is hashed, because 500 addresses are a long key. */
 function keyOf({ deployments }: Place, wallets: readonly Address[]): string {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
   const question = `${providers.join()}:${wallets.join()}`.toLowerCase()
@@ -109,7 +109,7 @@ function ladderFor(
   })
 }
 
-/** A market that does not answer would make positions vanish, so the chain does not answer then. */
+/** Throws if a market does not answer: without it, positions would be missing. */
 function checkMarkets({ markets }: RawRead, { deployments }: Place): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent !== undefined) throw new UpstreamError(`Market ${silent.market} does not answer in US dollars`)

@@ -5,21 +5,21 @@ import type { Endpoint } from '../../chain/rpc/client.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
 
-/** Longest answer of one page, bytes: as hexadecimal text a quarter of what the transport reads. */
+/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 
-/** How the lens is read on one rung. */
+/** How the lens is read in one of the ways. */
 export interface LensSource extends LensAccess {
   readonly providers: readonly Address[]
   /** Wallets per call. */
   readonly pageSize: number
-  /** Told the block of a page that was read at the latest; throws where it is not to be believed. */
+  /** Receives the block of a page that was read at the latest block. Throws if that block cannot be right. */
   readonly observeBlock: Endpoint['observeBlock']
 }
 
 /**
- * What wallets have: one call at the latest block, and for many wallets all pages at a block that is pinned. Throws
- * `UpstreamError` where the pages do not belong to one block, `RpcRefusedError` where a call is not enough for one wallet.
+ * What wallets have: one call at the latest block, or, for many wallets, all pages at one pinned block. Throws
+ * `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one wallet.
  */
 export async function readByLens(source: LensSource, wallets: readonly Address[]): Promise<RawRead> {
   const { providers, call, ...paging } = source
@@ -35,7 +35,7 @@ export async function readByLens(source: LensSource, wallets: readonly Address[]
   return mergePages(pages)
 }
 
-/** One read out of pages of the same block: numbers of wallets move by what came before, facts are kept once. */
+/** Joins pages of the same block into one read. Wallet numbers shift by the pages before; each fact is kept once. */
 function mergePages(pages: PlacedPages<RawRead>): RawRead {
   const moved = <T extends { readonly wallet: number }>(start: number, items: readonly T[]): T[] =>
     items.map((item) => ({ ...item, wallet: item.wallet + start }))

@@ -12,7 +12,7 @@ import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
-/** Credits of a wallet on a chain, and with so many of them in one batch. */
+/** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */
 const CREDITS = 15
 const CREDITS_MANY = 12
 const MANY = 100
@@ -105,7 +105,7 @@ const wallets = v.pipe(
 
 const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
 
-/** A target health factor as a JSON number; yields its digits. */
+/** A target health factor as a JSON number; returns its digits. */
 const targetNumber = v.pipe(
   v.number(EXPECTED_TARGET),
   v.gtValue(1, EXPECTED_TARGET),
@@ -125,15 +125,15 @@ function chainNumberIn(chainIds: readonly number[]) {
   )
 }
 
-/** One of the markets that exist on some configured chain, or another name of it; yields the market's own name. */
+/** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
 function marketIdIn(names: ReadonlySet<string>) {
   const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
-  // A market's own name comes last, and so wins over another one's alias.
+  // A market's own name comes last, so that it takes precedence over another market's alias.
   const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
   const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
   return v.pipe(
     v.string(expected),
-    // Without any market there is nothing to compare with: the answer is that nothing is configured.
+    // Without any market every name passes: the route then answers that nothing is configured.
     v.check((text) => names.size === 0 || byName.has(text), expected),
     v.transform((text) => byName.get(text) ?? text),
     documented({ type: 'string', enum: [...byName.keys()] }),
@@ -168,7 +168,7 @@ async function readMatching(reader: LendingReader, { wallets, filter, signal }: 
   return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
 }
 
-/** The chains to ask, each narrowed to one market where that is wanted. */
+/** The chains to ask, each with only one market if the caller named it. */
 function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
   if (places.size === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
   return [...places]

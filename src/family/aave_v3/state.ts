@@ -5,15 +5,15 @@ import type { Block } from '../../chain/block.ts'
 export interface Features {
   /** 3.2 and later: an eMode names its assets by bitmap, and one asset may be in several. */
   readonly liquidEModes: boolean
-  /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside of it LTVs are those of the reserve. */
+  /** 3.6 and later: an eMode can zero the LTV of one of its assets; outside eMode the reserve's own LTV counts. */
   readonly zeroLtvEModes: boolean
-  /** 3.7 and later: there are isolated eModes, and no isolation mode any more. */
+  /** 3.7 and later: isolated eModes replace isolation mode. */
   readonly isolatedEModes: boolean
 }
 
 /** One market, in the order in which it was asked for. */
 export interface RawMarket {
-  /** False where it does not answer, or does not count in US dollars. */
+  /** False if it does not answer or does not count in US dollars. */
   readonly answered: boolean
   /** Units of one US dollar in prices and account figures. */
   readonly unit: bigint
@@ -23,7 +23,7 @@ export interface RawMarket {
 /** A reserve that at least one of the wallets holds or has switched on. */
 export interface RawReserve {
   readonly market: number
-  /** Its place in the pool, which bitmaps count by. */
+  /** Its index in the pool, which bitmaps use. */
   readonly id: number
   readonly asset: Address
   /** The bits of `ReserveConfigurationMap`. */
@@ -32,11 +32,11 @@ export interface RawReserve {
   readonly variableBorrowRateRay: bigint
   /** Debt against this collateral in isolation mode, hundredths of a US dollar. */
   readonly isolationDebt: bigint
-  /** Market units for a whole token, undefined where the oracle fails. */
+  /** Market units for a whole token, undefined if the oracle fails. */
   readonly price: bigint | undefined
   /** What the pool can pay out, token units. */
   readonly withdrawable: bigint
-  /** First bytes of what `symbol` returned; undefined where it failed or answered far too much. */
+  /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
   readonly symbol: Hex | undefined
 }
 
@@ -50,7 +50,7 @@ export interface RawCategory {
   readonly collateralBitmap: bigint
   readonly zeroLtvBitmap: bigint
   readonly isolated: boolean
-  /** Market units for a whole token of every asset in it, 0 where each has its own price. Only before 3.2. */
+  /** Market units for a whole token of every asset in it, 0 if each has its own price. Only before 3.2. */
   readonly price: bigint
 }
 
@@ -68,7 +68,7 @@ export interface AccountData {
 /** What a wallet has of one reserve, token units. */
 export interface RawHolding {
   readonly reserve: number
-  /** The wallet lets it back its debt. */
+  /** True if the wallet uses it as collateral. */
   readonly isCollateral: boolean
   readonly supplied: bigint
   readonly variableDebt: bigint
@@ -77,28 +77,28 @@ export interface RawHolding {
   readonly stableRateRay: bigint
 }
 
-/** What one wallet has in one market; `wallet` and `market` are numbers into what was asked. */
+/** What one wallet has in one market; `wallet` and `market` are indexes into what was asked. */
 export interface RawAccount {
   readonly wallet: number
   readonly market: number
-  /** 0 outside of eMode. */
+  /** 0 outside eMode. */
   readonly category: number
-  /** Undefined where the pool cannot tell. */
+  /** Undefined if the pool does not answer it. */
   readonly data: AccountData | undefined
   readonly holdings: readonly RawHolding[]
 }
 
-/** What of a wallet in a market could not be read. */
+/** The part of a wallet's account in a market that could not be read. */
 export type BrokenPart = 'configuration' | 'supplied' | 'debt' | 'category'
 
-/** A wallet of which a market does not say what it has. */
+/** A wallet whose account in a market could not be read. */
 export interface BrokenAccount {
   readonly wallet: number
   readonly market: number
   readonly part: BrokenPart
 }
 
-/** All that one reading of a chain yields, whichever way it was read. */
+/** The result of one reading of a chain; the same for every way of reading. */
 export interface RawRead {
   readonly block: Block
   /** Wallets that this page covers, those without anything included. */

@@ -4,12 +4,12 @@ import type { CurvePoint, Reserve } from './layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */
 export const SF = 1n << 60n
-/** Slots of the year that the program reckons rates over where it reckons by slots: two a second. */
+/** Slots in the program's year, for reserves that accrue by slots: two a second. */
 const SLOTS_PER_YEAR = 63_072_000n
 
 const BPS = 10_000n
 
-/** The moment that a pool is reckoned up to, and its market's rules. */
+/** The moment to accrue a pool to, and its market's rules. */
 export interface AccrualInput {
   readonly slot: bigint
   /** By the cluster's clock, Unix seconds. */
@@ -33,8 +33,8 @@ export interface Pool {
 }
 
 /**
- * A reserve's pool as a refresh at that moment would leave it, rounded where the program rounds: interest first, then
- * rewards. A slot's real duration plays no part. Source: klend `state/reserve.rs`, `accrue_interest`,
+ * A reserve's pool as a refresh at that moment would leave it: interest first, then rewards, each rounded as the
+ * program rounds it. A slot's real duration does not matter. Source: klend `state/reserve.rs`, `accrue_interest`,
  * `compound_interest` and `distribute_rewards`.
  */
 export function accrue(reserve: Reserve, at: AccrualInput): Pool {
@@ -63,8 +63,8 @@ export function accrue(reserve: Reserve, at: AccrualInput): Pool {
 }
 
 /**
- * Slots or seconds since a reserve was last refreshed, whichever it accrues by; none before that moment, and none where
- * the seconds of it were not written yet. Source: klend-sdk `accrualDurationSince`, after the program's own.
+ * Slots or seconds since a reserve was last refreshed, in the unit that it accrues by; 0 before that moment, and 0 if
+ * the account does not hold its seconds yet. Source: klend-sdk `accrualDurationSince`, which follows the program.
  */
 function elapsedUnits(reserve: Reserve, at: AccrualInput): bigint {
   const bySecond = reserve.accrualUnit === 'second'
@@ -73,12 +73,12 @@ function elapsedUnits(reserve: Reserve, at: AccrualInput): bigint {
   return since > 0n ? since : 0n
 }
 
-/** Slots or seconds of the year that a reserve's yearly rates are reckoned over. */
+/** Slots or seconds in the year of a reserve's yearly rates. */
 export function unitsPerYear({ accrualUnit }: Pick<Reserve, 'accrualUnit'>): bigint {
   return accrualUnit === 'second' ? SECONDS_PER_YEAR : SLOTS_PER_YEAR
 }
 
-/** Rewards that a refresh gives to suppliers, base units: no more than the market allows or than there are. */
+/** Rewards that a refresh gives to suppliers, base units: at most what the market allows and what is left. */
 function distributed(
   reserve: Reserve,
   { supplySf, units, unitsPerYear: perYear, maxAprBps }: Elapsed & { supplySf: bigint; maxAprBps: bigint },
@@ -89,8 +89,8 @@ function distributed(
 }
 
 /**
- * What rewards add to suppliers' yearly rate as long as there are any, Sf: no more than the market allows. Source:
- * klend-sdk `calculateEffectiveReserveRewardsSupplyAPR`, here by the supply after the rewards given so far.
+ * What rewards add to suppliers' yearly rate while any are left, Sf: at most what the market allows. Source: klend-sdk
+ * `calculateEffectiveReserveRewardsSupplyAPR`; here the supply includes the rewards given so far.
  */
 export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: { rewardsMaxAprBps: bigint }): bigint {
   if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
@@ -108,15 +108,15 @@ export function supply(
   return availableAmount * SF + borrowedSf - protocolFeesSf - referrerFeesSf - pendingReferrerFeesSf
 }
 
-/** Borrowed ÷ supplied, Sf; 0 for an empty pool. Above 1 where fees have eaten into the supply. */
+/** Borrowed ÷ supplied, Sf; 0 for an empty pool. Above 1 if fees exceed what is available. */
 export function utilization(borrowedSf: bigint, supplySf: bigint): bigint {
   return supplySf <= 0n ? 0n : (borrowedSf * SF) / supplySf
 }
 
 /**
- * Yearly borrow rate at a utilization, both Sf: on a corner of the curve the corner's own, else in between by the
- * utilization before rounding. Source: klend `utils/borrow_rate_curve.rs`. Throws `RangeError` for a curve that does
- * not cover it.
+ * Yearly borrow rate at a utilization, both Sf: at a point of the curve the point's own rate, between two points
+ * interpolated from the unrounded utilization. Source: klend `utils/borrow_rate_curve.rs`. Throws `RangeError` for a
+ * curve that does not cover the utilization.
  */
 export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint): bigint {
   const usedSf = utilizationSf > SF ? SF : utilizationSf
@@ -134,13 +134,13 @@ export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint):
   return (over * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + fromBps(start.rateBps)
 }
 
-/** Liquidity behind collateral tokens, Sf: one for one where either side is empty. */
+/** Liquidity behind collateral tokens, Sf: one for one if either side is empty. */
 export function liquidityOf(collateralAmount: bigint, { supplySf, collateralSupply }: Pool): bigint {
   if (supplySf <= 0n || collateralSupply === 0n) return collateralAmount * SF
   return (collateralAmount * supplySf) / collateralSupply
 }
 
-/** What a debt has grown to, Sf; unchanged where the reserve's rate is not above the one it was refreshed at. */
+/** What a debt has grown to, Sf; unchanged if the reserve's cumulative rate is not above the one at its refresh. */
 export function owed(
   { amountSf, cumulativeRateSf }: { readonly amountSf: bigint; readonly cumulativeRateSf: bigint },
   pool: Pool,
@@ -153,7 +153,7 @@ export function fromBps(bps: bigint): bigint {
   return (bps * SF) / BPS
 }
 
-/** A number of slots or seconds, and how many of them the program counts in a year. */
+/** A number of slots or seconds, and how many of them the program's year has. */
 interface Elapsed {
   readonly units: bigint
   readonly unitsPerYear: bigint

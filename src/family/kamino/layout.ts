@@ -1,12 +1,12 @@
 import { base58 } from '@scure/base'
 
 /*
- * Accounts of Kamino Lend as they lie in bytes: little-endian, after Anchor's eight discriminator bytes. Offsets are
- * those of the program's published interface description; later versions only use up padding, so size, discriminator
- * and offsets stay. "Sf" is an unsigned fixed-point number with 60 fractional bits.
+ * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
+ * the program's published interface description (IDL). Later versions only use up padding, so size, discriminator and
+ * offsets stay. "Sf" is an unsigned fixed-point number with 60 fractional bits.
  */
 
-/** One kind of account: how to know it. */
+/** How to recognize one kind of account. */
 interface AccountKind {
   readonly size: number
   readonly discriminator: string
@@ -43,24 +43,24 @@ export interface Obligation {
   readonly owner: string
   readonly deposits: readonly Deposit[]
   readonly borrows: readonly Borrow[]
-  /** 0 outside of all elevation groups. */
+  /** 0 outside all elevation groups. */
   readonly elevationGroup: number
 }
 
-/** One corner of a borrow-rate curve, both in hundredths of a percent. */
+/** One point of a borrow-rate curve, both in hundredths of a percent. */
 export interface CurvePoint {
   readonly utilizationBps: bigint
   readonly rateBps: bigint
 }
 
-/** What a reserve reckons interest and rewards by; `unknown` is one that a later program may have. */
+/** What a reserve accrues interest and rewards by; `unknown` if only a later program knows it. */
 export type AccrualUnit = 'slot' | 'second' | 'unknown'
 
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
 export interface Reserve {
   readonly market: string
   readonly lastUpdateSlot: bigint
-  /** Unix seconds; 0 if the program that refreshed it last did not write it yet. */
+  /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
   readonly lastUpdateTimestampSec: bigint
   readonly accrualUnit: AccrualUnit
   readonly emergencyMode: boolean
@@ -82,7 +82,7 @@ export interface Reserve {
   /** Checks that this price has passed, as bits. */
   readonly priceStatus: number
   readonly maxPriceAgeSec: bigint
-  /** Prices that its market takes for possible, `value / 10^exponent` US dollars; 0 is no bound. */
+  /** Lowest and highest price that its market accepts, `value / 10^exponent` US dollars; 0 means without a bound. */
   readonly priceBounds: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
   readonly priceBlocked: boolean
   readonly hostFixedRateBps: bigint
@@ -92,7 +92,7 @@ export interface Reserve {
   readonly borrowFactorPct: bigint
   readonly curve: readonly CurvePoint[]
   readonly scopeFeed: string
-  /** Entries of the Scope feed whose product is the price, as they are stored; see `scopeEntriesOf`. */
+  /** Entries of the Scope feed whose product is the price, as stored; see `scopeEntriesOf`. */
   readonly scopeChain: readonly number[]
 }
 
@@ -106,7 +106,7 @@ export interface ElevationGroup {
 /** One market: the rules that are common to its reserves. */
 export interface Market {
   readonly referralFeeBps: bigint
-  /** Most that rewards of a reserve may come to in a year; 0 where it gives none. */
+  /** Highest yearly rate of a reserve's rewards; 0 if the market gives none. */
   readonly rewardsMaxAprBps: bigint
   /** Most that one obligation may borrow, whole US dollars. */
   readonly borrowCapUsd: bigint
@@ -127,18 +127,18 @@ const GROUPS = { count: 32, at: 200, size: 72 }
 const SCOPE = { count: 512, at: 40, size: 56 }
 const ACCRUAL_UNITS: readonly AccrualUnit[] = ['slot', 'second']
 const KEY_NONE = base58.encode(new Uint8Array(32))
-/** What configurations name for no account; "nu" and ones. */
+/** What a configuration holds if it names no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 
-/** True where the bytes are an account of this kind, by discriminator and exact size. */
+/** True if the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
   const { size, discriminator } = ACCOUNT_KINDS[kind]
   return data.length === size && Buffer.from(data.subarray(0, 8)).toString('hex') === discriminator
 }
 
 /**
- * Reads an obligation's bytes, which `isAccount` has seen. A slot is free where its reserve's key is all zero, and
- * free ones may precede used ones; slots with an amount of zero are left out as well.
+ * Reads the bytes of an obligation that passed `isAccount`. An entry is free if its reserve's key is all zero. Free
+ * entries may precede used ones. Entries with an amount of zero are left out too.
  */
 export function decodeObligation(data: Uint8Array): Obligation {
   const bytes = reader(data)
@@ -160,7 +160,7 @@ export function decodeObligation(data: Uint8Array): Obligation {
   }
 }
 
-/** Reads a reserve's bytes, which `isAccount` has seen. */
+/** Reads the bytes of a reserve that passed `isAccount`. */
 export function decodeReserve(data: Uint8Array): Reserve {
   const bytes = reader(data)
   return {
@@ -196,12 +196,12 @@ export function decodeReserve(data: Uint8Array): Reserve {
   }
 }
 
-/** Slot at which an obligation or a reserve, whose bytes `isAccount` has seen, was last refreshed. */
+/** Slot at which an obligation or a reserve was last refreshed; its bytes passed `isAccount`. */
 export function lastUpdateSlotOf(data: Uint8Array): bigint {
   return reader(data).u64(16)
 }
 
-/** Reads a market's bytes, which `isAccount` has seen. */
+/** Reads the bytes of a market that passed `isAccount`. */
 export function decodeMarket(data: Uint8Array): Market {
   const bytes = reader(data)
   return {
@@ -216,13 +216,13 @@ export function decodeMarket(data: Uint8Array): Market {
   }
 }
 
-/** The entries of its feed that a reserve's price is chained from: all before the first that no feed has. */
+/** The entries of the feed whose product is a reserve's price: all before the first index that no feed has. */
 export function scopeEntriesOf({ scopeChain }: Reserve): readonly number[] {
   const end = scopeChain.findIndex((index) => index >= SCOPE.count)
   return scopeChain.slice(0, end < 0 ? undefined : end)
 }
 
-/** Reads one entry of a Scope feed's bytes, which `isAccount` has seen; undefined past its end. */
+/** Reads one entry of a Scope feed whose bytes passed `isAccount`; undefined past its end. */
 export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
   if (index >= SCOPE.count) return undefined
   const bytes = reader(data)
@@ -230,7 +230,7 @@ export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | 
   return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
 }
 
-/** The feed that prices a reserve, or undefined where it names none: no feed, or a chain that was never set. */
+/** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
 export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefined {
   const [first = SCOPE.count] = scopeChain
   if (

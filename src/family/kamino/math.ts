@@ -17,9 +17,9 @@ import {
 } from './accrual.ts'
 import type { ElevationGroup, Market, Obligation, Reserve } from './layout.ts'
 
-/** How long the program takes a slot to last; its yearly rates are over slots of this length. */
+/** Length of a slot in the program's yearly rates, milliseconds. */
 const PROGRAM_SLOT_MS = 500n
-/** Highest yearly rate that a curve may name, hundredths of a percent: a thousand times the capital. */
+/** Highest yearly rate that a curve may have, hundredths of a percent: a thousand times the capital. */
 const RATE_BPS_MAX = 10_000_000n
 /** Most decimals of a token. */
 const DECIMALS_MAX = 36
@@ -31,7 +31,7 @@ export interface Asset {
   readonly price: Rational
 }
 
-/** An obligation and everything that its figures depend on, all of one slot. */
+/** An obligation and everything that its figures depend on, all at one slot. */
 export interface Snapshot {
   readonly slot: bigint
   /** Of that slot by the cluster's clock, Unix seconds. */
@@ -43,10 +43,10 @@ export interface Snapshot {
 }
 
 /**
- * Values an obligation at its slot: interest as the program accrues it, then exact money. An elevation group puts its
- * limits in place of every reserve's and its borrow factors at 1; elsewhere a borrow factor is at least 1. The
- * borrowing limit is capped by the market. Yields are those after accrual; where a reserve accrues by slots, over slots
- * of `slotMs` milliseconds.
+ * Values an obligation at its slot: interest as the program accrues it, then money without rounding. An elevation group
+ * replaces every reserve's limits by its own and sets borrow factors to 1. Outside a group a borrow factor is at least
+ * 1. The market caps the borrowing limit. Yields are those after accrual. For a reserve that accrues by slots, a slot
+ * takes `slotMs` milliseconds.
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
  */
 export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
@@ -78,7 +78,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
     return { value: value(owed(borrow, pool)), apyRay: borrowApyRay({ reserve, pool, slotMs }), factorPct }
   })
 
-  // `perUsd` holds a factor of 100, so that percentages leave no rest.
+  // `perUsd` holds a factor of 100, so that percentages divide without remainder.
   const supplied = sum(deposits, (each) => each.value)
   const byLtv = sum(deposits, (each) => each.value * each.maxLtvPct) / 100n
   const cap = market.borrowCapUsd * perUsd
@@ -97,7 +97,7 @@ export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: nu
   }
 }
 
-/** The elevation group that an obligation is in: undefined outside of all, `unknown` where its market has no such one. */
+/** The elevation group of an obligation: undefined outside all groups, `unknown` if its market does not have it. */
 export function elevationGroupOf(
   { elevationGroup: id }: Obligation,
   { elevationGroups }: Market,
@@ -107,7 +107,7 @@ export function elevationGroupOf(
   return group?.id === id ? group : 'unknown'
 }
 
-/** True where a reserve's numbers can be reckoned with: what the program itself would never write is an unusable account. */
+/** True if a reserve's numbers are usable. The program itself never writes others. */
 export function isSoundReserve(reserve: Reserve): boolean {
   const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals, accrualUnit } = reserve
   return (
@@ -130,7 +130,7 @@ interface YieldInput {
   readonly slotMs: number
 }
 
-/** What suppliers earn in a year, ray: the part of the borrow rate that reaches them, without the host's, and rewards. */
+/** What suppliers earn in a year, ray: their part of the borrow rate, without the host's, and rewards. */
 function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bigint {
   const usedSf = utilization(pool.borrowedSf, pool.supplySf)
   const rateSf = borrowRate(reserve.curve, usedSf)
@@ -149,7 +149,7 @@ function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
   return apyRay(rational(rateSf, SF), { reserve, slotMs })
 }
 
-/** Yearly yield of a yearly rate as the program names it: over its own slots, or over seconds as they are. */
+/** Yearly yield of one of the program's yearly rates: over slots of the program's length, or over real seconds. */
 function apyRay(
   { numerator, denominator }: Rational,
   { reserve, slotMs }: { readonly reserve: Reserve; readonly slotMs: number },
@@ -161,7 +161,7 @@ function apyRay(
   return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, unitsPerYear(reserve))
 }
 
-/** How many units a US dollar must have for a base unit's 2^-60 to come out whole at this price. */
+/** How many units a US dollar needs, so that 2^-60 of a base unit is a whole number of units at this price. */
 function unitsPerUsd({ reserve, price }: Asset): bigint {
   return SF * price.denominator * pow10(reserve.decimals)
 }

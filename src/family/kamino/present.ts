@@ -60,12 +60,12 @@ export const riskOutput = v.strictObject({
   }),
 })
 
-/** Yield figures of an obligation, behind what names it. */
+/** Yield figures of an obligation, after the fields that name it. */
 export function presentYield(names: Named, position: LendingPosition): v.InferOutput<typeof yieldOutput>['data'] {
   return { ...presentNames(names), ...presentYieldFigures(position) }
 }
 
-/** Risk figures of an obligation, behind what names it; `target` and its digits as the caller gave them. */
+/** Risk figures of an obligation, after the fields that name it. `target` and its digits are those of the caller. */
 export function presentRisk(
   names: Named,
   { totals }: LendingPosition,

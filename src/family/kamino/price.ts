@@ -5,7 +5,7 @@ import type { Reserve, ScopeEntry } from './layout.ts'
 
 /** Most decimals of one Scope entry or of a bound: the program itself stops at more. */
 const EXPONENT_MAX = 36n
-/** Feeds are dated by their publishers' clocks, and the cluster's lags them: by no more than this. */
+/** How far the cluster's clock may lag the clock of a feed's publisher, seconds. */
 const FUTURE_SEC_MAX = 60n
 
 /** Checks of a cached price, as the bits that the program keeps. */
@@ -14,13 +14,13 @@ const AGE_CHECKED = 2
 const WITHIN_BOUNDS = 16
 const USAGE_ALLOWED = 32
 /**
- * What a price must have passed. Without the two checks against the average (4 and 8) the program lets nobody borrow or
- * withdraw, but values obligations and liquidates them: health is figured at such a price, and a fast market is when it
- * is asked for.
+ * The checks that a price must have passed. The two checks against the average (4 and 8) are not needed: if they fail,
+ * the program lets nobody borrow or withdraw, but still values obligations at this price and liquidates them. Callers
+ * want health figures most when prices move fast.
  */
 const CHECKS_NEEDED = PRICE_LOADED | AGE_CHECKED | WITHIN_BOUNDS | USAGE_ALLOWED
 
-/** A reserve's price and where it was found, or why there is none. Prices are US dollars a whole token, above zero. */
+/** A reserve's price and its source, or why it has no price. Prices are US dollars a whole token, above zero. */
 export type ReservePrice =
   | { readonly kind: 'live' | 'cached'; readonly price: Rational }
   | { readonly kind: 'none'; readonly problem: string }
@@ -33,9 +33,9 @@ export interface DatedPrice {
 }
 
 /**
- * The price that the program would value a reserve's token at: that of the live feed, else, if there is none or it is
- * too old, the one kept in the reserve. One that it would refuse is none: older than the reserve allows by the
- * cluster's clock, outside of the reserve's bounds, blocked, or in a reserve in emergency. Source: klend
+ * The price at which the program would value a reserve's token: that of the live feed or, if it is missing or too old,
+ * the one kept in the reserve. A price does not count if the program would refuse it: older than the reserve allows by
+ * the cluster's clock, outside the reserve's bounds, blocked, or in a reserve in emergency. Source: klend
  * `utils/prices/checks.rs` and `refresh_reserve`.
  */
 export function priceOf(
@@ -56,8 +56,8 @@ export function priceOf(
 }
 
 /**
- * The product of the entries that a price is chained from, as old as the oldest of them; undefined where one is
- * missing, zero, absurd or of the future.
+ * The product of the entries of a price's chain, as old as the oldest of them. Undefined if an entry is missing, zero,
+ * in the future or has too many decimals.
  */
 export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec: bigint): DatedPrice | undefined {
   let [numerator, denominator, oldestSec]: [bigint, bigint, bigint | undefined] = [1n, 1n, undefined]
@@ -71,7 +71,7 @@ export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec:
   return oldestSec === undefined ? undefined : { price: rational(numerator, denominator), timestampSec: oldestSec }
 }
 
-/** The price that the program used last, kept in the reserve; undefined where it had none or one that failed a check. */
+/** The price that the program used last, kept in the reserve; undefined if it had none or the price failed a check. */
 export function cachedPrice(
   { priceSf, priceStatus, priceTimestampSec }: Reserve,
   nowSec: bigint,
@@ -81,7 +81,7 @@ export function cachedPrice(
   return { price: rational(priceSf, SF), timestampSec: priceTimestampSec }
 }
 
-/** True if a price is one that the reserve's market takes for possible, compared in the program's fixed point. */
+/** True if a price is within the bounds of the reserve, compared in the program's fixed point. */
 function isWithinBounds({ numerator, denominator }: Rational, { priceBounds }: Reserve): boolean {
   const { lower, upper, exponent } = priceBounds
   if (lower === 0n && upper === 0n) return true

@@ -21,12 +21,12 @@ import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from './m
 import { priceOf } from './price.ts'
 import type { KaminoProgram } from './program.ts'
 
-/** Reads one answer may take. The first learns the reserves, the second their feeds, the third has all at one slot. */
+/** Requests for one answer. The first finds the reserves, the second their feeds, the third reads all at one slot. */
 const READS_MAX = 3
 /** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */
 const REMEMBERED_MAX = 10_000
 
-/** Which obligation is meant; an answer is given only where all three belong together. */
+/** Which obligation to read. It is answered only if all three belong together. */
 export interface ObligationQuery {
   readonly obligationAddress: string
   readonly marketAddress: string
@@ -40,12 +40,12 @@ export type ObligationReading =
 
 /** Reads obligations with everything their figures need. */
 export interface ObligationReader {
-  /** How long a slot really lasts, milliseconds: yields are reckoned with it. */
+  /** Real duration of a slot, milliseconds, for yields. */
   readonly slotMs: number
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
-   * requests and in one where it was read before. Throws `UpstreamError` where Solana cannot be read, where an account
-   * that the obligation names is missing or broken, or where the program would take no price of a token for valid.
+   * requests, and in one if it was read before. Throws `UpstreamError` if Solana cannot be read, if an account that the
+   * obligation names is missing or broken, or if the program would accept no price of a token.
    */
   read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
 }
@@ -58,12 +58,12 @@ interface Moment {
   readonly timestampSec: bigint
 }
 
-/** What one set of accounts comes to: an answer, or what keeps it from being one. */
+/** What one set of accounts gives: an answer, or what is still missing for one. */
 type Verdict =
   | { readonly kind: 'done'; readonly reading: ObligationReading }
   | { readonly kind: 'incomplete'; readonly problem: string }
 
-/** Makes a reader. It remembers which reserves an obligation and which feed a reserve has, to ask for all at once. */
+/** Makes a reader. It remembers the reserves of obligations and the feeds of reserves, to ask for all at once. */
 export function createObligationReader(options: {
   readonly solana: SolanaClient
   readonly program: KaminoProgram
@@ -85,7 +85,7 @@ export function createObligationReader(options: {
     return account.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
   }
 
-  /** A node shows no account that was refreshed after the slot it answers from, unless what it says cannot be trusted. */
+  /** Throws if an account was refreshed after the slot that the node answers from: such an answer cannot be right. */
   function checkSlots({ slot, accounts }: SolanaAccounts): void {
     for (const account of accounts) {
       if (account?.owner !== program.programId) continue
@@ -152,7 +152,7 @@ export function createObligationReader(options: {
     return { kind: 'done', reading: { kind: 'found', snapshot: { ...moment, obligation, market, assets } } }
   }
 
-  /** The entries that a reserve's price is chained from, none where its feed cannot be used or is not Scope's. */
+  /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
   function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntry | undefined)[] {
     const feed = scopeFeedOf(reserve)
     const account = feed === undefined ? undefined : accounts.get(feed)

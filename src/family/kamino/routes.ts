@@ -17,7 +17,7 @@ const CREDITS = 8
 
 const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
 
-/** An address of Solana; its letters' case matters and stays. */
+/** A Solana address. Upper and lower case matter, so they stay. */
 const solanaAddress = v.pipe(
   v.string(EXPECTED_ADDRESS),
   v.check(isBase58Address, EXPECTED_ADDRESS),
@@ -101,7 +101,7 @@ function asOf(slot: bigint) {
   return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
 }
 
-/** The number that the schema has let through, and its digits without trailing zeros. */
+/** The number that passed the schema, and its digits without trailing zeros. */
 function target({ target_health_factor: text }: Input): { readonly target: Rational; readonly targetText: string } {
   const value = parseRational(text)
   if (value === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')

@@ -8,10 +8,10 @@ const LENS_ABI = parseAbi([
   'struct Feeds { address[] tokens; address[] feeds; }',
   'function read(address morpho, bytes32 id, address wallet, Feeds feeds, address aaveOracle)',
 ])
-/** Words of the lens' `Reading`, all of it static: nothing in it is longer than a word. */
+/** Length of the lens' `Reading` in words: every field is static and takes one word. */
 const READING_WORDS = 45
 
-/** Whom a reading is about. */
+/** Which market and wallet a reading is about. */
 export interface Question {
   readonly morpho: Address
   readonly marketId: Hex
@@ -26,8 +26,8 @@ export function encodeRead({ morpho, marketId, wallet }: Question, { feeds, aave
 }
 
 /**
- * Decodes the lens' answer, the words of `Reading` in `lens.sol` by their place. Throws `UpstreamError` for anything
- * else, and if there is no Morpho.
+ * Decodes the lens' answer, the words of `Reading` in `lens.sol` by index. Throws `UpstreamError` for any other
+ * answer, and if Morpho is not at its address.
  */
 export function decodeLens(answer: Hex): RawRead {
   if (answer.length !== 2 + READING_WORDS * 64) {
@@ -74,7 +74,7 @@ function marketAt(word: (index: number) => bigint, at: number): MarketState {
   })
 }
 
-/** A market's books by the names that we give them. */
+/** The state of a market under our own names. */
 export function marketState(market: {
   readonly totalSupplyAssets: bigint
   readonly totalSupplyShares: bigint
@@ -87,7 +87,7 @@ export function marketState(market: {
   return { ...totals, lastUpdateSec: lastUpdate, feeWad: fee }
 }
 
-/** A feed's round; decimals beyond what a number holds become one that no price has. */
+/** A feed's round. Decimals too large for a number become a value that no price can have. */
 export function roundOf(round: {
   readonly answer: bigint
   readonly updatedAt: bigint
@@ -97,7 +97,7 @@ export function roundOf(round: {
   return { answer, updatedAtSec: updatedAt, decimals: decimals > 255n ? 255 : Number(decimals) }
 }
 
-/** The address of a deployment does not answer as Morpho does. */
+/** The error if the contract at a deployment's address does not answer as Morpho does. */
 export function noMorpho(): UpstreamError {
   return new UpstreamError('Cannot read Morpho: the contract does not answer')
 }

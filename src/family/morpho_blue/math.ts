@@ -6,22 +6,22 @@ import type { MarketState, StoredPosition } from './state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
 const ORACLE_SCALE = pow10(36)
-/** Highest rate per second that is reckoned with: a hundred times the capital in a year, twelve times Morpho's own limit. */
+/** Highest rate per second that we accept: a hundred times the capital in a year, twelve times Morpho's own limit. */
 export const RATE_WAD_MAX = (100n * WAD) / SECONDS_PER_YEAR
 
-/** Shares and assets that every market is taken to have more than it has, so that the first of them have a price. */
+/** Virtual shares and assets that Morpho adds to every market, so that the first shares have a price. */
 const VIRTUAL_SHARES = 1_000_000n
 const VIRTUAL_ASSETS = 1n
 const RAY_PER_WAD = RAY / WAD
 
-/** What an accrual changed: the market after it, and the supply shares that its fee recipient was given. */
+/** What an accrual changed: the market after it, and the supply shares that the fee recipient got. */
 export interface Accrual {
   readonly market: MarketState
   readonly feeShares: bigint
 }
 
 /**
- * A market with its interest up to `timestampSec`, at the model's average rate per second since the last accrual.
+ * A market with its interest up to `timestampSec`, at the average rate per second since the last accrual.
  * Source: Morpho.sol `_accrueInterest`, to the wei. Throws `RangeError` for a time before the last accrual.
  */
 export function accrue(
@@ -33,7 +33,7 @@ export function accrue(
   const interest = mulDivDown(market.totalBorrowAssets, growthWad(averageRateWad * elapsedSec), WAD)
   const totalSupplyAssets = market.totalSupplyAssets + interest
   const feeAmount = mulDivDown(interest, market.feeWad, WAD)
-  // Its part is bought at the price without the fee, because the total already holds all of the interest.
+  // The shares are priced without the fee, because the total already holds all of the interest.
   const feeShares = toShares(feeAmount, { ...market, totalSupplyAssets: totalSupplyAssets - feeAmount })
   return {
     market: {
@@ -47,7 +47,7 @@ export function accrue(
   }
 }
 
-/** What a position comes to in raw units of the loan token: what could be withdrawn, and what must be repaid. */
+/** A position in raw units of the loan token: what could be withdrawn, and what must be repaid. */
 export function assetsOf(
   { supplyShares, borrowShares }: Pick<StoredPosition, 'supplyShares' | 'borrowShares'>,
   market: MarketState,
@@ -59,12 +59,12 @@ export function assetsOf(
   }
 }
 
-/** What borrowers pay in a year at a rate per second (18 decimals) compounded at every instant, ray. */
+/** What borrowers pay in a year at a rate per second (18 decimals) compounded continuously, ray. */
 export function borrowApyRay(rateWad: bigint): bigint {
   return apyFromContinuousApr(rateWad * SECONDS_PER_YEAR * RAY_PER_WAD)
 }
 
-/** What suppliers earn in a year, ray: the borrowers' rate on the part that is lent, without the fee. */
+/** What suppliers earn in a year, ray: the borrowers' rate × utilization, without the fee. */
 export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   const { totalBorrowAssets, totalSupplyAssets, feeWad } = market
   if (totalSupplyAssets === 0n) return 0n
@@ -72,7 +72,7 @@ export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   return apyFromContinuousApr((yearlyRay * totalBorrowAssets * (WAD - feeWad)) / (totalSupplyAssets * WAD))
 }
 
-/** The isolated position that a health factor is about. */
+/** The position in one isolated market that a health factor is about. */
 export interface Health {
   readonly collateral: bigint
   readonly oraclePrice: bigint
@@ -82,9 +82,9 @@ export interface Health {
 }
 
 /**
- * The health factor of an isolated market, specification 2.4, which no route shows yet: collateral × oracle price ×
- * liquidation loan-to-value ÷ debt, the first part in whole units of the loan token as the contract counts; boundless
- * without debt. Below 1 exactly where anybody may liquidate. Source: Morpho.sol `_isHealthy`.
+ * The health factor in an isolated market, specification 2.4, which no route shows yet: collateral × oracle price ×
+ * liquidation loan-to-value ÷ debt. The dividend is in raw units of the loan token, rounded down as the contract does.
+ * `max` without debt. Below 1 exactly if anybody may liquidate. Source: Morpho.sol `_isHealthy`.
  */
 export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health): BoundlessRatio {
   if (owed === 0n) return 'max'
@@ -92,12 +92,12 @@ export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health)
   return rational(mulDivDown(worth, lltvWad, WAD), owed)
 }
 
-/** What a position is valued by. */
+/** What the value of a position depends on. */
 export interface Valuation {
   readonly supplied: bigint
   readonly owed: bigint
   readonly collateral: bigint
-  /** 0 is as good as any where there is no collateral. */
+  /** Without collateral any number will do, 0 too. */
   readonly oraclePrice: bigint
   readonly lltvWad: bigint
   /** US dollars per raw unit of the loan token. */
@@ -107,8 +107,8 @@ export interface Valuation {
 }
 
 /**
- * Exact money: the loan token at its price, the collateral at the oracle's price of it in the loan token. Collateral
- * earns nothing; it counts as supplied all the same. Liquidation and borrowing have the same limit in Morpho.
+ * Money without rounding: the loan token at its price, the collateral at the oracle's price in the loan token.
+ * Collateral earns nothing, but counts as supplied. Morpho has the same limit for liquidation and for borrowing.
  */
 export function valuationOf(position: Valuation): LendingPosition {
   const { collateral: amount, oraclePrice, lltvWad, loanUsd } = position

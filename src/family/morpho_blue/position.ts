@@ -17,17 +17,17 @@ const DECIMALS_MAX = 77n
 /** A wallet's position in a market, accrued to the block of the reading. */
 export interface Position extends LendingPosition {
   readonly params: MarketParams
-  /** Accrued. */
+  /** With its interest up to the block. */
   readonly market: MarketState
-  /** Raw units of the loan token, down. */
+  /** Raw units of the loan token, rounded down. */
   readonly supplied: bigint
-  /** Raw units of the loan token, up. */
+  /** Raw units of the loan token, rounded up. */
   readonly owed: bigint
   /** Raw units of the collateral token. */
   readonly collateral: bigint
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
-  /** Of a whole loan token; its source with it. */
+  /** The price of a whole loan token and its source. */
   readonly loanPrice: UsdPrice
 }
 
@@ -35,13 +35,13 @@ export interface Position extends LendingPosition {
 export type PositionRead = { readonly block: Block } & (
   | { readonly kind: 'position'; readonly position: Position }
   | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
-  /** The position is there, and something that its figures need is not; a whole sentence. */
+  /** The position exists, but something that its figures need is missing. `message` is a whole sentence. */
   | { readonly kind: 'unanswerable'; readonly message: string }
 )
 
 /**
- * Makes sense of a reading: accrues, values, prices. Throws `UpstreamError` where the answer contradicts itself: a market
- * that is not the one asked for, or one whose own accrual differs from ours.
+ * Interprets a reading: accrues, values, prices. Throws `UpstreamError` if the answer contradicts itself: a market that
+ * is not the one asked for, or one whose own accrual differs from ours.
  */
 export function interpret(
   { block, found }: RawRead,
@@ -94,7 +94,7 @@ interface AccruedState {
   readonly endRateWad: bigint
 }
 
-/** The market and the position at the block, by our mathematics; undefined where the model or the contract will not. */
+/** The market and the position at the block, as we calculate them; undefined if the model or the contract fails. */
 function accruedState(
   { params, market, position, feeRecipient, averageRateWad, accrued }: RawMarket,
   { block, wallet }: { readonly block: Block; readonly wallet: Address },

@@ -23,7 +23,7 @@ export const yieldOutput = v.strictObject({
   }),
 })
 
-/** Yield figures of a position, behind what names it. */
+/** Yield figures of a position, after the fields that name it. */
 export function presentYield(
   { chainId, wallet, marketId }: Named,
   position: LendingPosition,

@@ -26,13 +26,13 @@ export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
   /**
-   * One wallet's position in one market and all that its figures depend on, at one block, in one request where the
+   * One wallet's position in one market and everything that its figures depend on, at one block, in one request if the
    * endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
   read(place: Place, request: PositionRequest): Promise<PositionRead>
 }
 
-/** Which position, and until when it is wanted. */
+/** Which position to read, and the signal that ends the reading. */
 export interface PositionRequest {
   /** In lower case. */
   readonly marketId: Hex

@@ -10,13 +10,13 @@ import type { PositionReader } from './read.ts'
 
 /** What a position's yield figures cost. */
 const CREDITS = 8
-/** What lacks a price or a rate now will hardly have one in a second. */
+/** If a price or a rate is missing, it will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
 const MARKET_ID = { pattern: /^0x[0-9a-fA-F]{64}$/, words: '0x and 64 hex digits' }
 const EXPECTED_MARKET = 'expected the id of a Morpho market, 0x and 64 hexadecimal digits'
 
-/** The id of a market; yields it in lower case. */
+/** The id of a market; returned in lower case. */
 const marketId = v.pipe(
   v.string(EXPECTED_MARKET),
   v.regex(MARKET_ID.pattern, EXPECTED_MARKET),
@@ -64,7 +64,7 @@ export function createRoutes(options: {
   ]
 }
 
-/** A chain with this family; where there is none at all any id passes, so that the answer can be that. */
+/** A chain with this family. Without any such chain every id passes: the route then answers that none is configured. */
 function chainWith(chainIds: readonly number[]) {
   return chainIds.length > 0
     ? chainIdIn(chainIds, 'configured chain with Morpho Blue')

@@ -14,7 +14,7 @@ export interface MarketParams {
   readonly lltv: bigint
 }
 
-/** A market's books. Assets are raw units of the loan token. */
+/** What Morpho stores of a market. Assets are raw units of the loan token. */
 export interface MarketState {
   readonly totalSupplyAssets: bigint
   readonly totalSupplyShares: bigint
@@ -22,11 +22,11 @@ export interface MarketState {
   readonly totalBorrowShares: bigint
   /** When interest was last accrued, seconds since the epoch. */
   readonly lastUpdateSec: bigint
-  /** The part of the interest that the fee recipient is given, 18 decimals. */
+  /** The part of the interest that the fee recipient gets, 18 decimals. */
   readonly feeWad: bigint
 }
 
-/** A wallet's books in a market. */
+/** What Morpho stores of a wallet in a market. */
 export interface StoredPosition {
   readonly supplyShares: bigint
   readonly borrowShares: bigint
@@ -38,19 +38,19 @@ export interface StoredPosition {
 export interface AccruedByContract {
   readonly market: MarketState
   readonly position: StoredPosition
-  /** What the model asks from now on, per second, 18 decimals; undefined where it does not answer. */
+  /** The model's borrow rate from now on, per second, 18 decimals; undefined if it does not answer. */
   readonly endRateWad: bigint | undefined
 }
 
-/** One market and one wallet in it as the chain says, unchecked. Undefined is what did not answer. */
+/** One market and one wallet in it as the chain answers, unchecked. What did not answer is undefined. */
 export interface RawMarket {
   readonly params: MarketParams
   readonly market: MarketState
   readonly position: StoredPosition
   readonly feeRecipient: Address
-  /** The model's average over the time since the last accrual, per second, 18 decimals; without a model undefined. */
+  /** The model's average rate since the last accrual, per second, 18 decimals; undefined without a model. */
   readonly averageRateWad: bigint | undefined
-  /** Undefined where the contract cannot accrue, and without a model. */
+  /** Undefined if the contract cannot accrue or the market has no model. */
   readonly accrued: AccruedByContract | undefined
   /** Raw units of the loan token per raw unit of the collateral, 36 decimals. */
   readonly oraclePrice: bigint | undefined
@@ -59,9 +59,9 @@ export interface RawMarket {
   readonly usd: Pick<UsdAnswers, 'round' | 'aave'>
 }
 
-/** All that one reading yields, whichever way it was read. */
+/** The result of one reading; the same for every way of reading. */
 export interface RawRead {
   readonly block: Block
-  /** Undefined where there is no such market. */
+  /** Undefined if Morpho does not have the market. */
   readonly found: RawMarket | undefined
 }

@@ -27,12 +27,12 @@ const LENS_ABI = parseAbi([
   'function one(uint256 id, Deployments deployments, Prices prices)',
 ])
 
-/** Contracts that a lens call is told about. */
+/** The contracts that a lens call reads. */
 export interface LensSubject extends PriceSources {
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
 }
 
-/** A page of a wallet's list over all managers; `bytesMax` bounds the answer. */
+/** A page of a wallet's list over all managers; `bytesMax` limits the answer, bytes. */
 interface ListPage {
   readonly wallet: Address
   readonly offset: number
@@ -45,7 +45,7 @@ export function encodeList(subject: LensSubject, page: ListPage): Hex {
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'list', args: pageArguments(subject, page) })
 }
 
-/** Call data for a page of the same list in brief. No prices are asked. */
+/** Call data for a page of the same list in brief, without prices. */
 export function encodeScan({ deployments }: LensSubject, page: ListPage): Hex {
   const args = pageArguments({ deployments, feeds: [], aaveOracle: undefined }, page)
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'scan', args })
@@ -55,7 +55,7 @@ function pageArguments(subject: LensSubject, { wallet, offset, count, bytesMax }
   return [wallet, ...contracts(subject), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
 }
 
-/** Positions known by manager, a number into the deployments, and id. */
+/** Positions by manager, an index into the deployments, and id. */
 export type Picks = readonly { readonly manager: number; readonly tokenId: bigint }[]
 
 /** Call data for some of an owner's positions. */
@@ -82,17 +82,17 @@ function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
 
-/** Records between which others may have a turn; most of their time goes into checksums of addresses. */
+/** Records decoded before other work may run. Most of their time goes into checksums of addresses. */
 const STEP_RECORDS = 200
 
-/** Decodes the lens' answer, whose layout is at the head of `lens.sol`. Throws `UpstreamError` for anything else. */
+/** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
 export function* decodeLens(answer: Hex): Steps<RawRead> {
   const { briefs, ...read } = yield* decode(answer)
   if (briefs.length > 0) throw new UpstreamError('Cannot decode the lens: it answered in brief')
   return read
 }
 
-/** Decodes what the lens answers in brief, like `decodeLens`. */
+/** Decodes the lens' answer in brief. Throws like `decodeLens`. */
 export function* decodeScan(answer: Hex): Steps<RawScan> {
   const { briefs, positions, feeds: _, aave: __, ...scan } = yield* decode(answer)
   if (positions.length > 0) throw new UpstreamError('Cannot decode the lens: it did not answer in brief')

@@ -18,24 +18,24 @@ export interface RangePrices {
   readonly upper: string
 }
 
-/** USD in millionths; undefined where one of the tokens has no price. */
+/** USD in millionths; undefined if one of the tokens has no price. */
 export interface UsdFigures {
   readonly amountsE6: bigint
   readonly feesE6: bigint
   readonly totalE6: bigint
 }
 
-/** What the state of a position means. */
+/** The figures of a position. */
 export interface Figures {
   /** What withdrawing all liquidity would pay. */
   readonly amounts: TokenAmounts
-  /** What collecting would pay without withdrawing; holds principal too that was withdrawn and not collected. */
+  /** What collecting would pay without withdrawing. Includes principal that was withdrawn and not yet collected. */
   readonly fees: TokenAmounts
   /** Whether the pool's tick is within the range, so that liquidity there earns. */
   readonly inRange: boolean
   /** Whole token1 per whole token0. */
   readonly prices: RangePrices
-  /** Whole token0 per whole token1; lower and upper change places. */
+  /** Whole token0 per whole token1; lower and upper are swapped. */
   readonly inverse: RangePrices
   readonly usd: UsdFigures | undefined
 }

@@ -10,7 +10,7 @@ import {
   wrap256,
 } from '../../lib/fixed_point.ts'
 
-/** Outermost ticks of a pool, v3-core TickMath. */
+/** Lowest and highest tick of a pool, v3-core TickMath. */
 export const TICK_MIN = -887_272
 export const TICK_MAX = 887_272
 
@@ -53,7 +53,7 @@ export interface FeeGrowth {
   readonly growth1: bigint
 }
 
-/** √price at a tick in Q96, rounded up as the pool does it (v3-core TickMath). Throws `RangeError` beyond the ticks. */
+/** √price at a tick in Q96, rounded up as in v3-core TickMath. Throws `RangeError` for a tick out of bounds. */
 export function sqrtPriceAtTickX96(tick: number): bigint {
   if (!Number.isInteger(tick) || tick < TICK_MIN || tick > TICK_MAX) throw new RangeError(`Cannot use tick ${tick}`)
   const distance = Math.abs(tick)
@@ -65,7 +65,7 @@ export function sqrtPriceAtTickX96(tick: number): bigint {
   return (ratio + 0xffffffffn) >> 32n
 }
 
-/** What burning all the liquidity would pay, floors as in v3-core SqrtPriceMath. */
+/** What burning all the liquidity would pay, rounded down as in v3-core SqrtPriceMath. */
 export function principal(position: {
   readonly sqrtPriceX96: bigint
   readonly tickLower: number
@@ -110,8 +110,8 @@ export function feeGrowthInside(state: {
 }
 
 /**
- * What `collect` would pay now: what is owed since the last touch, and the growth since then, modulo 2^128 as the
- * manager keeps it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
+ * What `collect` would pay now: what was owed at the position's last update plus the growth since then, modulo 2^128 as
+ * the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
  */
 export function uncollectedFees(position: {
   readonly liquidity: bigint
@@ -143,7 +143,7 @@ export function priceText(
   return inverse ? significant(unit, square) : significant(square, unit)
 }
 
-/** Sum of exact decimals in millionths, half away from zero once, at the end. */
+/** Sum of exact decimals in millionths, rounded once at the end, half away from zero. */
 export function sumE6(values: readonly Decimal[]): bigint {
   const scale = Math.max(6, ...values.map((value) => value.scale))
   const sum = values.reduce((total, value) => total + value.units * pow10(scale - value.scale), 0n)
@@ -157,7 +157,7 @@ function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readon
 
 /** The positive quotient to `PRICE_DIGITS` significant digits. */
 function significant(numerator: bigint, denominator: bigint): string {
-  // The quotient's first digit stands at 10^exponent or one below; the estimate from lengths is put right below.
+  // The lengths give the exponent of the first digit, or one more than it; the next line corrects that.
   let exponent = numerator.toString().length - denominator.toString().length
   if (compareToPower(numerator, denominator, exponent) < 0) exponent -= 1
   const shift = PRICE_DIGITS - 1 - exponent

@@ -5,7 +5,7 @@ import { createPositionReader } from './read.ts'
 import { createRoutes } from './routes.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
-/** Positions of Uniswap V3 and of exchanges built alike. A manager that stands twice would be listed, and charged, twice. */
+/** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
 export const UNISWAP_V3 = defineFamily({
   name: 'uniswap-v3',
   aliases: ['amm_a'],

@@ -9,13 +9,13 @@ import type { JudgedToken, TokenJudge } from './spam/judge.ts'
 import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './state.ts'
 import type { Token } from './token.ts'
 
-/** A token of a pool, its decimals known, with its price at the block of the reading where it has one. */
+/** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
 export interface PricedToken extends Token {
   readonly decimals: number
   readonly price: UsdPrice | undefined
 }
 
-/** What orders and counts a position in a list. */
+/** What a list needs to sort and count a position. */
 export interface BriefPosition {
   readonly chainId: number
   readonly deployment: UniswapV3Deployment
@@ -23,7 +23,7 @@ export interface BriefPosition {
   readonly liquidity: bigint
 }
 
-/** A position and all that its figures depend on, at one block. */
+/** A position and everything that its figures depend on, at one block. */
 export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | 'pool' | keyof BriefPosition> {
   readonly pool: Omit<RawPool, 'manager' | 'token0' | 'token1'>
   readonly token0: PricedToken
@@ -38,7 +38,7 @@ export interface SpamPosition {
   readonly reason: string
 }
 
-/** A position of which something could not be decoded. */
+/** A position that could not be decoded in full. */
 export interface UnreadablePosition {
   readonly chainId: number
   readonly manager: Address
@@ -52,17 +52,17 @@ export interface ChainRead<Listed extends BriefPosition = Position> {
   readonly block: Block
   /** By manager and id, ascending. */
   readonly positions: readonly Listed[]
-  /** In the order of the wallet's list, as those that are unreadable. */
+  /** In the order of the wallet's list, as `unreadable` is too. */
   readonly spams: readonly SpamPosition[]
   readonly unreadable: readonly UnreadablePosition[]
 }
 
-/** How a reading is made sense of. */
+/** How to interpret a reading. */
 export interface InterpretOptions {
   readonly chain: Chain
   readonly deployments: readonly UniswapV3Deployment[]
   readonly judge: TokenJudge['judge']
-  /** A position that is asked for by its id is answered whatever its tokens say. */
+  /** `included` for a position that is asked for by its id: it is answered even if its tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
 
@@ -74,11 +74,11 @@ const BROKEN_BECAUSE = {
   owner: 'the manager does not say who owns it',
 } as const
 
-/** Tokens or positions that are looked at in one step. */
+/** Tokens or positions that are interpreted in one step. */
 const STEP_TOKENS = 32
 const STEP_POSITIONS = 500
 
-/** Makes sense of a reading: names and prices tokens, sorts out spam (unless it is wanted) and what is unreadable. */
+/** Interprets a reading: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
 export function* interpret(read: RawRead, options: InterpretOptions): Steps<ChainRead> {
   const prices = pricesOf(read, options.chain)
   const sorted = yield* sortOut(read, options, ({ manager: _, pool: __, ...position }, parts) => {
@@ -92,14 +92,14 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
   return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
 }
 
-/** Makes sense of a page of a long list, as `interpret` would; its positions come as they stand in the list. */
+/** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
 export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
   return yield* sortOut(scan, options, ({ tokenId, liquidity }, { deployment }) => ({
     ...{ chainId: options.chain.id, deployment, tokenId, liquidity },
   }))
 }
 
-/** One list of what the pages of a long one mean, in their order. */
+/** Joins the interpreted pages of a long list, in their order. */
 export function* joinScans(block: Block, pages: readonly ChainRead<BriefPosition>[]): Steps<ChainRead<BriefPosition>> {
   const positions = pages.flatMap((page) => page.positions)
   yield
@@ -118,7 +118,7 @@ function inOrder(a: BriefPosition, b: BriefPosition): number {
   return a.tokenId < b.tokenId ? -1 : 1
 }
 
-/** What a position that is neither spam nor unreadable refers to. */
+/** The pool and tokens of a position that is neither spam nor unreadable. */
 interface Parts {
   readonly deployment: UniswapV3Deployment
   readonly pool: RawPool
@@ -166,7 +166,7 @@ function isKnown(token: Token): token is KnownToken {
   return token.decimals !== undefined
 }
 
-/** One sentence for all positions of a token, for there may be very many. */
+/** One sentence for all positions of a token, because there may be very many. */
 function withoutDecimals(token: Token, known: Map<Token, string>): string {
   const because = known.get(token) ?? `token ${token.address} has no usable decimals`
   known.set(token, because)

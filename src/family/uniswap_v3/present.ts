@@ -9,7 +9,7 @@ import type { Position, PricedToken, SpamPosition } from './position.ts'
 export interface PresentOptions {
   /** Amounts, fees, prices and values. */
   readonly full: boolean
-  /** The answer about one position says its pool's square-root price, a list does not. */
+  /** Square-root price of the pool, only in the answer about one position. */
   readonly sqrtPrice: boolean
 }
 

@@ -14,11 +14,11 @@ import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanW
 import type { TokenJudge } from './spam/judge.ts'
 import type { RawRead } from './state.ts'
 
-/** Positions of one wallet on one chain beyond which its list is refused, rather than cut. */
+/** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 100_000
 /**
  * Positions in one call, whole and in brief: 500 take about 14 million gas, 2,000 in brief about 40 million, and nodes
- * allow 50 million. A deployless call shares its gas with the deployment and runs on the narrowest nodes.
+ * allow 50 million. A deployless call shares its gas with the deployment, and the nodes that need one allow the least.
  */
 const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
@@ -31,21 +31,21 @@ export class ListTooLongError extends Error {
 /** Where a chain's positions are read. */
 export type Place = FamilyPlace<UniswapV3Deployment>
 
-/** What is asked of a chain. */
+/** A question to a chain. */
 export interface Question<Answer> {
-  /** Names it, for sharing answers. */
+  /** The key for sharing answers. */
   readonly key: string
   /** The ways of asking one endpoint, in the order of `ways`. */
   ladder(endpoint: Endpoint, ways: readonly LensWay[]): Rung<Answer>[]
 }
 
-/** Where a question is asked, and who judges the tokens of its answer. */
+/** Where a question is asked, and what judges the tokens of its answer. */
 export interface Asked {
   readonly place: Place
   readonly judge: TokenJudge['judge']
 }
 
-/** All positions of a wallet; undefined if a lens finds more than `wholeMax`, which are to be read in brief. */
+/** All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief. */
 export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
   asked: Asked,
@@ -66,7 +66,7 @@ export function walletQuestion(
   }
 }
 
-/** All positions of a wallet, however many a list may hold, in brief. */
+/** All positions of a wallet in brief, up to the longest list. */
 export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
   const count = countFor(wallet, asked.place)
   const options = optionsOf(asked, 'apart')
@@ -149,7 +149,7 @@ function ladderFor<Answer>(
   })
 }
 
-/** Counts a wallet's positions over all managers of a place; throws if a manager is silent or they are more than `max`. */
+/** Counts a wallet's positions over all managers of a place. Throws if a manager does not answer or beyond `max`. */
 function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
   const maySilence = isAddressEqual(wallet, zeroAddress)
@@ -163,7 +163,7 @@ function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
   }
 }
 
-/** A manager that does not answer would make a total too small, so the chain does not answer then. */
+/** Throws if a manager does not answer: without it, a total would be too small. */
 function checkManagers(managers: RawRead['managers'], deployments: readonly UniswapV3Deployment[]): void {
   const silent = deployments.find((_, index) => managers[index]?.balance === undefined)
   if (silent !== undefined) throw new UpstreamError(`Position manager ${silent.manager} does not answer`)

@@ -13,9 +13,9 @@ import { createTokenJudge } from './spam/judge.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
-/** Positions of one wallet on one chain up to which all of them are read whole. */
+/** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
-/** What was read is kept until the next block: so many lists and positions of a chain, and so many bytes of all. */
+/** Readings are kept until the next block: at most this many of a chain, at most this many bytes over all chains. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
 const POSITION_BYTES = 2_048
@@ -27,13 +27,13 @@ export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
   /**
-   * All positions of a wallet on the places given, which are asked at the same time; those of a long list in brief. One
-   * place that fails fails all: `UnavailableError` that names the chain; `ListTooLongError` for a list that is refused.
+   * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
+   * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
   readWallet(wallet: Address, options: ReadOptions): Promise<ChainRead<BriefPosition>[]>
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
-  /** The positions of one id on all managers of the places given, spam not told apart. Fails like `readWallet`. */
+  /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: ReadOptions): Promise<ChainRead[]>
 }
 
@@ -51,10 +51,10 @@ export interface CompleteRequest {
   readonly signal: AbortSignal
 }
 
-/** What became of positions that were wanted whole. */
+/** The result of reading positions of a list whole. */
 export interface Completed {
   readonly positions: readonly Position[]
-  /** Those whose tokens or pools said something else than when the list was read: a hostile token can tell readings apart. */
+  /** Those whose tokens or pools now answer differently: a hostile token can tell readings apart. */
   readonly unreadable: readonly UnreadablePosition[]
 }
 

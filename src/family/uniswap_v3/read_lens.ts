@@ -17,29 +17,29 @@ import {
 } from './abi.ts'
 import type { RawRead, RawScan } from './state.ts'
 
-/** Longest answer of one page, bytes: as hexadecimal text a quarter of what the transport reads. */
+/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 
-/** How the lens is read on one rung. */
+/** How the lens is read in one of the ways. */
 export interface LensSource extends LensAccess {
   readonly subject: LensSubject
   /** Positions per call; the lens itself reads no more than 512, and in brief no more than 4,096. */
   readonly pageSize: number
-  /** Told the block of a page that was read at the latest; throws where it is not to be believed. */
+  /** Receives the block of a page that was read at the latest block. Throws if that block cannot be right. */
   readonly observeBlock: Endpoint['observeBlock']
 }
 
 /** Whose list is read. */
 interface ListRequest {
   readonly wallet: Hex
-  /** The length of the list; refuses one that is too long before its further pages are read. */
+  /** The length of the list. Throws if it is too long, before further pages are read. */
   readonly countOf: (managers: RawRead['managers']) => number
 }
 
 /**
 /**
- * A wallet's whole list: one call at the latest block, and for longer lists all pages at a block that is pinned. Of a
- * list of more than `wholeMax` entries only the first page is read, and `taken` says so. Throws `UpstreamError` if the
+ * A wallet's whole list: one call at the latest block, or, for longer lists, all pages at one pinned block. Of a list
+ * of more than `wholeMax` entries only the first page is read, and `taken` shows it. Throws `UpstreamError` if the
  * pages do not belong to one block, `RpcRefusedError` if a call is not enough for one position.
  */
 export async function readWalletByLens(
@@ -60,15 +60,15 @@ export async function readWalletByLens(
   return mergePages(pages)
 }
 
-/** A page of a long list: what was made of it. */
+/** A page of a long list, interpreted. */
 export interface DigestedPage<Digest> extends LensPage {
   readonly managers: RawScan['managers']
   readonly digest: Digest
 }
 
 /**
- * A wallet's whole list in brief, at a block that is pinned from the first page on, so that positions of it can be
- * completed there. Only the digests of pages are kept. Throws like `readWalletByLens`.
+ * A wallet's whole list in brief. The block is pinned from the first page on, so that its positions can be completed at
+ * that block. Only the digests of pages are kept. Throws like `readWalletByLens`.
  */
 export async function scanWalletByLens<Digest>(
   { subject, call, pageSize, pin }: LensSource,
@@ -119,7 +119,7 @@ export async function readOneByLens(source: LensSource, tokenId: bigint): Promis
   return read
 }
 
-/** One read out of pages of the same block: numbers of tokens and pools move by what came before. */
+/** Joins pages of the same block into one read. Token and pool numbers shift by the pages before. */
 function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead {
   const merged = {
     tokens: [...first.tokens],

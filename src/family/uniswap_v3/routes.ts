@@ -16,9 +16,9 @@ import { listOutput, positionOutput } from './schema.ts'
 const CREDITS_FULL = 15
 const CREDITS_ACTIVE = 2
 const CREDITS_INACTIVE = 1
-/** Spam positions that are explained; more say no more. */
+/** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
-/** Managers that one error message names: all that the default chains have. */
+/** Most managers that one error message names; enough for all on the default chains. */
 const NAMED_MAX = 24
 /** What cannot be decoded now will not be decodable in a second. */
 const UNREADABLE_RETRY_SEC = 3_600
@@ -121,7 +121,7 @@ async function readWallet(
   }
 }
 
-/** The chains to ask, narrowed to one manager where that is wanted. */
+/** The chains to ask, with only one manager if the caller named it. */
 function placesToAsk(
   { places }: PositionReader,
   { chainId, manager }: { readonly chainId: number | undefined; readonly manager: Address | undefined },
@@ -151,7 +151,7 @@ function positionsOf<Listed extends BriefPosition>(reads: readonly ChainRead<Lis
   return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
 }
 
-/** `unreadable` are further positions, which could not be decoded when they were read whole. */
+/** `unreadable` are further positions that could not be decoded when they were read whole. */
 function countsOf(
   reads: readonly ChainRead<BriefPosition>[],
   { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
@@ -169,7 +169,7 @@ function countsOf(
   }
 }
 
-/** The one position of an id; where there are several, the error says what settles it. */
+/** The one position of an id. If there are several, the error names the parameter that decides. */
 function onlyPosition(reads: readonly ChainRead[], id: bigint): Position {
   const positions = positionsOf(reads)
   const unreadable = reads.flatMap((read) => read.unreadable)

@@ -6,14 +6,14 @@ import type { FeeGrowth, TokenAmounts } from './math.ts'
 /** One token as its contract describes itself, unchecked. */
 export interface RawToken {
   readonly address: Address
-  /** Undefined where `decimals` fails or answers no uint8. */
+  /** Undefined if `decimals` fails or does not answer a uint8. */
   readonly decimals: number | undefined
-  /** First bytes of what `symbol` returned; undefined where it failed or answered far too much. */
+  /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
   readonly symbol: Hex | undefined
   readonly name: Hex | undefined
 }
 
-/** One pool; tokens are numbers into the read's list of tokens. */
+/** One pool; tokens are indexes into the read's list of tokens. */
 export interface RawPool {
   readonly manager: number
   readonly address: Address
@@ -26,13 +26,13 @@ export interface RawPool {
   readonly global: FeeGrowth
 }
 
-/** What of a position could not be read. */
+/** The part of a position that could not be read. */
 export type BrokenPart = 'id' | 'position' | 'pool' | 'tick' | 'owner'
 
-/** A position that is there, and of which a part could not be read. */
+/** A position that exists but could not be read in full. */
 export interface BrokenPosition {
   readonly manager: number
-  /** 0 where the id itself is what could not be read. */
+  /** 0 if the id itself could not be read. */
   readonly tokenId: bigint
   readonly part: BrokenPart
 }
@@ -43,7 +43,7 @@ export interface Outside {
   readonly upper: FeeGrowth
 }
 
-/** What orders and counts a position; `manager` and `pool` are numbers into the read's lists. */
+/** What a list needs to sort and count a position; `manager` and `pool` are indexes into the read's lists. */
 export interface RawBrief {
   readonly manager: number
   readonly tokenId: bigint
@@ -62,13 +62,13 @@ export interface RawPosition extends RawBrief {
   readonly outside: Outside | undefined
 }
 
-/** Latest answer of a token's USD feed, unchecked; undefined where the feed failed. */
+/** Latest answer of a token's USD feed, unchecked; undefined if the feed failed. */
 export interface RawFeed {
   readonly token: number
   readonly round: FeedRound | undefined
 }
 
-/** What Aave's oracle says of a token that it has a source for, unchecked; no price where that source failed. */
+/** What Aave's oracle answers for a token that it has a source for, unchecked; no price if that source failed. */
 export interface RawAavePrice {
   readonly token: number
   /** The contract that the oracle asks. */
@@ -77,10 +77,10 @@ export interface RawAavePrice {
   readonly price: bigint | undefined
 }
 
-/** What a page of a long list yields: its positions in brief, and what tells spam and unreadable ones apart. */
+/** The result of a page of a long list: its positions in brief and what is needed to find spam and unreadable ones. */
 export interface RawScan {
   readonly block: Block
-  /** In the order of the deployments; `balance` is undefined where the manager does not answer. */
+  /** In the order of the deployments; `balance` is undefined if the manager does not answer. */
   readonly managers: readonly { readonly balance: number | undefined }[]
   /** Entries of the wallet's list that this page covers, broken ones included. */
   readonly taken: number
@@ -90,7 +90,7 @@ export interface RawScan {
   readonly broken: readonly BrokenPosition[]
 }
 
-/** All that one reading of a chain yields, whichever way it was read. */
+/** The result of one reading of a chain; the same for every way of reading. */
 export interface RawRead extends RawScan {
   readonly positions: readonly RawPosition[]
   readonly feeds: readonly RawFeed[]

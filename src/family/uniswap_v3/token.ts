@@ -1,22 +1,22 @@
 import { shownText, textFrom } from '../../chain/token_text.ts'
 import type { RawToken } from './state.ts'
 
-/** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, as one without decimals. */
+/** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
 const DECIMALS_MAX = 77
 
 /** One token, fit to be shown. */
 export interface Token {
   readonly address: RawToken['address']
-  /** Valid text without control and formatting characters, at most 64 code points; empty where there is none. */
+  /** Valid text without control and formatting characters, at most 64 code points; empty if there is none. */
   readonly symbol: string
   readonly name: string
-  /** 0 to 77; undefined where the contract says nothing sensible. */
+  /** 0 to 77; undefined if the contract gives no such number. */
   readonly decimals: number | undefined
-  /** What the contract says before anything is taken away, for the rules on spam. */
+  /** The contract's text before any characters are removed, for the spam rules. */
   readonly asWritten: { readonly symbol: string; readonly name: string }
 }
 
-/** Makes sense of what a token contract says about itself. */
+/** Makes a token from what its contract says about itself. */
 export function tokenFrom(raw: RawToken): Token {
   const symbol = textFrom(raw.symbol)
   const name = textFrom(raw.name)

@@ -23,7 +23,7 @@ test('every market of Aave’s address book is built in at its address, but ZKsy
   expect(ours.toSorted()).toEqual(theirs.toSorted())
 })
 
-test('forks stand at the addresses that were found for them', () => {
+test('forks are at the addresses that were found for them', () => {
   const forks = [...AAVE_V3_DEPLOYMENTS].flatMap(([id, deployments]) =>
     deployments
       .filter(({ market }) => FORKS.includes(market))
@@ -38,7 +38,7 @@ test('forks stand at the addresses that were found for them', () => {
   ])
 })
 
-test('every default chain has the main market, which comes first wherever it is', () => {
+test('every default chain has the main market, and lists it first', () => {
   for (const id of DEFAULT_CHAIN_IDS) expect(AAVE_V3_DEPLOYMENTS.get(id)?.[0]?.market).toBe('main')
   for (const deployments of AAVE_V3_DEPLOYMENTS.values()) {
     expect(deployments.findIndex(({ market }) => market === 'main')).toBeLessThanOrEqual(0)
@@ -57,7 +57,7 @@ test('addresses are checksummed, and a market and its address are listed once pe
   }
 })
 
-test('every other name of a market leads to one that exists', () => {
+test('every alias is of a market that exists', () => {
   const names = new Set([...AAVE_V3_DEPLOYMENTS.values()].flat().map(({ market }) => market))
   for (const [alias, name] of MARKET_ALIASES) expect([names.has(alias), names.has(name)]).toEqual([false, true])
 })

@@ -97,7 +97,7 @@ function borrowableBy({ market, position }: Case): AssetName {
 }
 
 describe('a safe amount, executed', () => {
-  test('borrowed, lands on the target health factor, or where the maximum LTV or the debt ceiling ends it', async () => {
+  test('borrowed, ends at the target health factor, at the maximum LTV or at the debt ceiling', async () => {
     const prices = new Map(await Promise.all(NAMES.map(async (name) => [name, await aave.getPrices(name)] as const)))
     const cases = (await casesOf(random.slice(0, RANDOM_COUNT / 2), 1)).filter((each) => {
       const { data } = each.position
@@ -138,8 +138,8 @@ describe('a safe amount, executed', () => {
     expect(counts.limited).toBeGreaterThan(10)
   }, 60_000)
 
-  test('withdrawn, collateral without LTV first and the rest in proportion, lands on the target', async () => {
-    // Two wallets with a name take part, whom other tests want back as they were.
+  test('withdrawn, collateral without LTV first and the rest in proportion, ends at the target', async () => {
+    // Two of the named wallets take part; other tests need them unchanged.
     const snapshot = await devnet.rpc.call('evm_snapshot')
     try {
       const { ltvZero, emodeLtvZero } = aave.wallets
@@ -169,7 +169,7 @@ describe('a safe amount, executed', () => {
         // A raw unit of some tokens is worth a part of what is left that can be seen.
         const grains = parts.map(({ asset }) => Number(asset.price) / 10 ** asset.reserve.decimals)
         const grain = grains.reduce((sum, value) => sum + value, 0) / Number(totalCollateralBase)
-        // 3.0 reckons with the average threshold in whole basis points, which may become another one.
+        // 3.0 uses the average threshold in whole basis points, which may change.
         const isCut = each.market === 'v3_0' && parts.length > 1
         const cut = isCut ? 1 / Number(each.position.data.liquidationThresholdBps) : 0
         expect(Math.abs(factor / numberOf(each.target) - 1)).toBeLessThan(NEAR + grain + cut)
@@ -185,7 +185,7 @@ describe('a safe amount, executed', () => {
   }, 60_000)
 })
 
-/** True where something other than the health factor ends a borrowing. */
+/** True if something other than the health factor limits a borrowing. */
 function endsEarlier(each: Case): boolean {
   const { data } = each.position
   const safeE8 = numberOf(safeBorrow(each.position, each.target)) * 1e8
@@ -209,7 +209,7 @@ interface Part {
   readonly amount: bigint
 }
 
-/** By the rules of `ValidationLogic`, told apart from how the figures are reckoned. */
+/** By the rules of `ValidationLogic`, independent of the code that calculates the figures. */
 function hasLtv({ market, position }: Case, asset: Held): boolean {
   const { category } = position
   const own = asset.reserve.ltvBps > 0n
@@ -218,7 +218,7 @@ function hasLtv({ market, position }: Case, asset: Held): boolean {
   return ((category.zeroLtvBitmap >> BigInt(asset.reserve.id)) & 1n) === 0n
 }
 
-/** How much of each collateral makes up what may be taken out; undefined where a pool cannot pay its part. */
+/** How much of each collateral may be taken out; undefined if a pool cannot pay its part. */
 function partsOf(each: Case, takenE8: number): Part[] | undefined {
   const collaterals = each.position.assets.filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
   const valueE8 = ({ supplied, price, reserve }: Held) => (Number(supplied) * Number(price)) / 10 ** reserve.decimals

@@ -1,6 +1,6 @@
 import { type Address, concatHex, type Hex, numberToHex, size } from 'viem'
 
-/** What stands in the way of a function: an answer of its own, or none. */
+/** What replaces a function: an answer of its own, or a revert. */
 export type Instead = Hex | 'reverts'
 
 const HEAD_BYTES = 6

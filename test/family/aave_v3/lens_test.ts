@@ -32,7 +32,7 @@ async function call(data: Hex, gas = 50_000_000) {
 }
 
 describe('the lens', () => {
-  test('is what its source compiles to, and small enough to stand at an address', () => {
+  test('is what its source compiles to, and small enough to be a contract’s code', () => {
     const committed = readFileSync(join(import.meta.dir, '../../../src/family/aave_v3/lens_artifact.ts'), 'utf8')
     expect(compileLens('aave_v3')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
@@ -108,7 +108,7 @@ describe('the lens', () => {
     expect(each).toBeLessThan(5_000)
   })
 
-  test('says so where a market does not answer, and reads the others', async () => {
+  test('says so if a market does not answer, and reads the others', async () => {
     const providers = [walletOf('no market'), ...PROVIDERS]
     const read = decodeLens(await call(encodeRead({ ...question, providers })))
     const whole = decodeLens(await call(encodeRead(question)))

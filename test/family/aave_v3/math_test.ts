@@ -71,7 +71,7 @@ function account(change: Partial<Omit<Account, 'data'>> & { readonly data?: Part
   }
 }
 
-/** An account whose pool figures follow from its assets, by the rules of 3.6 outside of eMode. */
+/** An account whose pool figures follow from its assets, by the rules of 3.6 outside eMode. */
 function consistent(assets: readonly Asset[], change: Partial<Omit<Account, 'data'>> = {}): Account {
   const collaterals = assets.filter(({ isCollateral, supplied }) => isCollateral && supplied > 0n)
   const value = ({ supplied, price, reserve }: Asset) => (supplied * price) / 10n ** BigInt(reserve.decimals)
@@ -176,7 +176,7 @@ describe('suppliesOf() and borrowsOf()', () => {
     expect([suppliesOf(even)[0]?.value, borrowsOf(even)[0]?.value]).toEqual([6n, 6n])
   })
 
-  test('keep what is no collateral, and leave out what is merely switched on', () => {
+  test('keep supplies that are not collateral, and leave out reserves that are only switched on', () => {
     const held = account({ assets: [asset({}), asset({ supplied: 1n, isCollateral: false })] })
     expect(suppliesOf(held).map(({ asset: { isCollateral } }) => isCollateral)).toEqual([false])
     expect(borrowsOf(held)).toEqual([])
@@ -224,7 +224,7 @@ describe('totalsOf()', () => {
     })
   })
 
-  test('reckons the borrowing limit by the average LTV once nothing is available', () => {
+  test('calculates the borrowing limit by the average LTV once nothing is available', () => {
     const held = account({ data: { totalCollateral: dollars(100), totalDebt: dollars(90), ltvBps: 7_500n } })
     expect(totalsOf(held).borrowLimit).toBe(dollars(75) * WAD)
   })
@@ -242,7 +242,7 @@ describe('totalsOf()', () => {
     expect(totalsOf(account({ assets: mixed, features, data: average })).liquidationLimit).toBe(limit)
   })
 
-  test('without debt takes the pool’s average where the sum does not give it', () => {
+  test('without debt takes the pool’s average if the sum does not give it', () => {
     const other = { ...average, liquidationThresholdBps: 7_333n }
     expect(totalsOf(account({ assets: mixed, data: other })).liquidationLimit).toBe((dollars(300) * 7_333n * WAD) / BPS)
   })
@@ -270,7 +270,7 @@ describe('safeBorrow()', () => {
   const isolated = (change: Partial<Reserve>) =>
     consistent([asset({ supplied: tokens(100), reserve: { debtCeiling: 50_00n, isolationDebt: 40_00n, ...change } })])
 
-  test('is the way to the target, or to the maximum LTV', () => {
+  test('ends at the target or at the maximum LTV', () => {
     const held = consistent([asset({ supplied: tokens(1_000) }), asset({ variableDebt: tokens(200) })])
     expect(usd(safeBorrow(held, target('2')))).toBe('200.000000')
     expect(usd(safeBorrow(held, target('1.01')))).toBe('550.000000')
@@ -294,7 +294,7 @@ describe('safeBorrow()', () => {
     expect(usd(safeBorrow(two, target('1.5')))).toBe('106.666667')
   })
 
-  test('is in isolation mode beside supplies that are no collateral', () => {
+  test('is in isolation mode also with supplies that are not collateral', () => {
     const beside = asset({ supplied: tokens(70), isCollateral: false, reserve: { id: 1 } })
     for (const order of [
       [0, 1],
@@ -341,12 +341,12 @@ describe('safeWithdraw()', () => {
     expect(usd(safeWithdraw(unweighted, target('1.5')))).toBe('0.000000')
   })
 
-  test('is nothing where the pool counts collateral that cannot be seen', () => {
+  test('is nothing if the pool counts collateral that cannot be seen', () => {
     const data = { totalCollateral: dollars(9), totalDebt: dollars(1), healthFactorWad: 7n * WAD }
     expect(usd(safeWithdraw(account({ data }), target('1.5')))).toBe('0.000000')
   })
 
-  test('is nothing at the target, not even of what weighs nothing', () => {
+  test('is nothing at the target, even with collateral without a threshold', () => {
     const held = (debt: number) =>
       consistent([
         asset({ supplied: tokens(1_000) }),
@@ -429,7 +429,7 @@ describe('safeWithdraw()', () => {
     expect(usd(safeWithdraw(held, target('2')))).toBe(goesFirst ? '10.000000' : '510.000000')
   })
 
-  test('before 3.6 an asset without a threshold of its own backs nothing, whatever its eMode says', () => {
+  test('before 3.6 an asset without a threshold of its own backs nothing, even if its eMode has one', () => {
     const assets = [
       asset({ supplied: tokens(1_000) }),
       asset({ supplied: tokens(1_000), reserve: { id: 1, liquidationThresholdBps: 0n } }),
@@ -441,7 +441,7 @@ describe('safeWithdraw()', () => {
   })
 })
 
-describe('safe amounts, carried out on paper', () => {
+describe('safe amounts, applied to the account', () => {
   const reserves = fc.record({
     ltvBps: fc.bigInt(0n, 8_000n),
     room: fc.bigInt(1n, 1_500n),

@@ -70,7 +70,7 @@ function interpreted(change: Partial<RawRead>, features = FEATURES) {
 }
 
 describe('interpret()', () => {
-  test('gives each wallet its markets, in the order in which wallets were asked, those without anything left out', () => {
+  test('gives each wallet its markets, in the order of the wallets asked, and leaves out empty ones', () => {
     const { wallets, unanswerable, block } = interpreted({
       reserves: [reserve(), reserve({ market: 1 })],
       accounts: [account({ wallet: 2 }), account({ wallet: 2, market: 1 }), account({ wallet: 0, market: 1 })],
@@ -89,7 +89,7 @@ describe('interpret()', () => {
     ['supplied', 'a supply token does not answer'],
     ['debt', 'a debt token does not answer'],
     ['category', 'the pool does not say which eMode the wallet is in'],
-  ] as const)('says why a market does not answer where %s is broken', (part: BrokenPart, because) => {
+  ] as const)('says why a market does not answer if its %s is broken', (part: BrokenPart, because) => {
     const read = interpreted({ broken: [{ wallet: 1, market: 1, part }] })
     expect(read.unanswerable).toEqual([{ chainId: 5, wallet: WALLETS[1] as never, market: 'lido', because }])
     expect(read.wallets).toEqual([])
@@ -113,7 +113,7 @@ describe('interpret()', () => {
     expect(read.wallets.map(({ wallet }) => wallet)).toEqual([WALLETS[1]] as never)
   })
 
-  test('does not mind a missing price of what is merely switched on, as long as the pool values the account', () => {
+  test('needs no price of a reserve that is only switched on, if the pool values the account', () => {
     const holdings = [holding(), holding({ reserve: 1, supplied: 0n })]
     const reserves = [reserve(), reserve({ id: 1, price: undefined })]
     expect(interpreted({ reserves, accounts: [account({ holdings })] }).wallets).toHaveLength(1)
@@ -122,7 +122,7 @@ describe('interpret()', () => {
     expect(silent.wallets).toEqual([])
   })
 
-  test('has no answer where the wallet is in an eMode that the pool does not describe', () => {
+  test('has no answer if the wallet is in an eMode that the pool does not describe', () => {
     const read = interpreted({ categories: [{ ...CATEGORY, answered: false }], accounts: [account({ category: 2 })] })
     expect(read.unanswerable.map(({ because }) => because)).toEqual([
       'the pool does not answer about the eMode that the wallet is in',
@@ -166,7 +166,7 @@ describe('interpret()', () => {
     ['a category', { accounts: [account({ category: 9 })] }],
     ['a wallet', { broken: [{ wallet: 3, market: 0, part: 'debt' as const }] }],
     ['a market', { accounts: [account({ market: 2 })] }],
-  ])('throws UpstreamError where %s is missing that is referred to', (_, change) => {
+  ])('throws UpstreamError if %s is referred to but missing', (_, change) => {
     expect(() => interpreted(change)).toThrow(UpstreamError)
   })
 })

@@ -24,7 +24,7 @@ function reserve(change: Partial<NamedReserve>): NamedReserve {
   }
 }
 
-/** 1,000 USD at 3 % as collateral, 100 USD at 1 % that are none, 400 USD of debt at 5 %. */
+/** 1,000 USD at 3 % as collateral, 100 USD at 1 % that do not back debt, 400 USD of debt at 5 %. */
 const POSITION: Position = {
   market: 'main',
   unit: USD,
@@ -115,7 +115,7 @@ describe('presentWallet()', () => {
     expect(factor(2n ** 256n - 1n, 0n)).toBe('MAX')
   })
 
-  test('makes undefined ratios what the contract decides', () => {
+  test('shows undefined ratios as the API specifies', () => {
     const debtAlone: Position = {
       ...POSITION,
       assets: POSITION.assets.slice(2),
@@ -150,14 +150,14 @@ describe('presentWallet()', () => {
     })
   })
 
-  test('is above 1 in utilization where the limit is exceeded, and in percent in loan-to-value', () => {
+  test('shows utilization above 1 if the limit is exceeded, and loan-to-value in percent', () => {
     const data = { ...POSITION.data, totalDebt: 800n * USD, availableBorrows: 0n, healthFactorWad: 10n ** 18n }
     expect(shown({ ...POSITION, data }).calculations).toMatchObject({
       ...{ borrowUtilizationRate: '1.06666667', currentLtvPercentage: '80.0000', positionLeverage: '3.66666667' },
     })
   })
 
-  test('reckons in the unit of the market', () => {
+  test('calculates in the unit of the market', () => {
     const coarse: Position = {
       ...POSITION,
       unit: 100n,
@@ -167,7 +167,7 @@ describe('presentWallet()', () => {
     expect(presentWallet(walletWith(coarse), '1.5')).toEqual(presentWallet(walletWith(POSITION), '1.5'))
   })
 
-  test('reckons safe amounts at the target that it shows', () => {
+  test('calculates safe amounts at the target that it shows', () => {
     expect(shown(POSITION, '1.6').calculations).toMatchObject({
       ...{ targetHealthFactor: 1.6, safeBorrowAmountUSD: '100.000000', safeWithdrawAmountUSD: '200.000000' },
     })
@@ -204,7 +204,7 @@ describe('what is shown of random wallets', () => {
     wallets = [...Object.values(aave.wallets), ...random.wallets]
   }, 180_000)
 
-  test('follows from what the contracts say, reckoned another way, to the last digit but one', async () => {
+  test('follows from what the contracts say, calculated another way, to the last digit but one', async () => {
     const { wallets: found, block } = await readWallets(clientOf(chainOf(devnet)), wallets)
     const prices = new Map(
       await Promise.all(

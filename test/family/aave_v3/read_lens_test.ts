@@ -74,9 +74,9 @@ describe('readByLens()', () => {
     }
   })
 
-  test('goes on where a page ended early for want of gas, the first or a later one', async () => {
+  test('continues after a page that ended early because gas ran out, the first or a later one', async () => {
     const whole = await readPaged({ pageSize: 1_000 })
-    // The one page that was enough at first is given up, and all is read at a block that is pinned.
+    // The single page at the latest block is discarded, and everything is read again at a pinned block.
     const firstShort = await readPaged({ pageSize: 1_000, gasOf: (call) => (call === 0 ? 9_000_000 : PLENTY) })
     expect(firstShort.read as unknown).toEqual(whole.read)
     expect(firstShort.calls).toBeGreaterThan(2)
@@ -85,7 +85,7 @@ describe('readByLens()', () => {
     expect(laterShort.calls).toBe(Math.ceil(wallets.length / 30) + 1)
   })
 
-  test('asks for a better way where there is too little gas for one wallet, at first or later', async () => {
+  test('throws RpcRefusedError if the gas is too little for one wallet, in the first page or a later one', async () => {
     await expect(readPaged({ pageSize: 30, gasOf: () => 4_000_000 })).rejects.toThrow(RpcRefusedError)
     const later = readPaged({ pageSize: RANDOM_COUNT, gasOf: (call) => (call === 0 ? PLENTY : 4_000_000) })
     await expect(later).rejects.toThrow(RpcRefusedError)

@@ -110,7 +110,7 @@ describe('read()', () => {
     }
   })
 
-  test('reckons the liquidation limit of 3.6 as the pool does, so that it holds without debt too', async () => {
+  test('calculates the liquidation limit of 3.6 as the pool does, so that it holds without debt too', async () => {
     const read = await readWallets(clientOf(chainOf(devnet)), wallets)
     let compared = 0
     for (const position of read.wallets.flatMap(({ positions }) => positions)) {
@@ -129,7 +129,7 @@ describe('read()', () => {
     expect(compared).toBeGreaterThan(RANDOM_COUNT / 3)
   })
 
-  test('is the same on every rung of the ladder', async () => {
+  test('is the same for every way of reading', async () => {
     const client = clientOf(chainOf(devnet))
     const [override, deployless, staged] = await Promise.all(
       OPINIONS.map((rung) => readWallets(client, wallets, { opinion: rung })),
@@ -348,7 +348,7 @@ describe('requests', () => {
     ])
   })
 
-  test('go down the ladder where an endpoint ignores or refuses overrides', async () => {
+  test('use the next way of reading if an endpoint ignores or refuses overrides', async () => {
     const truth = await readWallets(clientOf(chainOf(devnet)), wallets.slice(0, 30))
     for (const how of ['ignore', 'refuse'] as const) {
       rpc.rule(() => ({ kind: 'no_overrides', how }))
@@ -358,7 +358,7 @@ describe('requests', () => {
     rpc.rule(() => undefined)
   })
 
-  test.each(REVERTING)('go to another endpoint where one answers %s, and fail where all do', async (_, rule) => {
+  test.each(REVERTING)('go to another endpoint if one answers %s, and fail if all do', async (_, rule) => {
     rpc.rule(rule)
     try {
       const asked = [aave.wallets.borrower]
@@ -371,7 +371,7 @@ describe('requests', () => {
     }
   })
 
-  test('fail with the chain where it cannot be read, or a market is not there', async () => {
+  test('fail if the chain cannot be read or does not have a market', async () => {
     rpc.rule(() => ({ kind: 'error', error: { code: -32603, message: 'boom' } }))
     const failing = readWallets(clientOf(chainOf(devnet, { rpcUrls: [rpc.url] })), wallets.slice(0, 1))
     await expect(failing).rejects.toThrow(UnavailableError)

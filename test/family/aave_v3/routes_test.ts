@@ -30,7 +30,7 @@ const CURRENT = DEPLOYMENTS.slice(0, 3)
 
 let devnet: Devnet
 let aave: AaveDevnet
-/** 120 wallets with something somewhere, most of them in the markets of 3.6. */
+/** 120 wallets with positions, most of them in the markets of 3.6. */
 let crowd: readonly Address[]
 /** Ethereum alone. */
 let one: Service
@@ -65,7 +65,7 @@ interface Configuration {
   readonly ways?: readonly LensWay[]
 }
 
-/** The whole service but for the database: the app over the family's routes. */
+/** The whole service without the database: the app over the family's routes. */
 function serviceOver(ids: readonly number[], { deployments, ways }: Configuration = {}): Service {
   const chains = countedChains(devnet, ids)
   const reader = createLendingReader({
@@ -182,7 +182,7 @@ describe('GET /v1/lending/aave-v3', () => {
     }
   })
 
-  test('is 402 without data where the balance does not suffice, and takes nothing', async () => {
+  test('is 402 without data if the balance does not suffice, and takes nothing', async () => {
     const answer = await one.list(`wallet=${aave.wallets.everywhere}`, 'poor')
     expect(refusal(answer).slice(0, 2)).toEqual([402, 'INSUFFICIENT_CREDITS'])
     expect(one.gate.organizations.get('poor')?.credits).toBe(14n)
@@ -220,7 +220,7 @@ describe('GET /v1/lending/aave-v3', () => {
     const service = serviceOver([1], { deployments })
     const { everywhere } = aave.wallets
     expect(marketsOf(ok(await service.list(`wallet=${everywhere}`), listOutput))).toEqual([['prime', 'mine']])
-    // A market's own name wins over another one's alias.
+    // A market's own name takes precedence over another market's alias.
     expect(marketsOf(ok(await service.list(`wallet=${everywhere}&market_id=prime`), listOutput))).toEqual([['prime']])
     for (const unknown of ['main', 'lido', 'market_b']) {
       expect(refusal(await service.list(`wallet=${everywhere}&market_id=${unknown}`))).toEqual([
@@ -264,20 +264,20 @@ describe('GET /v1/lending/aave-v3', () => {
     }
   })
 
-  test('is 500 API_ENDPOINT_NOT_CONFIGURED where no chain has a market', async () => {
+  test('is 500 API_ENDPOINT_NOT_CONFIGURED if no chain has a market', async () => {
     const service = serviceOver([1], { deployments: new Map() })
     expect(refusal(await service.list(`wallet=${aave.wallets.everywhere}&market_id=main`))).toEqual([
       ...[500, 'API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured'],
     ] as never)
   })
 
-  test('is 503 that names the chain where one cannot be read, and answers the others when asked for them', async () => {
+  test('is 503 that names the chain if one cannot be read, and answers the others when asked for them', async () => {
     const { everywhere } = aave.wallets
     seven.chains.down.add(137)
     const answer = await seven.list(`wallet=${everywhere}`)
     expect(refusal(answer).slice(0, 2)).toEqual([503, 'SERVICE_UNAVAILABLE'])
     expect(refusal(answer)[2]).toMatch(/chain 137 .*: leave it out with the "chain_id" parameter or try again$/)
-    // Where it is all that was asked for, there is nothing to leave out.
+    // If it is the only chain asked for, it cannot be left out.
     expect(refusal(await seven.list(`wallet=${everywhere}&chain_id=137`))[2]).toMatch(/chain 137 .* attempts$/)
     expect(refusal(answer)[2]).not.toContain('127.0.0.1')
     expect([Number(answer.headers.get('retry-after')) >= 1, charged(answer)]).toEqual([true, 0])
@@ -368,7 +368,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     }
   })
 
-  test('counts a wallet once, however often and in whatever case it is given', async () => {
+  test('counts a wallet once, even if it is repeated or written in another case', async () => {
     const { everywhere, lidoOnly } = aave.wallets
     const wallets = [lidoOnly, everywhere.toLowerCase(), everywhere, lidoOnly.toLowerCase()]
     const answer = await one.batch({ wallets })
@@ -381,7 +381,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     ])
   })
 
-  test('narrows to a chain and to a market by any of its names; the target is 1.5 where none is given', async () => {
+  test('narrows to a chain and to a market by any of its names; the target is 1.5 if none is given', async () => {
     const wallets = [aave.wallets.everywhere, aave.wallets.lidoOnly]
     const chain = ok(await seven.batch({ wallets, chain_id: 10 }), batchOutput)
     expect(places(chain)).toEqual([[aave.wallets.everywhere, 10]])
@@ -390,7 +390,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     expect(market.data[0].calculations[0].targetHealthFactor).toBe(1.5)
   })
 
-  test('costs 15 credits a match below 100 matches, and 12 from 100 on, whatever is on the page', async () => {
+  test('costs 15 credits a match below 100 matches, and 12 from 100 on, on every page', async () => {
     const all = ok(await one.batch({ wallets: crowd }), batchOutput)
     const { total } = all.pagination
     expect(total).toBeGreaterThan(100)
@@ -461,7 +461,7 @@ describe('POST /v1/lending/aave-v3/batch', () => {
     expect(one.chains.count() - before).toBe(0)
   })
 
-  test('lists the configured chains where another one is asked for', async () => {
+  test('lists the configured chains if another one is asked for', async () => {
     const [, , message] = refusal(await seven.batch({ wallets: [aave.wallets.empty], chain_id: 100 }))
     const ids = '1, 10, 56, 137, 8453, 42161, 43114'
     expect(message).toBe(`Cannot read parameter "chain_id": expected the id of a configured chain (${ids}), got 100`)

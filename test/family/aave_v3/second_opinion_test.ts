@@ -10,7 +10,7 @@ import { chainOf, clientOf, readWallets } from './support.ts'
 
 const MARKETS = ['main', 'lido', 'etherfi'] as const
 const RANDOM_COUNT = 150
-/** The library reckons with floats of 20 digits, and with an average threshold that is not cut to basis points. */
+/** The library calculates with floats of 20 digits, and with an average threshold that is not cut to basis points. */
 const RELATIVE = 1e-9
 
 let wallets: readonly Address[]
@@ -54,7 +54,7 @@ function numberOf(value: Rational): number {
   return Number(formatRational(value, { digits: 24 }))
 }
 
-/** US dollars that rounding to raw units can make: one unit of each asset, where the library rounds half up. */
+/** Largest difference by rounding to raw units, US dollars: one unit of each asset, as the library rounds half up. */
 function slack(ours: Position, side: 'supplied' | 'variableDebt'): number {
   const units = ours.assets
     .filter((asset) => asset[side] > 0n)
@@ -64,10 +64,10 @@ function slack(ours: Position, side: 'supplied' | 'variableDebt'): number {
 }
 
 /**
- * What the library's compound interest differs by, relative to the debt. The contracts' series is x + x²/2 + x³/6 over
- * x = rate × time. The library raises the rate of a second to powers of its own and rounds each to a whole ray: half a
- * unit of the square, times seconds²/2, and of the cube, times seconds³/6. Over a month at 0.5 % the cube is nothing
- * at all. And it counts pairs and triples of seconds, n(n − 1) in place of n², which lacks x × rate of a second.
+ * The difference of the library's compound interest, relative to the debt. The contracts' series is x + x²/2 + x³/6
+ * over x = rate × time. The library instead takes powers of the rate per second and rounds each to a whole ray: half a
+ * unit of the square, times seconds²/2, and of the cube, times seconds³/6. Over a month at 0.5 % the cube rounds to 0.
+ * It also counts pairs and triples of seconds, n(n − 1) instead of n², which lacks x × the rate per second.
  */
 function compounding(
   read: ChainRead,
@@ -82,7 +82,7 @@ function compounding(
   return (0.5 * seconds ** 2) / 2 / 1e27 + (0.5 * seconds ** 3) / 6 / 1e27 + x * (1 + x) * perSecond + 1e-15
 }
 
-/** US dollars by which debts may differ: what rounding makes, and what the library's interest does. */
+/** US dollars by which debts may differ, by rounding and by the library's interest. */
 function debtSlack(ours: Position, theirs: Summary): number {
   const interest = theirs.userReservesData.map(({ variableBorrowsUSD, reserve }) => {
     return Number(variableBorrowsUSD) * compounding(read, reserve)
@@ -159,7 +159,7 @@ describe("Aave's own library", () => {
       const [supplied, owed] = [Number(theirs.totalLiquidityUSD), Number(theirs.totalBorrowsUSD)]
       const net = supplied - owed
       const errors = { supply: slack(ours, 'supplied'), borrow: debtSlack(ours, theirs) }
-      // Of dust nothing but rounding is left.
+      // For tiny amounts only rounding is left.
       if (supplied > 100 * errors.supply) {
         const relative = RELATIVE + (4 * errors.supply) / supplied
         const highest = Math.max(...legs.supplies.map(({ apyRay }) => Number(apyRay) / 1e27))

@@ -65,7 +65,7 @@ export async function readWallets(
   return read
 }
 
-/** What a wallet has in a market; fails where it has nothing. */
+/** What a wallet has in a market; fails if it has nothing. */
 export function positionIn(
   read: ChainRead,
   place: { readonly wallet: Address; readonly market: MarketName },
@@ -83,13 +83,13 @@ export const patient: AbortSignal = new AbortController().signal
 /** Clients of several chains that are all the same devnet, and what is asked of them. */
 export interface CountedChains {
   readonly clients: ReadonlyMap<number, ChainClient>
-  /** Requests since the last `reset`, but those for the chain's id, which each endpoint is asked once in its life. */
+  /** Requests since the last `reset`, without those for the chain's id, which each endpoint answers only once. */
   count(): number
-  /** The longest row of requests to one chain of which each had to wait for the one before. */
+  /** The longest sequence of requests to one chain in which each had to wait for the one before. */
   depth(): number
   /** Most requests that were under way at the same time. */
   breadth(): number
-  /** Endpoints of these chains fail while they are in here. */
+  /** The endpoints of the chains in this set fail. */
   readonly down: Set<number>
   reset(): void
 }
@@ -114,7 +114,7 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
         return await asChain(id, await fetch(url, init))
       } finally {
         running--
-        // Whatever is sent from now on may have waited for this.
+        // Requests sent from now on may have waited for this one.
         depth.done = Math.max(depth.done, mine)
       }
     }
@@ -135,7 +135,7 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
   }
 }
 
-/** The node's answer with another chain's id in it: as the answer itself, or at the head of what the lens writes, returned or reverted. */
+/** The node's answer with another chain's id: as the answer itself, or at the head of the lens' answer or revert. */
 async function asChain(id: number, response: Response): Promise<Response> {
   const hex = id.toString(16)
   const text = (await response.text())

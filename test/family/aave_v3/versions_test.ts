@@ -151,7 +151,7 @@ describe('a pool that does not say all', () => {
     ['getUserConfiguration(address)', 'the pool does not say what the wallet uses'],
     ['getUserEMode(address)', 'the pool does not say which eMode the wallet is in'],
     ['getUserAccountData(address)', 'the pool cannot value the account'],
-  ])('has no answer for anybody with anything where %s reverts', async (name, because) => {
+  ])('has no answer for a wallet with a position if %s reverts', async (name, because) => {
     const read = await readThrough('lido', { [name]: 'reverts' })
     expect(read.wallets).toEqual([])
     expect(new Set(read.unanswerable.map((each) => each.because))).toEqual(new Set([because]))
@@ -163,7 +163,7 @@ describe('a pool that does not say all', () => {
   test.each([
     ['getEModeCategoryCollateralConfig(uint8)', 'reverts'],
     ['getEModeCategoryCollateralConfig(uint8)', ONE],
-  ] as const)('has no answer for wallets in an eMode where %s %s', async (name, answer) => {
+  ] as const)('has no answer for wallets in an eMode if %s %s', async (name, answer) => {
     const read = await readThrough('lido', { [name]: answer })
     const usual = await readThrough('lido', {})
     const inside = usual.wallets.filter(({ positions: [position] }) => position?.category !== undefined)

@@ -27,7 +27,7 @@ function reserve(fixture: Omit<ReserveFixture, 'market'>): Reserve {
   return decodeReserve(reserveBytes({ market: addressOf('market'), ...fixture }))
 }
 
-/** A moment at which nothing but the slot plays a part, unless it says so. */
+/** A moment at which only the slot matters, unless stated otherwise. */
 function at(moment: Partial<AccrualInput>): AccrualInput {
   return { slot: 0n, timestampSec: 0n, referralFeeBps: 0n, rewardsMaxAprBps: 0n, ...moment }
 }
@@ -82,7 +82,7 @@ describe('compounded()', () => {
   test('stays within its rounding of the exact binomial, by as many terms as the program takes', () => {
     fc.assert(
       fc.property(rates, fc.bigInt(2n, 1_000n), (rate, slots) => {
-        // Everything over SF³, so that products leave no rest.
+        // Everything over SF³, so that products have no remainder.
         const base = rate / 63_072_000n
         const choose2 = (slots * (slots - 1n)) / 2n
         const choose3 = (choose2 * (slots - 2n)) / 3n
@@ -212,16 +212,16 @@ describe('rewards', () => {
     ['of the supply only whole units', { borrowedSf: SF - 1n }, 63_072_000n, 1n, 6_307n],
     ['no more than there are', { rewardsAvailable: 7n }, 1_000n, 65_535n, 7n],
     ['none at the slot of the last refresh', {}, 0n, 65_535n, 0n],
-    ['none where the market gives none', {}, 1_000n, 0n, 0n],
-    ['none where the reserve gives none', { rewardsPerUnit: 0n }, 1_000n, 65_535n, 0n],
-    ['none where there are none', { rewardsAvailable: 0n }, 1_000n, 65_535n, 0n],
-    ['none where nobody supplies', { collateralSupply: 0n }, 1_000n, 65_535n, 0n],
+    ['none if the market gives none', {}, 1_000n, 0n, 0n],
+    ['none if the reserve gives none', { rewardsPerUnit: 0n }, 1_000n, 65_535n, 0n],
+    ['none if none are left', { rewardsAvailable: 0n }, 1_000n, 65_535n, 0n],
+    ['none if nobody supplies', { collateralSupply: 0n }, 1_000n, 65_535n, 0n],
     ['none into an empty pool', { availableAmount: 0n }, 1_000n, 65_535n, 0n],
   ])('are %s', (_, changes, elapsed, rewardsMaxAprBps, expected) => {
     expect(given(changes, elapsed, rewardsMaxAprBps)).toBe(expected)
   })
 
-  test('are allowed by the supply after interest, and interest is reckoned without them', () => {
+  test('are allowed by the supply after interest, and interest is calculated without them', () => {
     const usual = { lastUpdateSlot: 0n, curve: [[0, 5_000] as const, [10_000, 5_000] as const] }
     const pool = { availableAmount: 0n, borrowedSf: 10n ** 9n * SF, collateralSupply: 1n }
     const slot = 63_072_000n
@@ -262,7 +262,7 @@ describe('a reserve that accrues by seconds', () => {
     return accrue(reserve({ ...usual, ...changes }), at(moment)).borrowedSf
   }
 
-  test('grows with the cluster’s clock, whatever the slots', () => {
+  test('grows with the cluster’s clock, not with the slots', () => {
     const year = { timestampSec: 1_700_000_000n + 31_536_000n }
     const after = grown({}, { ...year, slot: 1_000n })
     // The program keeps 60 bits of the square of a second's share, so that the third digit is its last.
@@ -277,7 +277,7 @@ describe('a reserve that accrues by seconds', () => {
     expect(after.rewardsLeft).toBe(10n ** 9n - 500n)
   })
 
-  test('does not grow before its last refresh, or where nobody wrote when that was', () => {
+  test('does not grow before its last refresh, or if the time of that refresh is unknown', () => {
     const { borrowedSf } = usual
     expect(grown({}, { timestampSec: 1_699_999_999n })).toBe(borrowedSf)
     expect(grown({ lastUpdateTimestampSec: 0n }, { timestampSec: 1_800_000_000n })).toBe(borrowedSf)
@@ -297,12 +297,12 @@ describe('liquidityOf()', () => {
     expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 7n }))).toBe((30n * SF) / 7n)
   })
 
-  test('is one for one where nothing was minted or nothing is there', () => {
+  test('is one for one if nothing was minted or nothing is there', () => {
     expect(liquidityOf(3n, pool({ availableAmount: 10n, collateralSupply: 0n }))).toBe(3n * SF)
     expect(liquidityOf(3n, pool({ availableAmount: 0n, collateralSupply: 7n }))).toBe(3n * SF)
   })
 
-  test('counts fees as nobody’s collateral', () => {
+  test('does not count fees as liquidity behind collateral tokens', () => {
     const fees = { protocolFeesSf: 2n * SF, referrerFeesSf: 3n * SF, pendingReferrerFeesSf: 1n * SF }
     expect(liquidityOf(4n, pool({ availableAmount: 10n, collateralSupply: 4n, ...fees }))).toBe(4n * SF)
   })

@@ -41,7 +41,7 @@ describe('isAccount()', () => {
 })
 
 describe('decodeObligation()', () => {
-  test('reads every slot to the last, where free ones precede used ones', () => {
+  test('reads every entry to the last, also if free ones precede used ones', () => {
     const data = obligationBytes({
       market: MARKET,
       owner: OWNER,
@@ -73,7 +73,7 @@ describe('decodeObligation()', () => {
     })
   })
 
-  test('leaves out slots that hold nothing', () => {
+  test('leaves out entries that hold nothing', () => {
     const data = obligationBytes({
       market: MARKET,
       owner: OWNER,

@@ -56,11 +56,11 @@ describe('positionOf()', () => {
     ])
   })
 
-  test('is exact: a health factor of 2 is not a hair less, whatever the percentages and prices', () => {
+  test('is exact: a health factor of 2 is exactly 2, for any percentages and prices', () => {
     expect(healthFactor(positionIn().totals)).toSatisfy(
       (factor) => factor !== 'max' && compareRational(factor, rational(2n, 1n)) === 0,
     )
-    // 3 × 0.1 dollars at 70 % against 0.3 × 0.7 dollars: none of them a binary fraction.
+    // 3 × 0.1 dollars at 70 % against 0.3 × 0.7 dollars: no binary fractions.
     const { totals } = positionIn({
       sol: {
         decimals: 0,
@@ -187,7 +187,7 @@ describe('yields', () => {
     expect(Number(borrows[0]?.apyRay) / 1e27).toBeCloseTo(apy(0.1), 12)
   })
 
-  test('give the host’s part to nobody who supplies', () => {
+  test('give suppliers nothing of the host’s part', () => {
     const { supplies, borrows } = positionIn({
       sol: { hostFixedRateBps: 200 },
       usdc: { hostFixedRateBps: 200 },

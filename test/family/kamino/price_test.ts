@@ -36,7 +36,7 @@ describe('scopePrice()', () => {
   })
 })
 
-test('cachedPrice() is the reserve’s own, and nothing where it is zero', () => {
+test('cachedPrice() is the reserve’s own, and nothing if it is zero', () => {
   const at = (priceSf: bigint) => cachedPrice(reserve({ priceSf, priceTimestampSec: NOW - 5n }), NOW)
   expect(at(sf('1.25'))).toEqual({ price: rational((5n * SF) / 4n, SF), timestampSec: NOW - 5n })
   expect(at(0n)).toBeUndefined()
@@ -61,7 +61,7 @@ describe('priceOf()', () => {
     expect(priceOf(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
   })
 
-  test('of a reserve that allows no age is a live one of this very second, never a cached one', () => {
+  test('of a reserve with a maximum age of 0 is a live one of the same second, never a cached one', () => {
     const own = reserve({ ...cached, priceTimestampSec: NOW, maxPriceAgeSec: 0n })
     expect(priceOf(own, { entries: [entry(3n, 0n, NOW)], nowSec: NOW }).kind).toBe('live')
     expect(priceOf(own, { entries: [entry(3n, 0n, NOW - 1n)], nowSec: NOW }).kind).toBe('none')
@@ -71,7 +71,7 @@ describe('priceOf()', () => {
     // Loaded 1, young 2, within bounds 16 and allowed 32; 4 and 8 are about the average.
     const expected = [1, 2, 16, 32].every((bit) => (priceStatus & bit) !== 0) ? 'cached' : 'none'
     expect(priceOf(reserve({ ...cached, priceStatus }), { entries: [], nowSec: NOW }).kind).toBe(expected)
-    // What the last refresh found says nothing of a live price.
+    // The checks of the last refresh do not apply to a live price.
     expect(priceOf(reserve({ ...cached, priceStatus }), { entries: live, nowSec: NOW }).kind).toBe('live')
   })
 

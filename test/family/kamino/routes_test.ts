@@ -175,7 +175,7 @@ describe('GET …/risk', () => {
     })
   })
 
-  test('cuts the health factor, never rounds it up', async () => {
+  test('rounds the health factor down', async () => {
     const borrows = [{ reserve: USDC, amountSf: 6_000_000_001n * SF }]
     expect(await figures('risk', { borrows })).toMatchObject({ health_factor: '1.9999' })
     const close = [{ reserve: USDC, amountSf: 12_000_000_001n * SF }]
@@ -231,7 +231,7 @@ describe('GET …/yield', () => {
     })
   })
 
-  test('of an insolvent obligation has no net yield and no bound on leverage', async () => {
+  test('of an insolvent obligation has net yield 0 and leverage MAX', async () => {
     expect(await figures('yield', { borrows: [{ reserve: USDC, amountSf: 20_000_000_000n * SF }] })).toMatchObject({
       net_apy: '0.00000000',
       position_leverage: 'MAX',
@@ -249,7 +249,7 @@ describe('GET …/yield', () => {
 })
 
 describe('prices', () => {
-  test('are the live ones, and the cached one where the feed is gone', async () => {
+  test('are the live ones, and the cached one if the feed is gone', async () => {
     double.accounts = { ...scene(), [FEED]: served(new Uint8Array(3)) }
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
     expect(lines.some((line) => line.includes('Used the cached price of a Kamino reserve'))).toBe(true)
@@ -265,13 +265,13 @@ describe('prices', () => {
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
   })
 
-  test('are cached ones where the reserve never had a feed, which is nothing to warn of', async () => {
+  test('are cached ones if the reserve never had a feed, without a warning', async () => {
     double.accounts = scene({ sol: { scopeChain: [65_535] } })
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '1.8666' })
     expect(lines).toEqual([])
   })
 
-  test('are a 502 where there is neither, never a zero', async () => {
+  test('are a 502 if both are missing, never a zero', async () => {
     double.accounts = scene({ sol: { scopeChain: [65_535], priceSf: 0n } })
     expect(await ask('risk')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
   })
@@ -343,7 +343,7 @@ describe('a price that Kamino itself would refuse', () => {
     expect((await ask('risk', {}, routes)).reply?.data).toMatchObject({ health_factor: '4.0000' })
   })
 
-  test('is a 502 where live and cached are both too old', async () => {
+  test('is a 502 if live and cached are both too old', async () => {
     double.accounts = scene({}, { pricedAtSec: now() - MAX_PRICE_AGE_SEC - 5n })
     expect(await ask('risk')).toMatchObject(MISSING)
   })
@@ -398,7 +398,7 @@ describe('an endpoint that is behind what it shows', () => {
   test.each([
     ['a reserve', { [USDC]: scene({}, { slot: SLOT + 50_000_000 })[USDC] }],
     ['an obligation', { [OBLIGATION]: scene({}, { slot: SLOT + 1 })[OBLIGATION] }],
-  ])('refreshed %s later is no answer, and the next endpoint is asked', async (_, ahead) => {
+  ])('refreshed %s later does not count, and the next endpoint is asked', async (_, ahead) => {
     const accounts = { ...scene(), ...ahead } as ServedAccounts
     double.accounts = accounts
     expect(await ask('risk')).toMatchObject({ status: 502, code: 'UPSTREAM_ERROR' })
@@ -573,11 +573,11 @@ describe('input', () => {
     ['an EVM wallet', { wallet: '0x1F98431c8aD98523631AE4a59f267346ea31F984' }, 'INVALID_PARAMETER'],
     ['a wallet of 31 bytes', { wallet: '1111111111111111111111111111111' }, 'INVALID_PARAMETER'],
     ['a market with a letter that base58 has not', { market_address: `${MARKET.slice(0, -1)}l` }, 'INVALID_PARAMETER'],
-    ['an obligation that is no address', { obligation_address: 'abc' }, 'INVALID_PARAMETER'],
+    ['an obligation that is not an address', { obligation_address: 'abc' }, 'INVALID_PARAMETER'],
     ['an obligation too long', { obligation_address: 'z'.repeat(45) }, 'INVALID_PARAMETER'],
     ['a target of 1', { target_health_factor: '1' }, 'INVALID_PARAMETER'],
     ['a target above 100', { target_health_factor: '100.1' }, 'INVALID_PARAMETER'],
-    ['a target that is no number', { target_health_factor: '1e1' }, 'INVALID_PARAMETER'],
+    ['a target that is not a number', { target_health_factor: '1e1' }, 'INVALID_PARAMETER'],
   ])('%s is refused before anything is read', async (_, query, code) => {
     for (const kind of ['yield', 'risk'] as const) {
       expect(await ask(kind, query)).toMatchObject({ status: 400, code })

@@ -6,7 +6,7 @@ import { MORPHO_BLUE_DEPLOYMENTS } from '../../../src/family/morpho_blue/table/m
 /** Abstract runs EraVM; Camp has no public endpoint. */
 const LEFT_OUT = [2_741, 123_420_001_114]
 
-test('Morpho is built in on every chain that Morpho itself lists, but two, where and since when it says', () => {
+test('Morpho is built in on every chain of Morpho’s own list but two, with the same address and start block', () => {
   const listed = Object.keys(addressesRegistry)
     .map(Number)
     .filter((id) => !LEFT_OUT.includes(id))

@@ -65,7 +65,7 @@ describe('the lens', () => {
     expect(accrued.totalBorrowAssets).toBeGreaterThan(stored.totalBorrowAssets)
   })
 
-  test('asks the loan token’s feed and Aave’s oracle, where they know it', async () => {
+  test('asks the loan token’s feed and Aave’s oracle if they know the token', async () => {
     const usd = async (market: keyof MorphoDevnet['markets']) => decodeLens(await call(question(market))).found?.usd
     expect(await usd('wethUsdc')).toEqual({
       round: { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 },
@@ -81,7 +81,7 @@ describe('the lens', () => {
     expect(found).toBeUndefined()
   })
 
-  test('needs less than 600,000 gas, and less than 5,000,000 where an oracle burns all it is given', async () => {
+  test('needs less than 600,000 gas, and less than 5,000,000 if an oracle burns all it is given', async () => {
     expect(decodeLens(await call(question('wethUsdc'), 600_000)).found?.oraclePrice).toBeGreaterThan(0n)
     const { silentOracle } = morpho.markets
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'burns_gas' })
@@ -94,7 +94,7 @@ describe('the lens', () => {
 })
 
 describe('decodeLens()', () => {
-  test('refuses an answer that is cut anywhere, and one of no Morpho', async () => {
+  test('refuses an answer that is cut anywhere, and one without Morpho', async () => {
     const answer = await call(question('wethUsdc'))
     for (let end = 2; end < answer.length; end += 64) {
       const cut = answer.slice(0, end) as Hex

@@ -82,7 +82,7 @@ describe('accrue()', () => {
     expect(() => accrue(MARKET, past)).toThrow(RangeError)
   })
 
-  test('comes to what the SDK of Morpho comes to, whatever the market', () => {
+  test('equals what Morpho’s SDK calculates, in every market', () => {
     const rate = fc.bigInt({ min: 0n, max: RATE_WAD_MAX })
     fc.assert(
       fc.property(anyMarket, rate, fc.bigInt({ min: 0n, max: 3n * YEAR }), (market, averageRateWad, elapsed) => {
@@ -138,15 +138,15 @@ describe('healthFactor()', () => {
     expect(text({ owed: 2_580n * USDC + 1n })).toBe('0.9999')
   })
 
-  test('is boundless without debt, and zero without collateral or price', () => {
+  test('is MAX without debt, and zero without collateral or price', () => {
     expect(text({ owed: 0n })).toBe('MAX')
     expect(text({ owed: 0n, collateral: 0n })).toBe('MAX')
     expect(text({ collateral: 0n })).toBe('0.0000')
     expect(text({ oraclePrice: 0n })).toBe('0.0000')
   })
 
-  test('counts the collateral in whole units of the loan token, as the contract does', () => {
-    // 1.99 units of worth are 1, and 86 % of that are none.
+  test('rounds the collateral down to raw units of the loan token, as the contract does', () => {
+    // A worth of 1.99 units counts as 1, and 86 % of 1 rounds down to 0.
     expect(text({ collateral: 1n, oraclePrice: 199n * 10n ** 34n, owed: 1n })).toBe('0.0000')
   })
 
@@ -174,7 +174,7 @@ describe('healthFactor()', () => {
 describe('yields', () => {
   const fivePercent = (50n * 10n ** 15n) / YEAR
 
-  test('borrowApyRay() compounds at every instant', () => {
+  test('borrowApyRay() compounds continuously', () => {
     expect(borrowApyRay(0n)).toBe(0n)
     expect(Number(borrowApyRay(fivePercent)) / Number(RAY)).toBeCloseTo(Math.expm1(0.05), 9)
     expect(Number(borrowApyRay((8n * WAD) / YEAR)) / Number(RAY)).toBeCloseTo(Math.expm1(8), 4)
@@ -197,7 +197,7 @@ describe('valuationOf()', () => {
     ...{ supplyApyRay: RAY / 25n, borrowApyRay: RAY / 20n },
   }
 
-  test('is exact money, the collateral by the oracle', () => {
+  test('does not round, and values the collateral by the oracle', () => {
     const { totals, supplies, borrows } = valuationOf(position)
     const text = (value: bigint) => formatRational(rational(value, totals.perUsd), { digits: 6 })
     expect([totals.supplied, totals.collateral, totals.debt, totals.riskDebt].map(text)).toEqual([
@@ -216,7 +216,7 @@ describe('valuationOf()', () => {
     expect(formatRational(dailyNetUsd, { digits: 6 })).toBe('-0.260384')
   })
 
-  test('loses nothing of a unit that a token without decimals is worth', () => {
+  test('does not round the worth of a token without decimals', () => {
     const small = { ...position, supplied: 0n, owed: 0n, collateral: 1n, oraclePrice: 1n, loanUsd: rational(1n, 1n) }
     const { totals } = valuationOf(small)
     expect(totals.supplied * 10n ** 36n).toBe(totals.perUsd)

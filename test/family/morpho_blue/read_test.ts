@@ -141,7 +141,7 @@ describe('read()', () => {
     expect(Math.abs(ours - apy)).toBeLessThanOrEqual(1e-10 * (1 + apy))
   }
 
-  test('is the same on every rung of the ladder', async () => {
+  test('is the same for every way of reading', async () => {
     const client = clientOf(chainOf(devnet))
     const readers = OPINIONS.map((rung) => readerOf(client, { opinion: rung }))
     const kinds = new Set<string>()
@@ -153,7 +153,7 @@ describe('read()', () => {
     expect([...kinds].sort()).toEqual(['absent', 'position', 'unanswerable'])
   }, 60_000)
 
-  test('takes one request; without overrides one as well', async () => {
+  test('takes one request, also without overrides', async () => {
     const { wethUsdc } = morpho.markets
     const counts: Record<string, { requests: number; depth: number }> = {}
     await withProxy(async (proxy) => {
@@ -174,7 +174,7 @@ describe('read()', () => {
     })
   })
 
-  test('reads without override, and says what is missing of an endpoint that hides what calls revert with as well', async () => {
+  test('reads without override, and says what is missing if the endpoint hides revert data too', async () => {
     const { wethUsdc } = morpho.markets
     const direct = await readerOf(clientOf(chainOf(devnet)))(wethUsdc, morpho.wallets.both)
     for (const how of ['ignore', 'refuse'] as const) {
@@ -215,7 +215,7 @@ describe('read()', () => {
     }
   })
 
-  test('is unavailable where no Morpho is, and where no endpoint answers', async () => {
+  test('is unavailable if Morpho is not at its address, and if no endpoint answers', async () => {
     const nowhere = readerOf(clientOf(chainOf(devnet)), { morpho: morpho.wallets.none })
     await expect(nowhere(morpho.markets.wethUsdc, morpho.wallets.borrower)).rejects.toThrow(UnavailableError)
     // A contract, but not Morpho.
@@ -228,7 +228,7 @@ describe('read()', () => {
   })
 
   test.each(REVERTING)(
-    'asks another endpoint where one answers %s, and is unavailable where all do',
+    'asks another endpoint if one of them answers %s, and is unavailable if all of them do',
     async (_, rule) => {
       await withProxy(async (proxy, read) => {
         proxy.rule(rule)
@@ -276,7 +276,7 @@ describe('read()', () => {
     expect(supplied).toBe((supplyShares * (totalSupplyAssets + 1n)) / (totalSupplyShares + 10n ** 6n))
   })
 
-  test('takes the rate after accrual from the model, with a memory or without', async () => {
+  test('takes the rate after accrual from the model, whether or not the model stores state', async () => {
     const read = readerOf(clientOf(chainOf(devnet)))
     const { linear, wethUsdc } = morpho.markets
     await morpho.warp(30 * 86_400)

@@ -135,7 +135,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     })
   })
 
-  test('is MAX leverage and no net APY where the debt has eaten the collateral', async () => {
+  test('has leverage MAX and net APY 0 if the debt is worth more than the collateral', async () => {
     const figure = await figures('badDebt', 'crashed')
     expect(figure).toMatchObject({ position_leverage: 'MAX', net_apy: '0.00000000' })
     expect(Number(figure['net_daily_interest_usd'])).toBeLessThan(0)
@@ -170,14 +170,14 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     }
   })
 
-  test('comes to the same whatever a broken oracle does', async () => {
+  test('is unavailable for every way in which an oracle fails, and answers again afterwards', async () => {
     const { silentOracle } = morpho.markets
     const query = { wallet: morpho.wallets.borrower, market_id: silentOracle.id }
     for (const mood of ['burns_gas', 'answers_too_little', 'reverts'] as const) {
       await morpho.setOracle(silentOracle, { price: 1n, mood })
       expect((await ask(query)).message).toContain('its oracle does not answer')
     }
-    // A megabyte, the first word of which is zero.
+    // A megabyte whose first word is zero.
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'answers_too_much' })
     expect((await ask(query)).message).toMatch(/its oracle (answers zero|does not answer)/)
     await morpho.setOracle(silentOracle, { price: oraclePrice(dai, wbtc) })
@@ -185,7 +185,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'reverts' })
   })
 
-  test('needs the rate only for what it is on', async () => {
+  test('needs the rate only for supplies and debts', async () => {
     const { linear } = morpho.markets
     const rates = { base: 634_195_839n, slope: 3_170_979_198n }
     await morpho.supplyCollateral({ market: linear, wallet: morpho.wallets.collateralOnly, assets: 10n ** 18n })
@@ -220,7 +220,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     ['INVALID_PARAMETER', 'target_health_factor', { target_health_factor: '1' }],
     ['INVALID_PARAMETER', 'chain_id', { chain_id: '10' }],
     ['INVALID_PARAMETER', 'chain_id', { chain_id: 'mainnet' }],
-  ] as const)('refuses with %s what is wrong with %s', async (code, parameter, query) => {
+  ] as const)('answers %s for an invalid %s', async (code, parameter, query) => {
     const answer = await ask(query)
     expect(answer).toMatchObject({ status: 400, code })
     expect(answer.message).toContain(`"${parameter}"`)
@@ -232,7 +232,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     expect(aimed.reply?.data).toEqual(plain.reply?.data as never)
   })
 
-  test('lists the chains that have Morpho, and says where none has it', async () => {
+  test('lists the chains that have Morpho, and says if none has it', async () => {
     const other = clientOf(chainOf(devnet, { id: 43_114, rpcUrls: ['http://127.0.0.1:9'] }))
     const refused = await ask({ chain_id: '43114' }, routeOf([clientOf(chainOf(devnet)), other]))
     expect(refused).toMatchObject({ status: 400, code: 'INVALID_PARAMETER' })
@@ -241,7 +241,7 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     expect(nowhere).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
   })
 
-  test('is 503 that names the chain where that cannot be read', async () => {
+  test('is 503 that names the chain if that cannot be read', async () => {
     const dead = clientOf(chainOf(devnet, { rpcUrls: ['http://127.0.0.1:9'] }))
     const { status, code, message } = await ask({}, routeOf([dead]))
     expect({ status, code }).toEqual({ status: 503, code: 'SERVICE_UNAVAILABLE' })
@@ -253,7 +253,7 @@ describe('the price of the loan token', () => {
   const missing = (token: string, because: string) =>
     `Cannot price the loan token ${token} of Morpho market ${morpho.markets.wethUsdc.id} on chain 1 (Devnet) because ${because}`
 
-  test('is that of its feed, and nothing where the feed is stale, below zero or silent', async () => {
+  test('is that of its feed, and missing if the feed is stale, below zero or does not answer', async () => {
     const { timestamp } = await devnet.client.getBlock()
     const broken = [
       [{ answer: 100_000_000n, updatedAtSec: timestamp - 90_000n }, 'its price feed is stale'],
@@ -273,7 +273,7 @@ describe('the price of the loan token', () => {
     expect(silent.message).toBe(missing(usdc.address, 'its price feed does not answer'))
   })
 
-  test('is missing where its own feed fails, whatever Aave and a list say, through a cap around that feed too', async () => {
+  test('is missing if its own feed fails, even if a list or Aave (through a cap too) has a price', async () => {
     const { usdFeeds } = chainOf(devnet).prices
     const route = routeOf([pricedChain({ usdFeeds, aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] })])
     expect((await ask({}, route)).status).toBe(200)
@@ -292,7 +292,7 @@ describe('the price of the loan token', () => {
     }
   })
 
-  test('is Aave’s where there is no feed, and a list’s dollar where Aave does not know the token', async () => {
+  test('is Aave’s if there is no feed, and a list’s dollar if Aave does not know the token', async () => {
     const worth = async (client: ChainClient, market: MorphoMarketName = 'wethUsdc') =>
       Number((await figures('supplier', market, routeOf([client])))['daily_supply_interest_usd'])
     const dollar = await worth(pricedChain({ stablecoins: [usdc.address] }))
@@ -304,7 +304,7 @@ describe('the price of the loan token', () => {
     ).toBeGreaterThan(0)
   })
 
-  test('is missing where Aave’s source fails, even of a listed stablecoin, and where nobody knows it', async () => {
+  test('is missing if Aave’s source fails, even of a listed stablecoin, and if nobody knows it', async () => {
     const client = pricedChain({ aaveOracle: morpho.aaveOracle, stablecoins: [dai.address] })
     const query = { market_id: morpho.markets.linear.id }
     await morpho.setAavePrice('dai', 0n)
@@ -315,12 +315,12 @@ describe('the price of the loan token', () => {
     expect(unknown).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     expect(unknown.message).toContain(`loan token ${weth.address}`)
     expect(unknown.message).toContain('because no source of its price is configured')
-    // No contract at all at the oracle's address.
+    // No contract at the oracle's address.
     const nothing = pricedChain({ aaveOracle: morpho.wallets.none, stablecoins: [usdc.address] })
     expect((await ask({}, routeOf([nothing]))).status).toBe(200)
   })
 
-  test('is missing where the token does not say its decimals', async () => {
+  test('is missing if the token does not say its decimals', async () => {
     const { message } = await ask({ market_id: morpho.markets.undescribed.id })
     expect(message).toContain('because it has no usable decimals')
   })

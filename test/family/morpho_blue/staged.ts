@@ -30,7 +30,7 @@ const STRUCTS = [
   'struct Position { uint256 supplyShares; uint128 borrowShares; uint128 collateral; }',
 ] as const
 
-/** What is asked without the lens. */
+/** The calls that the staged reading makes. */
 const CONTRACTS_ABI = parseAbi([
   ...STRUCTS,
   'function idToMarketParams(bytes32 id) view returns (MarketParams)',
@@ -58,14 +58,14 @@ type Abi = typeof CONTRACTS_ABI
 type Name = ContractFunctionName<Abi>
 type Answer<N extends Name> = ContractFunctionReturnType<Abi, 'view' | 'nonpayable', N>
 
-/** Asks at the block of the reading, together or each call alone. */
+/** Calls at the block of the reading, together or each call alone. */
 interface Asker {
   readonly together: Ask
-  /** For contracts that anybody may have made: one that burns all gas takes nobody down with it. */
+  /** For contracts that anybody may have made: if one burns all gas, the others still answer. */
   alone(call: Call): Promise<CallResult>
 }
 
-/** One wallet in one market, read in stages and made sense of as the real reader does. */
+/** One wallet in one market, read in stages and interpreted as the real reader does. */
 export async function readPositionStaged(
   client: ChainClient,
   question: Question,
@@ -79,12 +79,12 @@ export async function readPositionStaged(
 
 /**
  * One wallet in one market in stages of calls at the latest block, equal to what the lens answers. Accruing is a call
- * like any other: what comes after it in the same request sees what it left.
+ * like any other: later calls in the same request see its result.
  */
 async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, prices } = source
   const { morpho, marketId, wallet } = question
-  // What a lens answers has no hash.
+  // The lens does not answer a block hash.
   const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
   const asker: Asker = {
     together: (calls) =>
@@ -148,7 +148,7 @@ async function readRates(
     to(morpho, 'market', [marketId]),
     to(params.irm, 'borrowRateView', [params, accruedMarket]),
   ])
-  // A model with a memory answers about the end only in a request that has accrued.
+  // A model that stores state answers the rate after accrual only in a request that has accrued.
   if (again === undefined || again.data !== after?.data) {
     throw new RpcRefusedError(0, 'The endpoint does not make the calls of a request one after the other')
   }
@@ -193,14 +193,14 @@ function to<N extends Name>(
   return { to: target, data: encodeFunctionData(call) }
 }
 
-/** What a call answered; undefined where it failed, or answered less than it must. */
+/** What a call answered; undefined if it failed, or answered less than it must. */
 function answerOf<N extends Name>(functionName: N, result: CallResult | undefined): Answer<N> | undefined {
   if (result?.ok !== true || result.data === '0x') return undefined
   try {
     const call = { abi: CONTRACTS_ABI, functionName, data: result.data }
     return decodeFunctionResult(call as unknown as Parameters<typeof decodeFunctionResult>[0]) as Answer<N>
   } catch {
-    // An answer that is too short is none.
+    // An answer that is too short counts as missing.
     return undefined
   }
 }

@@ -11,7 +11,7 @@ import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { readPositionStaged } from './staged.ts'
 
-/** Morpho where Ethereum has it. */
+/** Morpho at its address on Ethereum. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
 
 /** A client of the chain. */

@@ -13,7 +13,7 @@ import {
 } from '../../support/registries.ts'
 
 const IDS = CHAINS.map(({ id }) => id)
-/** Chains of the registries that are left out: EraVM (ZKsync Era, Abstract, Lens) and Polygon zkEVM, which ends in 2026. */
+/** Registry chains that are left out: EraVM (ZKsync Era, Abstract, Lens) and Polygon zkEVM, which ends in 2026. */
 const LEFT_OUT = [324, 2_741, 232, 1_101]
 
 function listed(code: string): (readonly [number, ListedExchange])[] {
@@ -26,7 +26,7 @@ function sorted(entries: Iterable<readonly [number, ListedExchange]>): (readonly
   return [...entries].filter(([id]) => !LEFT_OUT.includes(id)).sort(([a], [b]) => a - b)
 }
 
-/** Uniswap V3 of Oku on chains where Uniswap's own SDK has none. */
+/** Uniswap V3 of Oku on chains that Uniswap's own SDK does not have. */
 function okus(): (readonly [number, ListedExchange])[] {
   return [...OKU].flatMap(([id, { uniswap }]) => {
     const { poolFactory: factory, positionsNFT: manager } = uniswap
@@ -35,7 +35,7 @@ function okus(): (readonly [number, ListedExchange])[] {
   })
 }
 
-test('every manager and factory of Uniswap V3 is the one of Uniswap’s SDK, else of Oku, and none of them is missing', () => {
+test('every manager and factory of Uniswap V3 is that of Uniswap’s SDK or else of Oku, and all are listed', () => {
   expect(UNISWAP_SDK.size).toBeGreaterThan(20)
   expect(listed('uniswap_v3')).toEqual(sorted([...UNISWAP_SDK, ...okus()]))
 })

@@ -45,7 +45,7 @@ async function call(data: Hex, gas = 50_000_000) {
 const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000 }
 
 describe('the lens', () => {
-  test('is what its source compiles to, and small enough to stand at an address', () => {
+  test('is what its source compiles to, and small enough to be a contract’s code', () => {
     const committed = readFileSync(join(import.meta.dir, '../../../src/family/uniswap_v3/lens_artifact.ts'), 'utf8')
     expect(compileLens('uniswap_v3')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
@@ -88,7 +88,7 @@ describe('the lens', () => {
     expect(read.pools.map(({ manager }) => manager)).toContain(1)
   })
 
-  test('ends a page early, whole to the last record, where bytes or gas run short', async () => {
+  test('ends a page early, whole to the last record, if bytes or gas run short', async () => {
     const whole = decodeLens(await call(encodeList(SUBJECT, page)))
     for (const bytesMax of [1_900, 3_000, 6_000, 12_000]) {
       const answer = await call(encodeList(SUBJECT, { ...page, bytesMax }))
@@ -185,7 +185,7 @@ describe('the lens', () => {
     expect(decodeLens(await call(encodeList(SUBJECT, { ...page, wallet: provider }))).aave).toEqual([])
   })
 
-  test('ends a page early where an oracle burns all gas that it may, and gets through every entry', async () => {
+  test('ends a page early if an oracle burns all gas that it may, and gets through every entry', async () => {
     const { wallet } = await devnet.hostile()
     const aaveOracle = walletOf('burning oracle')
     await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })

@@ -98,7 +98,7 @@ describe('sqrtPriceAtTickX96() against a real pool', () => {
 describe('principal()', () => {
   const state = fc.record({ sqrtPriceX96: tick.map(sqrtPriceAtTickX96), liquidity: uint(128), range })
 
-  test('is one token outside the range and never negative', () => {
+  test('is in one token outside the range and never negative', () => {
     fc.assert(
       fc.property(state, ({ sqrtPriceX96, liquidity, range }) => {
         const { amount0, amount1 } = principal({ sqrtPriceX96, liquidity, ...range })
@@ -136,7 +136,7 @@ describe('isInRange()', () => {
 describe('feeGrowthInside()', () => {
   const growth = fc.record({ growth0: uint(256), growth1: uint(256) })
 
-  test('does not depend on where counters started, however they wrap', () => {
+  test('does not depend on the counters’ start values, even if they wrap', () => {
     fc.assert(
       fc.property(tick, range, growth, growth, growth, uint(256), (at, ends, global, lower, upper, start) => {
         const moved = (each: { growth0: bigint; growth1: bigint }) => ({

@@ -30,13 +30,13 @@ async function read(rung: Opinion) {
   return { ...answer, positions: wholeOf(answer.positions) }
 }
 
-test('the pool of the devnet is made of the code that all of PancakeSwap’s pools are, and takes a share that no byte holds', () => {
+test('the pool of the devnet has the code of all PancakeSwap pools, and a protocol fee that does not fit in a byte', () => {
   const { initCodeHash, feeProtocol } = pancakeswap
   for (const id of [1, 56, 8_453, 42_161]) expect(PANCAKESWAP_INIT_CODE_HASHES.get(id)).toBe(initCodeHash)
   expect(feeProtocol).toBeGreaterThan(255)
 })
 
-test('PancakeSwap’s manager answers what is asked of Uniswap’s, in the same words', () => {
+test('PancakeSwap’s manager answers the same calls as Uniswap’s, in the same layout', () => {
   const shapes = (abi: Abi) =>
     ['balanceOf', 'tokenOfOwnerByIndex', 'ownerOf', 'positions'].map((name) => {
       const found = abi.find((each) => each.type === 'function' && each.name === name)
@@ -46,7 +46,7 @@ test('PancakeSwap’s manager answers what is asked of Uniswap’s, in the same 
   expect(shapes(nonfungiblePositionManagerABI as Abi)).toEqual(shapes(MANAGER_ABI))
 })
 
-test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, on every rung of the ladder', async () => {
+test('positions of PancakeSwap V3 are worth, to the wei, what its contracts would pay, for every way of reading', async () => {
   for (const rung of OPINIONS) {
     const { positions, spams, unreadable } = await read(rung)
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })

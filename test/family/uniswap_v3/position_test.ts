@@ -112,14 +112,14 @@ describe('USD prices', () => {
     expect(usd?.amountsE6).toBeGreaterThan(10_000_000_000n)
   })
 
-  test('are none where nobody knows the token, and then the position has no value', async () => {
+  test('are missing if nobody knows the token, and then the position has no value', async () => {
     const answer = await read(pricesOf())
     expect(priceOf(answer, weth.address)).toBeUndefined()
     const half = answer.positions.find(({ tokenId }) => tokenId === devnet.positions.inRange)
     expect(half === undefined ? half : figuresOf(half).usd).toBeUndefined()
   })
 
-  test('are a feed’s before they are Aave’s, and Aave’s before they are a list’s', async () => {
+  test('come from a feed first, then from Aave, then from a list', async () => {
     const { usdFeeds } = chainOf(devnet).prices
     const stablecoins = [usdc.address, usdt.address]
     const all = await read(pricesOf({ usdFeeds, stablecoins }))
@@ -130,7 +130,7 @@ describe('USD prices', () => {
     expect(priceOf(unfed, usdt.address)).toEqual(DOLLAR)
   })
 
-  test('are none where the feed is stale, of the future, zero, negative or silent, whatever Aave and a list say', async () => {
+  test('are missing if the feed is stale, in the future, zero, negative or silent, even if others have one', async () => {
     const { usdFeeds } = chainOf(devnet).prices
     const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address, usdt.address] })
     const { timestamp } = await devnet.client.getBlock()
@@ -153,7 +153,7 @@ describe('USD prices', () => {
     expect(priceOf(await read(prices), usdc.address)).toBeUndefined()
   })
 
-  test('are none of a stale feed that Aave asks through a cap, which hides how old it is', async () => {
+  test('are missing for a stale feed that Aave asks through a cap, which hides its age', async () => {
     const { usdFeeds } = chainOf(devnet).prices
     const prices = pricesOf({ usdFeeds, stablecoins: [usdc.address] })
     await morpho.capAaveSource('usdc', usdc.feed)
@@ -178,7 +178,7 @@ describe('USD prices', () => {
     ['never ends', LOOPING],
     ['has gone', '0x'],
   ] as const)(
-    'are none, even of a listed stablecoin, where Aave’s source %s, and spoil nothing else',
+    'are missing, even for a listed stablecoin, if Aave’s source %s, and other prices stay',
     async (_, bytecode) => {
       const prices = pricesOf({ stablecoins: [usdc.address, usdt.address] })
       const before = await read(prices)
@@ -200,7 +200,7 @@ describe('USD prices', () => {
     ['reverts', REVERTING],
     ['burns all gas', BURNING],
     ['is not there', '0x'],
-  ] as const)('are the list’s or none where Aave’s oracle %s', async (_, bytecode) => {
+  ] as const)('are the list’s or missing if Aave’s oracle %s', async (_, bytecode) => {
     await devnet.client.setCode({ address: morpho.aaveOracle, bytecode })
     const { usdFeeds } = chainOf(devnet).prices
     const fed = { [weth.address]: usdFeeds[weth.address] } as ChainPrices['usdFeeds']
@@ -211,7 +211,7 @@ describe('USD prices', () => {
     expect(priceOf(answer, weth.address)).toEqual({ units: 300_000_000_000n, scale: 8, source: 'feed' })
   })
 
-  test('are asked about odd tokens too, and lose none where every one of them burns all gas', async () => {
+  test('are asked about odd tokens too, and lose none if every one of them burns all gas', async () => {
     const { wallet } = await devnet.hostile()
     const before = await read(pricesOf(), wallet)
     await devnet.client.setCode({ address: morpho.aaveOracle, bytecode: BURNING_ORACLE })

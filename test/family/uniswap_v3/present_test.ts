@@ -114,7 +114,7 @@ describe('presentPosition()', () => {
     }
   })
 
-  test('has no value where one token has no price, and still says the other’s', () => {
+  test('has no value if one token has no price, and still says the other’s', () => {
     const half = presentPosition(position({ token1: token(TOKENS.weth, 18) }), single)
     expect((half as { usd?: unknown }).usd).toEqual({
       token0_price: '1.000000',
@@ -136,7 +136,7 @@ describe('presentPosition()', () => {
     })
   })
 
-  test('fits its schema whatever its prices come from', () => {
+  test('fits its schema for every source of prices', () => {
     for (const source of ['feed', 'aave_oracle', 'stablecoin'] as const) {
       const data = presentPosition(position({ token1: token(TOKENS.weth, 18, { ...FEED, source }) }), single)
       expect(data).toMatchObject({ usd: { token1_price_source: source } })

@@ -58,7 +58,7 @@ describe('readWallet()', () => {
     }
   })
 
-  test('finds nothing at the zero address, for which managers refuse to count, and holds it against nobody', async () => {
+  test('finds nothing at the zero address, for which managers refuse to count, without an error', async () => {
     for (const rung of OPINIONS) {
       const { positions, spams, unreadable, block } = await readWallet(zeroAddress, rung)
       expect({ positions, spams, unreadable }).toEqual({ positions: [], spams: [], unreadable: [] })
@@ -104,7 +104,7 @@ describe('readWallet()', () => {
     for (const id of [...burned, devnet.positions.burned]) expect(all).not.toContain(id)
   })
 
-  test('is the same on every rung of the ladder, odd tokens included', async () => {
+  test('is the same for every way of reading, also with odd tokens', async () => {
     const { wallet: hostile } = await devnet.hostile()
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
@@ -163,7 +163,7 @@ describe('readWallet()', () => {
     }
   })
 
-  test('completes nothing of a list whose block is no longer the chain’s', async () => {
+  test('completes no position of a list whose block was replaced', async () => {
     const { client: viem, wallets } = devnet
     const { client } = countedClient(chainOf(devnet))
     const { reader, places } = readerOf(client, { wholeMax: 0 })
@@ -245,7 +245,7 @@ describe('readWallet()', () => {
     expect(requests).toEqual(['eth_call'])
   })
 
-  test('fails as a whole where one chain fails, naming it', async () => {
+  test('fails as a whole if one chain fails, naming it', async () => {
     const good = countedClient(chainOf(devnet)).client
     const dead = countedClient(chainOf(devnet, { id: 10, name: 'Dead', rpcUrls: ['http://127.0.0.1:9'] })).client
     const places = [...readerOf(good).places, ...readerOf(dead).places]
@@ -257,7 +257,7 @@ describe('readWallet()', () => {
   }, 20_000)
 
   test.each(REVERTING)(
-    'asks another endpoint where one answers %s, and is unavailable where all do',
+    'asks another endpoint if one of them answers %s, and is unavailable if all of them do',
     async (_, rule) => {
       const rpc = await startFaultyRpc(devnet.rpcUrl)
       try {
@@ -276,7 +276,7 @@ describe('readWallet()', () => {
     },
   )
 
-  test('is unavailable, whichever way it reads, where the newest block is a day from the clock', async () => {
+  test('is unavailable, whichever way it reads, if the newest block is a day from the clock', async () => {
     const { timestamp } = await devnet.client.getBlock()
     for (const offMs of [-86_400_000, 86_400_000]) {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
@@ -291,7 +291,7 @@ describe('readWallet()', () => {
     }
   })
 
-  test('fails where a manager does not answer, rather than count nothing', async () => {
+  test('fails if a manager does not answer, rather than count nothing', async () => {
     const { client } = countedClient(chainOf(devnet))
     for (const rung of LENS_WAYS) {
       const { reader, places } = readerOf(client, {
@@ -346,7 +346,7 @@ describe('readWallet()', () => {
       }
     })
 
-    test('gives up on a block that never comes, within its time', async () => {
+    test('gives up on a block that never comes, within its time limit', async () => {
       rpc.rule(({ params }) => (typeof params[1] === 'object' ? { kind: 'lag', blocks: 1 } : undefined))
       await expect(read()).rejects.toBeInstanceOf(UnavailableError)
       expect(rpc.seen.length).toBeLessThan(100)
@@ -403,7 +403,7 @@ describe('readWallet()', () => {
     await expect(reading).rejects.toBeInstanceOf(AbortedError)
   })
 
-  test('reads on from where override is refused, and remembers it', async () => {
+  test('reads deployless if override is refused, and remembers it', async () => {
     const chain = chainOf(devnet)
     const { client, requests } = countedClient(chain)
     const { reader, places } = readerOf({

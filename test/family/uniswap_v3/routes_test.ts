@@ -23,7 +23,7 @@ beforeAll(async () => {
   crowded = routesOf([client, other], [DEPLOYMENT, SECOND])
 }, 60_000)
 
-test('both routes say how to leave a dead chain out, where others are asked too', async () => {
+test('both routes say how to leave a dead chain out, if others are asked too', async () => {
   const dead = [1, 5].map((id) => countedClient(chainOf(devnet, { id, rpcUrls: ['http://127.0.0.1:9'] })).client)
   const rows = [1, 5].map((id) => [id, { uniswapV3: [DEPLOYMENT] }] as const)
   const [list, one] = familyRoutes(UNISWAP_V3, { clients: dead, rows })
@@ -123,7 +123,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
     expect({ data: other.reply.data as unknown, asOf: other.reply.asOf }).toEqual({ data: [], asOf: [] })
   })
 
-  test('refuses what it cannot mean', async () => {
+  test('refuses invalid parameters', async () => {
     const wallet = `wallet=${devnet.wallets.single}`
     const cases: readonly (readonly [string, string, string])[] = [
       ['', 'MISSING_PARAMETER', 'wallet'],
@@ -146,7 +146,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
     }
   })
 
-  test('says so where no chain with this family is configured', async () => {
+  test('says so if no chain with this family is configured', async () => {
     const { list, one } = routesOf([countedClient(chainOf(devnet)).client], [])
     expect((await refused(ask(list, `wallet=${devnet.wallets.single}`))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
     expect((await refused(ask(one, '', { id: '1' }))).code).toBe('API_ENDPOINT_NOT_CONFIGURED')
@@ -182,7 +182,7 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     expect((await refused(ask(crowded.one, 'chain_id=5', { id: '1' }))).code).toBe('NOT_FOUND')
   })
 
-  test('asks for what settles an id that several managers know', async () => {
+  test('names the parameter that decides if several managers know an id', async () => {
     const error = await refused(ask(crowded.one, '', { id: '1' }))
     expect(error.code).toBe('MISSING_PARAMETER')
     for (const part of ['"manager_address"', DEPLOYMENT.manager, SECOND.manager, 'chain 1']) {
@@ -192,7 +192,7 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     expect(answer.reply.data as unknown).toMatchObject({ position_state: { protocol: { code: 'second_exchange' } } })
   })
 
-  test('refuses ids that are none and managers that are not configured', async () => {
+  test('refuses invalid ids and managers that are not configured', async () => {
     for (const id of ['abc', '-1', '01', '1.5', (2n ** 256n).toString()]) {
       expect((await refused(Promise.resolve().then(() => ask(routes.one, '', { id })))).code).toBe('INVALID_PARAMETER')
     }
@@ -210,7 +210,7 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     expect(message.length).toBeLessThan(2_000)
   })
 
-  test('is unavailable, not wrong, where the position cannot be decoded', async () => {
+  test('is unavailable, not wrong, if the position cannot be decoded', async () => {
     const { positions } = await devnet.hostile()
     const { tokenId, token } = positions.reverting
     await expect(ask(routes.one, '', { id: tokenId.toString() })).rejects.toThrow(

@@ -73,7 +73,7 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['x', 'You have won', 'name'],
   ['x', `Claim${' '.repeat(40)}your reward`, 'name'],
   ['x', 'Congrats.Visit evil.com', 'name'],
-  // Letters that grow when they are brought into one form push nothing out of sight.
+  // Letters that grow when normalized do not push other text past the limit.
   ['x', `${'\ufdfa'.repeat(75)} visit evil.com`, 'name'],
 ]
 
@@ -128,9 +128,9 @@ describe('spamReason()', () => {
   }
 
   for (const [what, unit] of Object.entries(REPEATED)) {
-    test(`takes no more than a proportionate time for long texts of ${what}`, () => {
+    test(`takes linear time for long texts of ${what}`, () => {
       const [short, long] = [SHORT, LONG].map((length) => secondsFor(unit.repeat(Math.ceil(length / unit.length))))
-      // Proportion says 16; squares say 256, and cubes 4,096.
+      // Linear time gives 16, quadratic time 256, cubic time 4,096.
       expect((long ?? Number.NaN) / (short ?? Number.NaN)).toBeLessThan(64)
     })
   }
@@ -140,12 +140,12 @@ describe('spamReason()', () => {
     expect((longest ?? Number.NaN) / (long ?? Number.NaN)).toBeLessThan(64)
   })
 
-  test('takes a company’s name for no invitation to visit it', () => {
+  test('does not take a company’s name for an invitation to visit it', () => {
     for (const name of ['Atom.com Token', 'Toyota.com Coin'])
       expect(spamReason(token('X', name), NOBODY)).toBeUndefined()
   })
 
-  test('follows the operator, whatever the token says', () => {
+  test('follows the operator, no matter what the token says', () => {
     expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)
   })
 })

@@ -5,9 +5,9 @@ const COMMON_ENDINGS: ReadonlySet<string> = new Set(
     'tech store shop win lol fun biz me cc co ru cn us gg ly cfd sbs icu bond example test'
   ).split(' '),
 )
-/** What a host says itself that it is after, whatever its ending. */
+/** Words that make a host a lure, with any ending. */
 const LURES = ['claim', 'airdrop', 'giveaway']
-/** What stands before a host to send people there: words with a space between, marks with or without. */
+/** What points at a host from before it: words with a space between, marks with or without. */
 const POINTING_WORDS: ReadonlySet<string> = new Set('at on via see from go to join check visit'.split(' '))
 const POINTING_MARKS = ':@>→⇒➜'
 
@@ -16,18 +16,18 @@ const RUN = /[\p{L}\p{N}][\p{L}\p{N}_.-]*/gu
 const LABEL = /^[a-z0-9-]{1,63}$/
 const ENDING = /^[a-z]{2,24}$/
 
-/** What a text has of hosts, each a word and a dot and a word, which a browser would try to open. */
+/** The hosts in a text: a word, a dot and a word, which a browser would try to open. */
 export interface HostsFound {
   readonly hasHost: boolean
-  /** One has an ending that is hardly ever a protocol's own name. */
+  /** A host has an ending that is hardly ever a protocol's own name. */
   readonly hasCommonHost: boolean
-  /** One is put as a link: it has a path or "www.", something points at it, a lure is in it, or it is all there is. */
+  /** A host is a link: it has a path or "www.", something points at it, it contains a lure, or it is the whole text. */
   readonly hasLink: boolean
   /** The text without its hosts. */
   readonly rest: string
 }
 
-/** Looks for hosts in a text of lower case with single spaces. */
+/** Finds hosts in a text in lower case with single spaces. */
 export function findHosts(text: string): HostsFound {
   const found = { hasHost: false, hasCommonHost: false, hasLink: false }
   if (!text.includes('.')) return { ...found, rest: text }
@@ -55,7 +55,7 @@ export function findHosts(text: string): HostsFound {
   return { ...found, rest: [...rest, text.slice(restFrom)].join(' ') }
 }
 
-/** What the parts of a run, between its dots, have of a host, and where the last host ends, 0 without one. */
+/** Finds hosts in the parts of a run between its dots, and the end of the last host, 0 without a host. */
 function hostIn(parts: readonly string[]) {
   let hostEnd = 0
   let [hasCommonHost, endsCommon, isLuring, sawLure] = [false, false, false, false]
@@ -83,7 +83,7 @@ function withoutTail(run: string): string {
   return run.slice(0, end)
 }
 
-/** Whether a mark that points stands before a place, with a space between or without. */
+/** Whether a pointing mark stands before `start`, with or without a space between. */
 function hasMarkBefore(text: string, start: number): boolean {
   const mark = text.charAt(text.charAt(start - 1) === ' ' ? start - 2 : start - 1)
   return mark !== '' && POINTING_MARKS.includes(mark)

@@ -3,17 +3,17 @@ import type { RawToken } from '../state.ts'
 import { type Token, tokenFrom } from '../token.ts'
 import { spamReason } from './spam.ts'
 
-/** Tokens that are remembered: at most about a kilobyte each, for nothing longer is read of their texts. */
+/** Most tokens that are remembered, at most about a kilobyte each, because no more of their texts is read. */
 const TOKENS_MAX = 10_000
 
 /** A token and whether it is spam. */
 export interface JudgedToken {
   readonly token: Token
-  /** Why it is spam, as a sentence; undefined where it is not. */
+  /** Why it is spam, as a sentence; undefined if it is not. */
   readonly spam: string | undefined
 }
 
-/** Makes sense of tokens and tells spam, and remembers what it made of those met last. */
+/** Interprets tokens, recognizes spam, and remembers the verdicts on the latest tokens. */
 export interface TokenJudge {
   judge(raw: RawToken, chain: Chain): JudgedToken
 }
@@ -38,7 +38,7 @@ export function createTokenJudge(): TokenJudge {
     judge(raw, chain) {
       const key = `${chain.id}:${raw.address}`
       const before = remembered.get(key)
-      // Last in the order of the map is met last.
+      // The last entry of the map is the latest token.
       remembered.delete(key)
       const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, listOf(chain))
       remembered.set(key, found)

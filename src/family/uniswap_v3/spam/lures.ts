@@ -24,13 +24,13 @@ const PAIRS = [
 const CONGRATULATION = /\byou(?:['’]ve| have| are)? (?:won|been selected|eligible)\b|\bcongratulations\b/
 const WORD = /[$€£]|\d[\d,.]*|[a-z_][a-z0-9_]*/g
 
-/** Whether a text in lower case with single spaces promises something that is to be had by doing something. */
+/** Whether a text in lower case with single spaces promises something in return for doing something. */
 export function hasLure(text: string): boolean {
   if (CONGRATULATION.test(text)) return true
   const ends = new Map<object, number>()
   for (const { key, start, end } of itemsOf(text)) {
     for (const each of PAIRS) {
-      // The last place of the first word is the nearest one.
+      // The last occurrence of the first word is the nearest one.
       const from = ends.get(each)
       if (from !== undefined && start - from <= each.gap && each.second.has(key)) return true
       if (each.first.has(key)) ends.set(each, end)
@@ -39,7 +39,7 @@ export function hasLure(text: string): boolean {
   return false
 }
 
-/** Whether a text in lower case has a word that calls to do something. */
+/** Whether a text in lower case has a word that asks to do something. */
 export function callsOut(text: string): boolean {
   return itemsOf(text).some(({ key }) => CALLS.has(key))
 }
@@ -60,7 +60,7 @@ function itemsOf(text: string): Item[] {
     const isNear = start === last.end || (start === last.end + 1 && text[last.end] === ' ')
     if (isNear && isNumber(word) && isSign(last.word)) items.push({ key: SUM, start: last.start, end })
     else if (isNear && isNumber(last.word) && COIN_NAMES.has(word)) items.push({ key: COINS, start: last.start, end })
-    // Letters right behind a digit are part of something else, "1st", and no word.
+    // Letters right behind a digit are part of something else, as in "1st", and not a word.
     else if (!isNumber(word) && !isSign(word) && !isDigit(text[start - 1])) items.push({ key: word, start, end })
     last = { word, start, end }
   }

@@ -4,38 +4,37 @@ import { findHosts } from './hosts.ts'
 import { callsOut, hasLure } from './lures.ts'
 
 /*
- * What makes a token spam: it lures its holder somewhere, or hides what it says. A name with a dot in it is no link by
- * itself ("yearn.finance", "Curve.fi yDAI", "USDC.e"), a reward is no lure by itself ("Aave Reward").
+ * A token is spam if it lures its holder somewhere or hides what it says. A dot alone does not make a name a link
+ * ("yearn.finance", "Curve.fi yDAI", "USDC.e"). A reward alone does not make it a lure ("Aave Reward").
  *
- * Strangers choose these texts, so the time that a verdict takes grows with their length and no faster: a text is cut
- * into words once, and the rules look words up. No pattern here repeats anything that another part of it could also
- * match.
+ * Strangers choose these texts, so the time for a verdict must not grow faster than their length. A text is split into
+ * words once, and the rules look words up. No pattern here repeats anything that another part of it could also match.
  */
 
-/** No more than this is read of a name, and no more than this of a longer one is looked at. */
+/** Most characters of a name that are read and checked. */
 const WRITTEN_LENGTH_MAX = 256
 /**
- * Longest text that is looked at after letters were brought into one form: 256 bytes cannot become more, so nothing
- * hides behind the cut (one letter of three bytes, U+FDFA, becomes 18).
+ * Longest text that is checked after normalization. 256 bytes cannot become more (one letter of three bytes, U+FDFA,
+ * becomes 18), so nothing can hide behind this limit.
  */
 const FOLDED_LENGTH_MAX = 1_536
 
-/** A scheme before an address, "https://", whichever it is. */
+/** Any scheme before an address, such as "https://". */
 const SCHEME = /[a-z0-9+-]:\/\//
 /** Symbols that are a lure as soon as the name has a host in it. */
 const LURING_SYMBOLS: ReadonlySet<string> = new Set(
   ['claim', 'airdrop', 'voucher', 'reward'].flatMap((word) => [word, `${word}s`]),
 )
 
-/** Characters that turn text around or are not seen: U+061C, U+200B to U+200F, U+202A to U+202E, U+2060 and on. */
+/** Characters that are invisible or reverse text: U+061C, U+200B to U+200F, U+202A to U+202E, U+2060 and on. */
 const INVISIBLE = /\p{Cc}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
-/** Joiners mean something between emoji and in some scripts, nothing beside these. */
+/** Joiners have a meaning between emoji and in some scripts, but not next to the characters below. */
 const STRAY_JOINER =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Nd}]/u
 /** One word in two alphabets that look alike. */
 const MIXED_WORD = /\p{Script=Latin}\p{Script=Cyrillic}|\p{Script=Cyrillic}\p{Script=Latin}/u
 
-/** Why a token is spam, as a sentence that names token and rule; undefined where it is not. */
+/** Why a token is spam, as a sentence that names token and rule; undefined if it is not. */
 export function spamReason(token: Token, listed: ReadonlySet<Address>): string | undefined {
   if (listed.has(token.address)) return `Token ${token.address} is on the operator's list`
   const symbol = token.asWritten.symbol.slice(0, WRITTEN_LENGTH_MAX)
@@ -70,8 +69,8 @@ function reason(token: Token, field: string, rule: string): string {
 }
 
 /**
- * Letters in one form and case, with single spaces: full-width and mathematical letters, dots of other scripts and wide
- * gaps fool nobody.
+ * Letters in one form and case, with single spaces, so that full-width and mathematical letters, dots of other scripts
+ * and wide gaps do not hide a lure.
  */
 function folded(text: string): string {
   return text

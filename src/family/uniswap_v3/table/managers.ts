@@ -7,12 +7,13 @@ const FACTORY: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
 const MANAGER: Address = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 
 /**
- * Position managers by chain id: Uniswap's own, those that Oku keeps by decision of Uniswap's governance, PancakeSwap V3
- * and SushiSwap V3, which kept what is read here of Uniswap's interface.
+ * Position managers by chain id: Uniswap's own, those that Oku keeps by decision of Uniswap's governance,
+ * PancakeSwap V3 and SushiSwap V3. The last two kept the functions of Uniswap's interface that we read.
  *
  * Sources. Uniswap: `@uniswap/sdk-core` 7.19.4; Oku: `@gfxlabs/oku-chains` 1.12.36; PancakeSwap: `@pancakeswap/v3-sdk`
- * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/family/uniswap_v3/deployments_test.ts` holds the table to the packages. Blocks:
- * Oku and DefiLlama's adapters, of the manager or of its factory, which is older; 0 if no source knows.
+ * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/family/uniswap_v3/deployments_test.ts` checks the table against the
+ * packages. Blocks: Oku and DefiLlama's adapters, of the manager or of its factory, which is older; 0 if no source
+ * knows it.
  */
 export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deployment[]> = byChain({
   1: [

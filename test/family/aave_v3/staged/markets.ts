@@ -5,7 +5,7 @@ import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts
 import type { Answer, Round } from './round.ts'
 import { SELECTOR } from './words.ts'
 
-/** A pool with more reserves cannot be, for bitmaps count them. */
+/** The most reserves that a pool can have, because bitmaps hold them. */
 const RESERVES_MAX = 128
 /** Words that `getReserveData` answers in every version. */
 const RESERVE_DATA_WORDS = 15
@@ -20,7 +20,7 @@ export interface StagedReserve {
   readonly variableDebtToken: Address
 }
 
-/** A market as it was asked for; without reserves where it does not answer. */
+/** A market as it was asked for; without reserves if it does not answer. */
 export interface StagedMarket extends RawMarket {
   readonly pool: Address
   readonly oracle: Address

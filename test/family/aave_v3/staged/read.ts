@@ -18,7 +18,7 @@ interface StagedSource {
   readonly providers: readonly Address[]
 }
 
-/** What wallets have on one chain, read in stages and made sense of as the real reader does. */
+/** What wallets have on one chain, read in stages and interpreted as the real reader does. */
 export async function readWalletsStaged(
   client: ChainClient,
   { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
@@ -37,7 +37,7 @@ export async function readWalletsStaged(
  */
 async function readStaged(source: StagedSource, wallets: readonly Address[], signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, providers } = source
-  // What a lens answers has no hash.
+  // The lens does not answer a block hash.
   const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
   const options = { block: { hash }, multicall3 }
   const begin = (): Round => createRound((calls) => multicall(endpoint, { ...options, calls }, signal))

@@ -33,7 +33,7 @@ export interface StagedWallet {
   readonly place: WalletPlace
   /** Reserves that it may hold. */
   reserves(): StagedReserve[]
-  /** Its eMode; 0 outside of eMode, undefined where that cannot be read. */
+  /** Its eMode; 0 outside eMode, undefined if that cannot be read. */
   category(): number | undefined
   /** Asks on, in two rounds more; the outcome is complete after both. */
   follow(details: Round): (last: Round) => () => Outcome
@@ -123,7 +123,7 @@ function askHolding(
   }
 }
 
-/** What was asked for; 0 where nothing was, undefined where it failed. */
+/** The answer to a call; 0 if nothing was asked, undefined if the call failed. */
 function amountOf(answer: Answer | undefined): bigint | undefined {
   if (answer === undefined) return 0n
   return hasAnswer(answer(), 1) ? wordOf(answer().data, 0) : undefined

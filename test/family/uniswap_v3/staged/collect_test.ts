@@ -31,7 +31,7 @@ const ask: Ask = async (calls) =>
     return { ok: true, data: `0x${toHex(token, { size: 32 }).slice(2).repeat(2)}` }
   })
 
-/** Seconds that putting together `count` positions takes, the quicker of two goes. */
+/** Seconds that putting together `count` positions takes, the quicker of two runs. */
 async function secondsFor(count: number): Promise<number> {
   const entries = Array.from({ length: count }, (_, index) => entry(index))
   const subject = { deployments: [DEPLOYMENT], feeds: [], aaveOracle: undefined }
@@ -47,10 +47,10 @@ async function secondsFor(count: number): Promise<number> {
   return Math.min(...times)
 }
 
-test('putting a list together takes no more than a proportionate time, however many tokens are in it', async () => {
+test('putting a list together takes linear time in the number of its tokens', async () => {
   await secondsFor(500)
   // Both have more addresses than the memory for their checksums holds.
   const [short, long] = [await secondsFor(3_000), await secondsFor(24_000)]
-  // Proportion says 8, squares say 64.
+  // Linear time gives 8, quadratic time 64.
   expect(long / short).toBeLessThan(24)
 }, 60_000)

@@ -87,7 +87,7 @@ async function pinLatest(
   signal: AbortSignal,
 ): Promise<{ block: Block; pin: Pick<PinnedBlock, 'hash'>; ask: Ask }> {
   const { endpoint, chainId, multicall3 } = source
-  // What a lens answers has no hash.
+  // The lens does not answer a block hash.
   const { hash, ...block } = await readLatestBlock(endpoint, chainId, signal)
   const pin = { hash }
   const ask: Ask = (calls) =>

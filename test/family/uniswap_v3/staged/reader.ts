@@ -13,7 +13,7 @@ import { readOneStaged, readWalletStaged } from './read.ts'
 
 type Reading = (source: StagedSource, signal: AbortSignal) => Promise<RawRead>
 
-/** A reader of one chain that asks in stages, all of a list at once, and makes sense of the answers as the real one does. */
+/** A reader of one chain that asks in stages, a whole list at once, and interprets answers as the real one does. */
 export function createStagedReader(
   client: ChainClient,
   deployments: readonly UniswapV3Deployment[],

@@ -14,7 +14,7 @@ import {
 } from '../../../support/staged/multicall.ts'
 import { SELECTOR, smallNumber } from './words.ts'
 
-/** Which tokens are asked about, and where. */
+/** Which tokens are asked about, and at which endpoint and block. */
 interface TokensRequest {
   readonly endpoint: Endpoint
   readonly multicall3: Address
@@ -42,7 +42,7 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
 
 /**
  * The latest round of the feed of every token that has one, and what Aave's oracle says of those it has a source for.
- * Behind the oracle stands anybody's contract: its prices are asked last, and those that fail once more by themselves.
+ * Its sources may be anybody's contracts, so prices are asked last, and those that fail once more, each alone.
  */
 export async function readPrices(
   options: TokensRequest & { readonly subject: LensSubject; readonly ask: Ask },
