@@ -4,7 +4,7 @@ import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
 
 /** What `reuse` needs to know about a reading. */
-export interface BlockRead<T> {
+interface BlockRead<T> {
   readonly chain: Chain
   /** What is read, with all that it depends on; the chain is added. */
   readonly key: string

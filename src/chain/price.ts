@@ -11,7 +11,7 @@ export interface UsdPrice extends Decimal {
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
 
 /** The source of one price. */
-export type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
+type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
 
 /** Contracts that a reading asks for prices of a chain's tokens. */
 export interface PriceSources {
@@ -40,7 +40,7 @@ const HEARTBEAT_GRACE_SEC = 300
 const FEED_DECIMALS_MAX = 36
 
 /** Answer of Aave's oracle for a token that it has a source for. */
-export interface AaveAnswer {
+interface AaveAnswer {
   /** The contract that the oracle asks. */
   readonly source: Address
   /** US dollars with 8 decimals; undefined if the source fails. */
@@ -57,7 +57,7 @@ export interface UsdAnswers {
 }
 
 /** A price, or the reason why it is missing, in words that follow "because". */
-export type UsdPriceOutcome =
+type UsdPriceOutcome =
   | { readonly kind: 'price'; readonly price: UsdPrice }
   | { readonly kind: 'missing'; readonly because: string }
 

@@ -16,7 +16,7 @@ export interface FamilyServices {
 }
 
 /** What routes are made from. Nothing needs to be connected to check input or to describe the routes. */
-export interface FamilySetup<Setting> {
+interface FamilySetup<Setting> {
   /** EVM chains that are served, with this family or without. */
   readonly chainIds: readonly number[]
   /** What is known about the family on each served chain that has it, by chain id. */
@@ -26,7 +26,7 @@ export interface FamilySetup<Setting> {
 }
 
 /** A protocol as its folder describes it. */
-export interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
+interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** Path segment: `uniswap-v3`. */
   readonly name: string
   /** Other names of the path segment. */

@@ -7,7 +7,7 @@ import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedErr
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
 
 /** Code that is executed without being deployed, and what it is called with. */
-export interface LensCall {
+interface LensCall {
   /** Runtime bytecode. */
   readonly runtime: Hex
   /** Call data: selector and arguments. */
@@ -16,7 +16,7 @@ export interface LensCall {
 }
 
 /** Runs a lens with this call data at this block, in the way of its rung. */
-export type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
+type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
 
 /** How a lens is asked on one rung of one endpoint. */
 export interface LensAccess {

@@ -20,7 +20,7 @@ export interface PageRequest {
 }
 
 /** How a list of entries is read in pages at one block. */
-export interface PinnedPagesSource<Page extends LensPage> {
+interface PinnedPagesSource<Page extends LensPage> {
   /** Most entries of one page. */
   readonly pageSize: number
   /** The least number of entries, as known before the first page. @default 0 */
@@ -31,7 +31,7 @@ export interface PinnedPagesSource<Page extends LensPage> {
 }
 
 /** How a list of entries is read in pages at the newest block. */
-export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
+interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
   /** Gets the block of a page that was read at `latest`. Throws to refuse the page. */
   observeBlock(block: Block): void
   /** The newest block, for pages that must all see it. */
@@ -39,7 +39,7 @@ export interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Pa
 }
 
 /** A page and the number of its first entry. */
-export interface PlacedPage<Page extends LensPage> {
+interface PlacedPage<Page extends LensPage> {
   readonly start: number
   readonly page: Page
 }

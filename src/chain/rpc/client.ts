@@ -65,7 +65,7 @@ export class RevertError extends Error {
 }
 
 /** What the endpoint refused: every request of this kind, or one of this size. */
-export type RefusalReason = 'kind' | 'size'
+type RefusalReason = 'kind' | 'size'
 
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
 export class RpcRefusedError extends Error {

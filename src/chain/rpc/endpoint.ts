@@ -29,7 +29,7 @@ export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
 }
 
 /** Limits of an endpoint within one read. */
-export interface ReadLimits {
+interface ReadLimits {
   /** Time limit of each call, milliseconds. */
   readonly timeoutMs: number
   /** True if no other endpoint answers: a block far off theirs is then accepted. */
@@ -37,7 +37,7 @@ export interface ReadLimits {
 }
 
 /** What endpoints of one chain share. */
-export interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
+interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
   readonly chain: Chain
   readonly heads: Heads
   readonly log: Log

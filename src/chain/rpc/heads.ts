@@ -15,10 +15,10 @@ const HASTE = 2n
 const BLOCK_MS_MIN = 10
 
 /** What an endpoint calls its newest block, already checked against the wall clock. */
-export type Head = Pick<Block, 'number' | 'timestampSec'>
+type Head = Pick<Block, 'number' | 'timestampSec'>
 
 /** Result of comparing a head with the others: a slow node does not explain `behind`, nor the block times `ahead`. */
-export type HeadVerdict = 'believed' | 'behind' | 'ahead'
+type HeadVerdict = 'believed' | 'behind' | 'ahead'
 
 /** An endpoint's newest block is far off what others have shown; says nothing about its health. */
 export class HeadError extends UpstreamError {}

@@ -6,7 +6,7 @@ import { BusyError } from './error.ts'
 import type { Transport } from './transport.ts'
 
 /** How a request to an endpoint ended: `busy` is its rate limit, `refused` a request that it does not accept. */
-export type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
+type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
 
 /** Counts one finished request to an endpoint of one chain. */
 export type RpcRecorder = (outcome: RpcOutcome, latencyMs: number) => void

@@ -24,10 +24,10 @@ export interface RotatingEndpoint {
 }
 
 /** One request to the endpoint whose turn it is. */
-export type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
+type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
 
 /** Limits of one attempt. */
-export interface AttemptLimits {
+interface AttemptLimits {
   readonly signal: AbortSignal
   /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
@@ -59,7 +59,7 @@ export interface RotationPolicy {
 }
 
 /** The endpoints of one chain in rotation. */
-export interface Rotation<E extends RotatingEndpoint> {
+interface Rotation<E extends RotatingEndpoint> {
   /**
    * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
    * Errors other than `UpstreamError` and `RpcRefusedError` pass through.

@@ -8,7 +8,7 @@ export class CrowdedError extends UpstreamError {}
 export type Priority = 'caller' | 'background'
 
 /** Upper and lower bound of callers' calls that run against one endpoint at a time, and how many calls may wait. */
-export interface SlotLimits {
+interface SlotLimits {
   readonly runningMax: number
   readonly runningMin: number
   readonly waitingMax: number

@@ -1,5 +1,5 @@
 /** An endpoint's address as `fetch` takes it. Both parts may hold secrets. */
-export interface RpcTarget {
+interface RpcTarget {
   /** Without user and password: `fetch` refuses URLs that have them, and quotes them in its error. */
   readonly url: string
   /** Value of the `Authorization` header with user and password; undefined if the URL has neither. */

@@ -30,7 +30,7 @@ const POLICY: RotationPolicy = {
 const ACCOUNTS_MAX = 99
 
 /** Options of one read of accounts. */
-export interface AccountsOptions {
+interface AccountsOptions {
   /** The earliest slot that may answer. @default {0n} */
   readonly minSlot?: bigint
   /** Throws `UpstreamError` if the answer contradicts itself: it then counts as the endpoint's failure. */

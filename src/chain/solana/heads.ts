@@ -11,7 +11,7 @@ const PACE_MAX = 4
 const CLOCKS_APART_MS = 60_000
 
 /** Slots and times that the endpoints of a cluster have shown lately. */
-export interface SolanaHeads {
+interface SolanaHeads {
   /** Notes the slot and time that an endpoint answered from. */
   observe(endpoint: number, head: SolanaClock): void
   /**

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 
 /** Symbol (for readers of this table only), token, its USD feed, and the longest normal time between its updates. */
-export type FeedRow = readonly [symbol: string, token: Address, feed: Address, heartbeatSec: number]
+type FeedRow = readonly [symbol: string, token: Address, feed: Address, heartbeatSec: number]
 
 const HOUR_SEC = 3_600
 const DAY_SEC = 86_400

@@ -9,7 +9,7 @@ const BPS = 10_000n
 const ISOLATION_UNITS_PER_USD = 100n
 
 /** What a reserve's configuration bits say. Source: `ReserveConfiguration`, the same bits in every version. */
-export interface ReserveLimits {
+interface ReserveLimits {
   readonly ltvBps: bigint
   readonly liquidationThresholdBps: bigint
   readonly decimals: number
@@ -50,7 +50,7 @@ export interface Account<Of extends Reserve = Reserve> {
 }
 
 /** One asset on one side of an account, in the market's units. */
-export interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
+interface Leg<Of extends Reserve = Reserve> extends YieldLeg {
   readonly asset: Asset<Of>
 }
 

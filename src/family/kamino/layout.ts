@@ -28,7 +28,7 @@ export interface Deposit {
 }
 
 /** One debt of an obligation, as it stood when it was last refreshed. */
-export interface Borrow {
+interface Borrow {
   readonly reserve: string
   /** Base units of the borrowed token, Sf. */
   readonly amountSf: bigint
@@ -54,7 +54,7 @@ export interface CurvePoint {
 }
 
 /** What a reserve accrues interest and rewards by; `unknown` if only a later program knows it. */
-export type AccrualUnit = 'slot' | 'second' | 'unknown'
+type AccrualUnit = 'slot' | 'second' | 'unknown'
 
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
 export interface Reserve {

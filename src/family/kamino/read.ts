@@ -27,7 +27,7 @@ const READS_MAX = 3
 const REMEMBERED_MAX = 10_000
 
 /** Which obligation to read. It is answered only if all three belong together. */
-export interface ObligationQuery {
+interface ObligationQuery {
   readonly obligationAddress: string
   readonly marketAddress: string
   readonly wallet: string

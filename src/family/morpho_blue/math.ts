@@ -15,7 +15,7 @@ const VIRTUAL_ASSETS = 1n
 const RAY_PER_WAD = RAY / WAD
 
 /** What an accrual changed: the market after it, and the supply shares that the fee recipient got. */
-export interface Accrual {
+interface Accrual {
   readonly market: MarketState
   readonly feeShares: bigint
 }
@@ -93,7 +93,7 @@ export function healthFactor({ collateral, oraclePrice, lltvWad, owed }: Health)
 }
 
 /** What the value of a position depends on. */
-export interface Valuation {
+interface Valuation {
   readonly supplied: bigint
   readonly owed: bigint
   readonly collateral: bigint

@@ -33,7 +33,7 @@ export interface PositionReader {
 }
 
 /** Which position to read, and the signal that ends the reading. */
-export interface PositionRequest {
+interface PositionRequest {
   /** In lower case. */
   readonly marketId: Hex
   readonly wallet: Address

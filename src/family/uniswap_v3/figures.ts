@@ -19,7 +19,7 @@ export interface RangePrices {
 }
 
 /** USD in millionths; undefined if one of the tokens has no price. */
-export interface UsdFigures {
+interface UsdFigures {
   readonly amountsE6: bigint
   readonly feesE6: bigint
   readonly totalE6: bigint

@@ -58,7 +58,7 @@ export interface ChainRead<Listed extends BriefPosition = Position> {
 }
 
 /** How to interpret a reading. */
-export interface InterpretOptions {
+interface InterpretOptions {
   readonly chain: Chain
   readonly deployments: readonly UniswapV3Deployment[]
   readonly judge: TokenJudge['judge']

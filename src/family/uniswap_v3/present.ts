@@ -6,7 +6,7 @@ import type { TokenAmounts } from './math.ts'
 import type { Position, PricedToken, SpamPosition } from './position.ts'
 
 /** Which of a position's fields an answer has. */
-export interface PresentOptions {
+interface PresentOptions {
   /** Amounts, fees, prices and values. */
   readonly full: boolean
   /** Square-root price of the pool, only in the answer about one position. */

@@ -44,7 +44,7 @@ export interface ReadOptions {
 }
 
 /** Positions of a list that are wanted whole. */
-export interface CompleteRequest {
+interface CompleteRequest {
   /** The list as it was read. */
   readonly reads: readonly ChainRead<BriefPosition>[]
   readonly positions: readonly BriefPosition[]
@@ -52,7 +52,7 @@ export interface CompleteRequest {
 }
 
 /** The result of reading positions of a list whole. */
-export interface Completed {
+interface Completed {
   readonly positions: readonly Position[]
   /** Those whose tokens or pools now answer differently: a hostile token can tell readings apart. */
   readonly unreadable: readonly UnreadablePosition[]

@@ -61,7 +61,7 @@ export async function readWalletByLens(
 }
 
 /** A page of a long list, interpreted. */
-export interface DigestedPage<Digest> extends LensPage {
+interface DigestedPage<Digest> extends LensPage {
   readonly managers: RawScan['managers']
   readonly digest: Digest
 }

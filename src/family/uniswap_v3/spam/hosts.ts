@@ -17,7 +17,7 @@ const LABEL = /^[a-z0-9-]{1,63}$/
 const ENDING = /^[a-z]{2,24}$/
 
 /** The hosts in a text: a word, a dot and a word, which a browser would try to open. */
-export interface HostsFound {
+interface HostsFound {
   readonly hasHost: boolean
   /** A host has an ending that is hardly ever a protocol's own name. */
   readonly hasCommonHost: boolean

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
-import { spamReason } from '../../../src/family/uniswap_v3/spam/spam.ts'
-import type { Token } from '../../../src/family/uniswap_v3/token.ts'
+import { spamReason } from '../../../../src/family/uniswap_v3/spam/spam.ts'
+import type { Token } from '../../../../src/family/uniswap_v3/token.ts'
 
 const ADDRESS: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
 const NOBODY: ReadonlySet<Address> = new Set()

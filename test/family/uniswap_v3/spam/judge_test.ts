@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
-import type { Chain } from '../../../src/chain/chain.ts'
-import { interpret } from '../../../src/family/uniswap_v3/position.ts'
-import { createTokenJudge } from '../../../src/family/uniswap_v3/spam/judge.ts'
-import type { RawRead, RawToken } from '../../../src/family/uniswap_v3/state.ts'
-import { inTurns } from '../../../src/lib/turns.ts'
-import { atOnce, DEPLOYMENT } from './support.ts'
+import type { Chain } from '../../../../src/chain/chain.ts'
+import { interpret } from '../../../../src/family/uniswap_v3/position.ts'
+import { createTokenJudge } from '../../../../src/family/uniswap_v3/spam/judge.ts'
+import type { RawRead, RawToken } from '../../../../src/family/uniswap_v3/state.ts'
+import { inTurns } from '../../../../src/lib/turns.ts'
+import { atOnce, DEPLOYMENT } from '../support.ts'
 
 const CHAIN: Chain = {
   ...{ id: 1, name: 'One', rpcUrls: [], blockTimeMs: 0, finality: { depth: 0 } },
