@@ -3,6 +3,7 @@ import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/slots.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { MULTICALL3, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
 import { type Service, startService } from '../../devnet/service.ts'
@@ -207,6 +208,7 @@ async function environment(options: {
   const { main, lido, etherfi } = MARKETS
   const chain = {
     ...{ id: 1, name: 'Devnet', rpcUrls: [options.url], blockTimeMs: options.blockTimeMs, multicall3: MULTICALL3 },
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
     aaveV3: Object.entries({ main, lido, etherfi }).map(([market, { provider }]) => ({
       ...{ market, poolAddressesProvider: provider },
