@@ -35,7 +35,7 @@ interface Shared {
   readonly url: string
   readonly admin: Database
   readonly template: string
-  readonly close: () => Promise<void>
+  readonly close: (onStep: (step: string) => void) => Promise<void>
 }
 
 let shared: Promise<Shared> | undefined
@@ -98,12 +98,13 @@ export function temporaryDirectory(): string {
   return path
 }
 
-/** Stops every server of this test process and removes what it left. */
-export async function closeTestDatabases(): Promise<void> {
+/** Stops every server of this test process and removes what it left. Tells its steps. */
+export async function closeTestDatabases(onStep: (step: string) => void = () => {}): Promise<void> {
+  onStep(`${closers.size} databases and servers of test files`)
   await Promise.all([...closers].map((close) => close()))
   const open = shared
   shared = undefined
-  await (await open)?.close()
+  await (await open)?.close(onStep)
 }
 
 /** Pids of a server: its postmaster, then the postmaster's children. */
@@ -160,12 +161,15 @@ async function openShared(): Promise<Shared> {
     url,
     admin,
     template,
-    async close() {
+    async close(onStep) {
+      onStep('the template')
       await admin.run(`drop database if exists ${template} with (force)`, [], {
         lane: 'background',
         deadlineMs: ADMIN_DEADLINE_MS,
       })
+      onStep('connections')
       await admin.close()
+      onStep('the shared server')
       await server?.close()
       if (dataDir !== undefined) rmSync(dataDir, { recursive: true, force: true })
     },
