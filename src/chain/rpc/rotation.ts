@@ -5,8 +5,8 @@ import type { Log } from '../../lib/log.ts'
 import { RpcRefusedError } from './client.ts'
 import type { Deadline } from './deadline.ts'
 import { BusyError } from './error.ts'
-import { HeadError } from './heads.ts'
-import type { Health, HealthState } from './health.ts'
+import { HeadError } from './memory/heads.ts'
+import type { Health, HealthState } from './memory/health.ts'
 import { CrowdedError } from './slots.ts'
 
 /** The shortest time between two routine probes of endpoints other than the one that serves. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createDepths } from '../../../src/chain/rpc/depth.ts'
+import { createDepths } from '../../../src/chain/rpc/memory/depth.ts'
 
 function depthsAt(): { depths: ReturnType<typeof createDepths>; later(ms: number): void } {
   let nowMs = 0

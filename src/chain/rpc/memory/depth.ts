@@ -1,5 +1,5 @@
-import type { Clock } from '../../lib/clock.ts'
-import type { Block } from '../block.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import type { Block } from '../../block.ts'
 
 /** How long a refusal is remembered: a pool of nodes, or an operator, may offer more later. */
 const MEMORY_MS = 10 * 60_000
