@@ -22,8 +22,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
 const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'chains', 'cursor', 'price', 'token_text', 'words']
-/** Ask endpoints under another name than `read*`. */
-const READS_BY_ANOTHER_NAME = ['src/family/uniswap_v3/questions.ts']
 
 interface Import {
   readonly from: string
@@ -119,7 +117,7 @@ test('inside a family only read* and mod use functions that ask a chain', () => 
     violations((each) => {
       const file = familyFile(each.from)
       if (file === undefined || !asksChain(each)) return false
-      return !/^(read|mod$)/.test(file.name) && !READS_BY_ANOTHER_NAME.includes(each.from)
+      return !/^(read|mod$)/.test(file.name)
     }),
   ).toEqual([])
 })

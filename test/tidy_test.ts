@@ -45,11 +45,8 @@ test('code files stay small; tables of data may be long', () => {
 })
 
 test('a folder of src has at most fourteen entries', () => {
-  // To be divided: an entry leaves this list when its folder is small enough.
-  const crowded = ['family/uniswap_v3', 'lib']
   const folders = new Set(files('src/**/*').map(({ path }) => dirname(path)))
-  const crowds = [...folders].filter((folder) => readdirSync(join(ROOT, folder)).length > 14)
-  expect(crowds.filter((folder) => !crowded.includes(folder.replace('src/', '')))).toEqual([])
+  expect([...folders].filter((folder) => readdirSync(join(ROOT, folder)).length > 14)).toEqual([])
 })
 
 test('every exported function and class has a docstring', () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { base62, randomBase62 } from '../lib/base62.ts'
+import { base62, randomBase62 } from '../lib/text/base62.ts'
 
 const PREFIX = 'ws_sk_'
 const RANDOM_LENGTH = 18

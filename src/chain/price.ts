@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Decimal } from '../lib/decimal.ts'
+import type { Decimal } from '../lib/number/decimal.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */

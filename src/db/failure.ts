@@ -1,5 +1,5 @@
+import { DEADLINE } from '../lib/async/wait.ts'
 import { UnavailableError } from '../lib/error.ts'
-import { DEADLINE } from '../lib/wait.ts'
 import { SqlError } from './database.ts'
 
 /** What a failed statement means for its sender. */

@@ -1,6 +1,6 @@
+import { before, createIdle } from '../lib/async/wait.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { before, createIdle } from '../lib/wait.ts'
 import type { DatabaseAddress } from './address.ts'
 import { createBreaker, failureFrom, unavailable } from './failure.ts'
 import { createGeneration, type Generation } from './generation.ts'

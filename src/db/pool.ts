@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { before } from '../lib/async/wait.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { before } from '../lib/wait.ts'
 import { parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import type { Database, LaneName } from './database.ts'

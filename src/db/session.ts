@@ -1,4 +1,4 @@
-import { before } from '../lib/wait.ts'
+import { before } from '../lib/async/wait.ts'
 import { type DatabaseAddress, type Listener, parseDatabaseUrl } from './address.ts'
 import { encodeParam } from './codec.ts'
 import { type Database, SqlError } from './database.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { BoundlessRatio } from '../finance/lending.ts'
-import { formatRational, type Rational } from '../lib/rational.ts'
-import { fixedDecimal, text } from '../lib/text_format.ts'
+import { formatRational, type Rational } from '../lib/number/rational.ts'
+import { fixedDecimal, text } from '../lib/text/text_format.ts'
 
 const USD_DIGITS = 6
 const RATIO_DIGITS = 8

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EVM_ADDRESS, text } from '../lib/text_format.ts'
+import { EVM_ADDRESS, text } from '../lib/text/text_format.ts'
 
 /** A chain's id in an answer. */
 export const chainId = v.pipe(v.number(), v.integer())

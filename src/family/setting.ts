@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
-import { isBase58Address } from '../lib/base58.ts'
+import { isBase58Address } from '../lib/text/base58.ts'
 
 /** An EVM address in a `CHAINS_FILE`; returned checksummed. */
 export const address = v.pipe(

@@ -1,4 +1,4 @@
-import { compareRational, ONE, type Rational, rational, ZERO } from '../lib/rational.ts'
+import { compareRational, ONE, type Rational, rational, ZERO } from '../lib/number/rational.ts'
 import { DAYS_PER_YEAR, RAY } from './rate.ts'
 
 /**

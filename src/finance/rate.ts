@@ -1,4 +1,4 @@
-import { pow10 } from '../lib/fixed_point.ts'
+import { pow10 } from '../lib/number/fixed_point.ts'
 
 /** Scale of rates: 10^27 is 100 % (Aave's ray). */
 export const RAY = pow10(27)

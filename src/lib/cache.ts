@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.ts'
+import { untilAborted } from './async/abort.ts'
 import type { Clock } from './clock.ts'
 import { AbortedError } from './error.ts'
 

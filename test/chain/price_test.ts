@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { ChainPrices } from '../../src/chain/chain.ts'
 import { type FeedRound, type UsdAnswers, usdPriceOf, usdValue } from '../../src/chain/price.ts'
-import { formatExact } from '../../src/lib/decimal.ts'
+import { formatExact } from '../../src/lib/number/decimal.ts'
 
 const ROUND: FeedRound = { answer: 345_612_345_678n, decimals: 8, updatedAtSec: 1_700_000_000n }
 

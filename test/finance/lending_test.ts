@@ -16,7 +16,13 @@ import {
   weightedApy,
 } from '../../src/finance/lending.ts'
 import { RAY } from '../../src/finance/rate.ts'
-import { compareRational, formatRational, parseRational, type Rational, rational } from '../../src/lib/rational.ts'
+import {
+  compareRational,
+  formatRational,
+  parseRational,
+  type Rational,
+  rational,
+} from '../../src/lib/number/rational.ts'
 
 const PER_USD = 10n ** 8n
 

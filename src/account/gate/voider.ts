@@ -1,8 +1,8 @@
 import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/plane/gate.ts'
+import { createIdle } from '../../lib/async/wait.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { createIdle } from '../../lib/wait.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 

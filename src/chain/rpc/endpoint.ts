@@ -1,5 +1,5 @@
 import { toHex } from 'viem'
-import { pause, untilAborted } from '../../lib/abort.ts'
+import { pause, untilAborted } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'

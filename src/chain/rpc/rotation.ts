@@ -1,4 +1,4 @@
-import { pause, untilAborted } from '../../lib/abort.ts'
+import { pause, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../lib/abort.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
 import { UpstreamError } from '../../lib/error.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */

@@ -1,5 +1,5 @@
-import { isBase58Address } from '../../lib/base58.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { isBase58Address } from '../../lib/text/base58.ts'
 
 /** One account as it is stored on chain. */
 export interface SolanaAccount {

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
-import { createLendingReader } from './read.ts'
+import { createLendingReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 

@@ -4,7 +4,7 @@ import { shownText, textFrom } from '../../chain/token_text.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AaveV3Deployment } from './deployments.ts'
 import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from './math.ts'
-import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './state.ts'
+import type { RawAccount, RawCategory, RawMarket, RawRead, RawReserve } from './read/state.ts'
 
 /** A reserve with the symbol of its token. */
 export interface NamedReserve extends Reserve {

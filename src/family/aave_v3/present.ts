@@ -8,8 +8,8 @@ import {
   weightedApy,
 } from '../../finance/lending.ts'
 import { RAY } from '../../finance/rate.ts'
-import { WAD } from '../../lib/fixed_point.ts'
-import { parseRational, rational } from '../../lib/rational.ts'
+import { WAD } from '../../lib/number/fixed_point.ts'
+import { parseRational, rational } from '../../lib/number/rational.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'

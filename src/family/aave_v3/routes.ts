@@ -4,12 +4,12 @@ import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } fr
 import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
-import { EVM_ADDRESS, textSchema } from '../../lib/text_format.ts'
+import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { asOf, leavingOut } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
-import type { LendingReader, Place } from './read.ts'
+import type { LendingReader, Place } from './read/read.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
 /** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */

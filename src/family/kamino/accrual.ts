@@ -1,5 +1,5 @@
 import { SECONDS_PER_YEAR } from '../../finance/rate.ts'
-import { minOf } from '../../lib/fixed_point.ts'
+import { minOf } from '../../lib/number/fixed_point.ts'
 import type { CurvePoint, Reserve } from './layout.ts'
 
 /** 1 as Kamino's fixed point writes it: 60 fractional bits. */

@@ -1,7 +1,7 @@
 import type { LendingPosition } from '../../finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
-import { pow10 } from '../../lib/fixed_point.ts'
-import { leastCommonMultiple, type Rational, rational } from '../../lib/rational.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
+import { leastCommonMultiple, type Rational, rational } from '../../lib/number/rational.ts'
 import {
   accrue,
   borrowRate,

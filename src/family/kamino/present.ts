@@ -8,8 +8,8 @@ import {
   safeBorrowUsd,
   safeWithdrawUsd,
 } from '../../finance/lending.ts'
-import type { Rational } from '../../lib/rational.ts'
-import { DECIMAL, text } from '../../lib/text_format.ts'
+import type { Rational } from '../../lib/number/rational.ts'
+import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import {
   healthFactorFigure,
   healthFactorText,

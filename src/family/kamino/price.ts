@@ -1,5 +1,5 @@
-import { minOf, pow10 } from '../../lib/fixed_point.ts'
-import { type Rational, rational } from '../../lib/rational.ts'
+import { minOf, pow10 } from '../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../lib/number/rational.ts'
 import { SF } from './accrual.ts'
 import type { Reserve, ScopeEntry } from './layout.ts'
 

@@ -1,8 +1,8 @@
 import type { BoundlessRatio, LendingPosition } from '../../finance/lending.ts'
 import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/rate.ts'
-import { mulDivDown, mulDivUp, pow10, WAD } from '../../lib/fixed_point.ts'
-import { type Rational, rational } from '../../lib/rational.ts'
-import type { MarketState, StoredPosition } from './state.ts'
+import { mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../lib/number/rational.ts'
+import type { MarketState, StoredPosition } from './read/state.ts'
 
 /** Scale of an oracle's price, beyond the difference of both tokens' decimals. */
 const ORACLE_SCALE = pow10(36)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
-import { createPositionReader } from './read.ts'
+import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
 import { MORPHO_BLUE_DEPLOYMENTS } from './table/morphos.ts'
 

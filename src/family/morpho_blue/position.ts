@@ -5,11 +5,11 @@ import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import { pow10 } from '../../lib/fixed_point.ts'
-import { rational } from '../../lib/rational.ts'
-import type { Question } from './abi.ts'
+import { pow10 } from '../../lib/number/fixed_point.ts'
+import { rational } from '../../lib/number/rational.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from './math.ts'
-import type { MarketParams, MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
+import type { Question } from './read/abi.ts'
+import type { MarketParams, MarketState, RawMarket, RawRead, StoredPosition } from './read/state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count. */
 const DECIMALS_MAX = 77n

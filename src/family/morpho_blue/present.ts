@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Address, Hex } from 'viem'
 import type { LendingPosition } from '../../finance/lending.ts'
-import { text } from '../../lib/text_format.ts'
+import { text } from '../../lib/text/text_format.ts'
 import { chainId, evmAddress } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 

@@ -3,10 +3,10 @@ import type { Hex } from 'viem'
 import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
-import { textSchema } from '../../lib/text_format.ts'
+import { textSchema } from '../../lib/text/text_format.ts'
 import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
-import type { PositionReader } from './read.ts'
+import type { PositionReader } from './read/read.ts'
 
 /** What a position's yield figures cost. */
 const CREDITS = 8

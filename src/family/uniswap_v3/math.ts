@@ -1,4 +1,4 @@
-import { type Decimal, formatExact, rescale } from '../../lib/decimal.ts'
+import { type Decimal, formatExact, rescale } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,
   mulDivDown,
@@ -8,7 +8,7 @@ import {
   UINT128_MAX,
   UINT256_MAX,
   wrap256,
-} from '../../lib/fixed_point.ts'
+} from '../../lib/number/fixed_point.ts'
 
 /** Lowest and highest tick of a pool, v3-core TickMath. */
 export const TICK_MIN = -887_272

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
-import { createPositionReader } from './read.ts'
+import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 

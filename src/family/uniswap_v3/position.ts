@@ -2,11 +2,11 @@ import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
+import { type Steps, sortedInSteps } from '../../lib/async/turns.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import { type Steps, sortedInSteps } from '../../lib/turns.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
+import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './read/state.ts'
 import type { JudgedToken, TokenJudge } from './spam/judge.ts'
-import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './state.ts'
 import type { Token } from './token.ts'
 
 /** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */

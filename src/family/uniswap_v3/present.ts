@@ -1,6 +1,6 @@
 import { getAddress } from 'viem'
 import type { UsdPrice } from '../../chain/price.ts'
-import { formatExact, formatFixed } from '../../lib/decimal.ts'
+import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { figuresOf, type RangePrices } from './figures.ts'
 import type { TokenAmounts } from './math.ts'
 import type { Position, PricedToken, SpamPosition } from './position.ts'

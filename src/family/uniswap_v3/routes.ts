@@ -4,12 +4,12 @@ import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../..
 import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
-import { listed } from '../../lib/listed.ts'
+import { listed } from '../../lib/text/listed.ts'
 import { asOf, leavingOut } from '../place.ts'
 import type { BriefPosition, ChainRead, Position, SpamPosition } from './position.ts'
 import { presentPosition, presentSpam } from './present.ts'
-import { ListTooLongError, type Place } from './questions.ts'
-import type { PositionReader } from './read.ts'
+import { ListTooLongError, type Place } from './read/questions.ts'
+import type { PositionReader } from './read/read.ts'
 import { listOutput, positionOutput } from './schema.ts'
 
 /** Credits of one position: full, active, closed. */

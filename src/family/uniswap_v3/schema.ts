@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { USD_PRICE_SOURCES } from '../../chain/price.ts'
-import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text_format.ts'
+import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { chainId, count, evmAddress, pagination } from '../schema.ts'
 
 const integerText = text(INTEGER)

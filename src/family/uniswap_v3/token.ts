@@ -1,5 +1,5 @@
 import { shownText, textFrom } from '../../chain/token_text.ts'
-import type { RawToken } from './state.ts'
+import type { RawToken } from './read/state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
 const DECIMALS_MAX = 77

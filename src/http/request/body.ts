@@ -1,4 +1,4 @@
-import { fitsJson } from '../../lib/json.ts'
+import { fitsJson } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_TIMEOUT_MS } from '../limits.ts'
 

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
 import { getAddress } from 'viem/utils'
-import { pow10, UINT256_MAX } from '../../lib/fixed_point.ts'
-import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text_format.ts'
+import { pow10, UINT256_MAX } from '../../lib/number/fixed_point.ts'
+import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
 
 /*

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Address, Hex } from 'viem'
 import { compileLens } from '../../../.ci/lens.ts'
-import { decodeLens, encodeRead } from '../../../src/family/aave_v3/abi.ts'
-import { LENS_RUNTIME } from '../../../src/family/aave_v3/lens_artifact.ts'
+import { decodeLens, encodeRead } from '../../../src/family/aave_v3/read/abi.ts'
+import { LENS_RUNTIME } from '../../../src/family/aave_v3/read/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
@@ -33,7 +33,7 @@ async function call(data: Hex, gas = 50_000_000) {
 
 describe('the lens', () => {
   test('is what its source compiles to, and small enough to be a contract’s code', () => {
-    const committed = readFileSync(join(import.meta.dir, '../../../src/family/aave_v3/lens_artifact.ts'), 'utf8')
+    const committed = readFileSync(join(import.meta.dir, '../../../src/family/aave_v3/read/lens_artifact.ts'), 'utf8')
     expect(compileLens('aave_v3')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   }, 60_000)

@@ -14,10 +14,16 @@ import {
   totalsOf,
   yieldLegs,
 } from '../../../src/family/aave_v3/math.ts'
-import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/state.ts'
+import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/read/state.ts'
 import { safeWithdrawUsd } from '../../../src/finance/lending.ts'
 import { APR_RAY_MAX, apyFromApr } from '../../../src/finance/rate.ts'
-import { compareRational, formatRational, parseRational, type Rational, rational } from '../../../src/lib/rational.ts'
+import {
+  compareRational,
+  formatRational,
+  parseRational,
+  type Rational,
+  rational,
+} from '../../../src/lib/number/rational.ts'
 
 const UNIT = 10n ** 8n
 const WAD = 10n ** 18n

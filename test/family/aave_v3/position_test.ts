@@ -9,7 +9,7 @@ import type {
   RawHolding,
   RawRead,
   RawReserve,
-} from '../../../src/family/aave_v3/state.ts'
+} from '../../../src/family/aave_v3/read/state.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 

@@ -3,7 +3,7 @@ import { type Address, concatHex, type Hex, numberToHex, pad, toFunctionSelector
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import { safeBorrow, suppliesOf } from '../../../src/family/aave_v3/math.ts'
 import type { ChainRead } from '../../../src/family/aave_v3/position.ts'
-import { formatRational, rational } from '../../../src/lib/rational.ts'
+import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { ASSETS, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'

@@ -11,7 +11,7 @@ import {
   liquidationThreshold,
   positionLeverage,
 } from '../../../src/finance/lending.ts'
-import { compareRational, formatRational, rational } from '../../../src/lib/rational.ts'
+import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeReserve, type ScopeEntry } from '../../../src/family/kamino/layout.ts'
 import { cachedPrice, priceOf, scopePrice } from '../../../src/family/kamino/price.ts'
-import { rational } from '../../../src/lib/rational.ts'
+import { rational } from '../../../src/lib/number/rational.ts'
 import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../support/kamino.ts'
 
 const NOW = 1_700_000_000n

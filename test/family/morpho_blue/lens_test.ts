@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { compileLens } from '../../../.ci/lens.ts'
-import { decodeLens, encodeRead } from '../../../src/family/morpho_blue/abi.ts'
-import { LENS_RUNTIME } from '../../../src/family/morpho_blue/lens_artifact.ts'
+import { decodeLens, encodeRead } from '../../../src/family/morpho_blue/read/abi.ts'
+import { LENS_RUNTIME } from '../../../src/family/morpho_blue/read/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -33,7 +33,10 @@ function call(data: Hex, gas = 50_000_000): Promise<Hex> {
 
 describe('the lens', () => {
   test('is what its source compiles to, and small enough to be deployed in a call with its arguments', () => {
-    const committed = readFileSync(join(import.meta.dir, '../../../src/family/morpho_blue/lens_artifact.ts'), 'utf8')
+    const committed = readFileSync(
+      join(import.meta.dir, '../../../src/family/morpho_blue/read/lens_artifact.ts'),
+      'utf8',
+    )
     expect(compileLens('morpho_blue')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   }, 60_000)

@@ -10,7 +10,7 @@ import {
   supplyApyRay,
   valuationOf,
 } from '../../../src/family/morpho_blue/math.ts'
-import type { MarketState } from '../../../src/family/morpho_blue/state.ts'
+import type { MarketState } from '../../../src/family/morpho_blue/read/state.ts'
 import {
   currentLtv,
   dailyInterest,
@@ -20,8 +20,8 @@ import {
   weightedApy,
 } from '../../../src/finance/lending.ts'
 import { RAY } from '../../../src/finance/rate.ts'
-import { WAD } from '../../../src/lib/fixed_point.ts'
-import { formatRational, rational } from '../../../src/lib/rational.ts'
+import { WAD } from '../../../src/lib/number/fixed_point.ts'
+import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 
 const YEAR = 31_536_000n
 const USDC = 10n ** 6n

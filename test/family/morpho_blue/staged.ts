@@ -12,9 +12,9 @@ import {
 import { type PriceSources, priceSourcesOf } from '../../../src/chain/price.ts'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { marketState, noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/abi.ts'
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
-import type { AccruedByContract, MarketParams, RawMarket, RawRead } from '../../../src/family/morpho_blue/state.ts'
+import { marketState, noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
+import type { AccruedByContract, MarketParams, RawMarket, RawRead } from '../../../src/family/morpho_blue/read/state.ts'
 import {
   type Ask,
   type Call,

@@ -10,8 +10,8 @@ import {
   encodeOne,
   encodeScan,
   encodeSome,
-} from '../../../src/family/uniswap_v3/abi.ts'
-import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/lens_artifact.ts'
+} from '../../../src/family/uniswap_v3/read/abi.ts'
+import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/read/lens_artifact.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -46,7 +46,10 @@ const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000 }
 
 describe('the lens', () => {
   test('is what its source compiles to, and small enough to be a contract’s code', () => {
-    const committed = readFileSync(join(import.meta.dir, '../../../src/family/uniswap_v3/lens_artifact.ts'), 'utf8')
+    const committed = readFileSync(
+      join(import.meta.dir, '../../../src/family/uniswap_v3/read/lens_artifact.ts'),
+      'utf8',
+    )
     expect(compileLens('uniswap_v3')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   }, 60_000)

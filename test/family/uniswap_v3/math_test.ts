@@ -12,7 +12,7 @@ import {
   TICK_MIN,
   uncollectedFees,
 } from '../../../src/family/uniswap_v3/math.ts'
-import { Q96, Q128, UINT128_MAX, UINT256_MAX, wrap256 } from '../../../src/lib/fixed_point.ts'
+import { Q96, Q128, UINT128_MAX, UINT256_MAX, wrap256 } from '../../../src/lib/number/fixed_point.ts'
 import { BANK, MULTICALL3, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 

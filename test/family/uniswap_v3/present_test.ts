@@ -4,7 +4,7 @@ import type { UsdPrice } from '../../../src/chain/price.ts'
 import type { Position } from '../../../src/family/uniswap_v3/position.ts'
 import { presentPosition } from '../../../src/family/uniswap_v3/present.ts'
 import { positionOutput } from '../../../src/family/uniswap_v3/schema.ts'
-import { Q96, Q128 } from '../../../src/lib/fixed_point.ts'
+import { Q96, Q128 } from '../../../src/lib/number/fixed_point.ts'
 import { TOKENS, UNISWAP_V3, WALLETS } from '../../devnet/addresses.ts'
 
 const FEED: UsdPrice = { units: 300_000_000_000n, scale: 8, source: 'feed' }

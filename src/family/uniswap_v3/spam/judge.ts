@@ -1,5 +1,5 @@
 import type { Chain } from '../../../chain/chain.ts'
-import type { RawToken } from '../state.ts'
+import type { RawToken } from '../read/state.ts'
 import { type Token, tokenFrom } from '../token.ts'
 import { spamReason } from './spam.ts'
 

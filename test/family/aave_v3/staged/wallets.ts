@@ -6,8 +6,8 @@ import type {
   BrokenPart,
   RawAccount,
   RawHolding,
-} from '../../../../src/family/aave_v3/state.ts'
-import { UINT128_MAX } from '../../../../src/lib/fixed_point.ts'
+} from '../../../../src/family/aave_v3/read/state.ts'
+import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
 import { hasAnswer } from '../../../support/staged/multicall.ts'
 import type { StagedMarket, StagedReserve } from './markets.ts'
 import type { Answer, Round } from './round.ts'

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/position.ts'
+import type { RawRead, RawToken } from '../../../../src/family/uniswap_v3/read/state.ts'
 import { createTokenJudge } from '../../../../src/family/uniswap_v3/spam/judge.ts'
-import type { RawRead, RawToken } from '../../../../src/family/uniswap_v3/state.ts'
-import { inTurns } from '../../../../src/lib/turns.ts'
+import { inTurns } from '../../../../src/lib/async/turns.ts'
 import { atOnce, DEPLOYMENT } from '../support.ts'
 
 const CHAIN: Chain = {

@@ -2,8 +2,8 @@ import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
-import type { LensSubject } from '../../../../src/family/uniswap_v3/abi.ts'
-import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/state.ts'
+import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
+import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/read/state.ts'
 import {
   type Ask,
   type Call,

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import type { Block } from '../../chain/block.ts'
+import type { Block } from '../../../chain/block.ts'
 
 /** What a version of the contracts can do. */
 export interface Features {

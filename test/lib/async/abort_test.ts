@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { pause, untilAborted } from '../../src/lib/abort.ts'
-import { AbortedError } from '../../src/lib/error.ts'
+import { pause, untilAborted } from '../../../src/lib/async/abort.ts'
+import { AbortedError } from '../../../src/lib/error.ts'
 
 const pending = () => new Promise<never>(() => {})
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isBase58Address } from '../../src/lib/base58.ts'
+import { isBase58Address } from '../../../src/lib/text/base58.ts'
 
 describe('isBase58Address()', () => {
   test('is true for exactly 32 bytes, and depends on upper and lower case', () => {

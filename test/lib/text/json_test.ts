@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fitsJson } from '../../src/lib/json.ts'
+import { fitsJson } from '../../../src/lib/text/json.ts'
 
 const LIMITS = { levelsMax: 2, valuesMax: 4 }
 

@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { addressOf, wordOf } from '../../chain/call/words.ts'
-import type { FeedRound, PriceSources } from '../../chain/price.ts'
-import { UpstreamError } from '../../lib/error.ts'
+import { addressOf, wordOf } from '../../../chain/call/words.ts'
+import type { FeedRound, PriceSources } from '../../../chain/price.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
 const LENS_ABI = parseAbi([

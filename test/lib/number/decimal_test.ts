@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { formatExact, formatFixed, rescale } from '../../src/lib/decimal.ts'
+import { formatExact, formatFixed, rescale } from '../../../src/lib/number/decimal.ts'
 
 describe('formatExact()', () => {
   test.each([

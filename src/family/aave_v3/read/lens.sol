@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {LensPage} from '../../chain/call/page.sol';
+import {LensPage} from '../../../chain/call/page.sol';
 
 interface IProvider {
     function getPool() external view returns (address);

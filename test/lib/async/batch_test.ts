@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { type BatcherOptions, createBatcher } from '../../src/lib/batch.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
+import { type BatcherOptions, createBatcher } from '../../../src/lib/async/batch.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
 
 interface Flight {
   readonly items: readonly number[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { listed } from '../../src/lib/listed.ts'
+import { listed } from '../../../src/lib/text/listed.ts'
 
 test('listed() names the first items and counts the rest', () => {
   expect(listed([], 2)).toBe('')

@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
-import type { Block } from '../../chain/block.ts'
-import type { FeedRound } from '../../chain/price.ts'
-import type { FeeGrowth, TokenAmounts } from './math.ts'
+import type { Block } from '../../../chain/block.ts'
+import type { FeedRound } from '../../../chain/price.ts'
+import type { FeeGrowth, TokenAmounts } from '../math.ts'
 
 /** One token as its contract describes itself, unchecked. */
 export interface RawToken {

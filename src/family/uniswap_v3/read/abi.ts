@@ -1,9 +1,9 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { type LensCursor, openLensPage } from '../../chain/call/cursor.ts'
-import type { PriceSources } from '../../chain/price.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { Steps } from '../../lib/turns.ts'
-import type { FeeGrowth, TokenAmounts } from './math.ts'
+import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import type { PriceSources } from '../../../chain/price.ts'
+import type { Steps } from '../../../lib/async/turns.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { FeeGrowth, TokenAmounts } from '../math.ts'
 import type {
   BrokenPart,
   BrokenPosition,

@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
-import { isSameBlock, type PinnedBlock } from '../../chain/block.ts'
-import type { LensAccess } from '../../chain/call/lens.ts'
-import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../chain/call/pages.ts'
-import type { Endpoint } from '../../chain/rpc/client.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import { inTurns } from '../../lib/turns.ts'
+import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
+import type { LensAccess } from '../../../chain/call/lens.ts'
+import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
+import { inTurns } from '../../../lib/async/turns.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import {
   decodeLens,
   decodeScan,

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { type LensCursor, openLensPage } from '../../chain/call/cursor.ts'
-import { UpstreamError } from '../../lib/error.ts'
+import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import type {
   AccountData,
   BrokenAccount,

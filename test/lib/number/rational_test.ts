@@ -6,7 +6,7 @@ import {
   leastCommonMultiple,
   parseRational,
   rational,
-} from '../../src/lib/rational.ts'
+} from '../../../src/lib/number/rational.ts'
 
 describe('formatRational()', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { base62, randomBase62 } from '../../src/lib/base62.ts'
+import { base62, randomBase62 } from '../../../src/lib/text/base62.ts'
 
 test('base62() pads with zeros and refuses what does not fit', () => {
   expect(base62(0, 6)).toBe('000000')

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { LensAccess } from '../../chain/call/lens.ts'
-import { type PlacedPages, readPages } from '../../chain/call/pages.ts'
-import type { Endpoint } from '../../chain/rpc/client.ts'
+import type { LensAccess } from '../../../chain/call/lens.ts'
+import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
 

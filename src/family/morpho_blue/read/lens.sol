@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {BlockHeight} from '../../chain/call/block_height.sol';
+import {BlockHeight} from '../../../chain/call/block_height.sol';
 
 struct MarketParams {
     address loanToken;

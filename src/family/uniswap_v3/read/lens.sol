@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {LensPage} from '../../chain/call/page.sol';
+import {LensPage} from '../../../chain/call/page.sol';
 
 interface IManager {
     function balanceOf(address) external view returns (uint256);

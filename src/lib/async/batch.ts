@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts'
-import { UnavailableError } from './error.ts'
+import type { Clock } from '../clock.ts'
+import { UnavailableError } from '../error.ts'
 import { createIdle } from './wait.ts'
 
 /** Groups items into batches: each flush takes what arrived while the one before was under way. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { inTurns, type Steps, sortedInSteps } from '../../src/lib/turns.ts'
+import { inTurns, type Steps, sortedInSteps } from '../../../src/lib/async/turns.ts'
 
 describe('inTurns()', () => {
   test('lets others have a turn between steps, and gives what the work comes to', async () => {

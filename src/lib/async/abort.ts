@@ -1,4 +1,4 @@
-import { AbortedError } from './error.ts'
+import { AbortedError } from '../error.ts'
 
 /** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
