@@ -79,8 +79,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm }) {
+    stop({ evm, solana }) {
       for (const client of evm.values()) client.close()
+      solana?.close()
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
