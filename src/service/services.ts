@@ -14,6 +14,7 @@ import type { FamilyServices } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { type App, createApp } from '../http/app.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
+import { loggedTemplateOf } from '../http/plane/gateway.ts'
 import type { Probe } from '../http/plane/probes.ts'
 import type { Route } from '../http/route.ts'
 import { createRouteTable } from '../http/route_table.ts'
@@ -21,6 +22,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
+import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
@@ -108,6 +110,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
+        gateway: createMcp({ routes, origins: ownOrigins(config) }),
         clock,
         log,
         metrics,
@@ -153,10 +156,15 @@ function routesOf(config: Config, connect: () => FamilyServices & { readonly db:
   const { families, chains, solana } = config
   const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
   // The usage route's path filter reads the table that holds the usage route itself.
-  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => table.templateOf(path) })
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
   const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
+}
+
+/** Origins whose pages may call, the service's own among them. */
+function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
+  return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }
 
 function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
