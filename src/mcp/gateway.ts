@@ -12,9 +12,6 @@ import { toolsOf } from './tools.ts'
 
 /** Bodies that are read at the same time: no key is known before they are, so strangers could take all places. */
 const UNREAD_MAX = 256
-/** Failures of a tool that concern the whole request: clients know what to do with their status. */
-const WHOLE_REQUEST: ReadonlySet<string | undefined> = new Set(['INVALID_API_KEY', 'FEATURE_DISABLED'])
-
 /**
  * Tools for agents by the Model Context Protocol, streamable HTTP without sessions: one tool for each route. Each call
  * of a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing.
@@ -55,7 +52,7 @@ export function createMcp(options: {
     let refusal: SettledAnswer | undefined
     const runOne = async (message: Message): Promise<SettledAnswer> => {
       last = await run(message)
-      if (WHOLE_REQUEST.has(codeOf(last))) refusal = last
+      if (concernsAll(codeOf(last), message)) refusal = last
       return last
     }
     // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
@@ -100,6 +97,7 @@ const ENDPOINT = endpointOf(
     input: v.object({}),
     output: v.object({ data: v.null() }),
     asOf: false,
+    feature: 'mcp',
     price: 'Nothing.',
     creditsMin: () => 0,
     read: async () => null,
@@ -118,6 +116,12 @@ function failing(error: unknown): Message {
       throw error
     },
   }
+}
+
+/** True for failures that every message would meet, of which clients know the status: a wrong key, and `MCP=off`. */
+function concernsAll(code: string | undefined, { endpoint }: Message): boolean {
+  if (code === 'INVALID_API_KEY') return true
+  return code === 'FEATURE_DISABLED' && (endpoint.route.feature ?? 'mcp') === 'mcp'
 }
 
 function unreadable(status: number): HttpError {

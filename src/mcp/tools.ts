@@ -41,7 +41,8 @@ export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
 
 function toolOf(route: Route): Tool {
   const name = operationId(route)
-  const endpoint = endpointOf(route)
+  const own = endpointOf(route)
+  const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
   const inBody = new Set(route.body === undefined ? [] : fieldsOf(route.body).map((field) => field.name))
   return {
     name,

@@ -127,6 +127,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     method: 'GET',
     path: '/v1/lending/kamino/position/:obligation_address/yield',
     summary: 'Reads an obligation.',
+    feature: 'snapshots',
     input: v.object({
       obligation_address: v.pipe(v.string(), documented({ type: 'string' })),
       target_health_factor: targetHealthFactor,

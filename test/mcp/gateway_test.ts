@@ -181,6 +181,20 @@ describe('failures of the work are results that say how to go on', () => {
     expect((await made.post(LISTS)).body.error.code).toBe('ENDPOINT_DISABLED')
   })
 
+  test('a feature that is switched off: that of the tool, and MCP itself', async () => {
+    const made = scene()
+    made.gate.disabled.add('snapshots')
+    const snapshot = await made.post(call('get_lending_kamino_position_by_obligation_address_yield', {}))
+    expect(snapshot.body.result.content[0].text).toStartWith('FEATURE_DISABLED: ')
+    expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
+    made.gate.disabled.add('mcp')
+    for (const message of [call(ITEM, { id: 1 }), LISTS, [call(ITEM, { id: 1 })]]) {
+      const { status, body } = await made.post(message)
+      expect([status, body.error.code]).toEqual([403, 'FEATURE_DISABLED'])
+    }
+    expect(made.happenings.reads).toBe(1)
+  })
+
   test('the database away, before and at the charge', async () => {
     const made = scene()
     made.gate.failSettle = new Error('away')

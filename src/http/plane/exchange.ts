@@ -77,7 +77,7 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
     const key = bearerKey(request.headers.get('authorization'))
     if (gate !== undefined && key !== undefined) {
-      const asked = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+      const asked = await gate.admit({ key, ...askedOf(found) })
       if (asked.kind !== 'unknown_key') admission = asked
     }
     if (fault !== undefined) throw fault
@@ -102,6 +102,12 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
     return { answer: failure(loggedFailure(error, exchange, log), requestId), account }
   }
+}
+
+/** What a request asks the gate for. */
+function askedOf(found: Exchange['found']) {
+  if (found.kind !== 'endpoint') return { endpoint: null }
+  return { endpoint: found.endpoint.name, features: found.endpoint.features }
 }
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */

@@ -4,7 +4,7 @@ import { deploylessCode, INIT_CODE_BYTES_MAX, readDeploylessAnswer } from '../..
 import { callByOverride, callDeployless, readByRung } from '../../../src/chain/call/lens.ts'
 import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { createEndpoint } from '../../../src/chain/rpc/endpoint.ts'
-import { createHeads } from '../../../src/chain/rpc/heads.ts'
+import { createHeads } from '../../../src/chain/rpc/memory/heads.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
