@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
-import { createBlockFinder, NoBlockError } from '../chain/block_at.ts'
+import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseBytes } from '../chain/rpc/value.ts'
 import { together } from '../lib/async/together.ts'
@@ -82,6 +82,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
       if (!(error instanceof NoBlockError)) throw error
       const { number, timestampSec } = error.nearest
       if (moment.at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
+      if (moment.at_time !== undefined && timestampSec < moment.at_time) return 'expected no time in the future'
       return `expected a time from ${timestampSec} on, when ${chain} began`
     }
     const standing = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
@@ -96,8 +97,6 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
     async at(places, moment, signal) {
       const { at_block, at_time } = moment
       if (at_block === undefined && at_time === undefined) return [...places]
-      if (at_time !== undefined && at_time > clock.now() / 1_000)
-        throw refused(moment, 'expected no time in the future')
       const found = await together(
         places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
         signal,

@@ -1,11 +1,11 @@
-import { createCache } from '../lib/cache.ts'
-import type { Clock } from '../lib/clock.ts'
-import { UnavailableError } from '../lib/error.ts'
-import type { PinnedBlock } from './block.ts'
+import { createCache } from '../../lib/cache.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import type { PinnedBlock } from '../block.ts'
+import { readBlock } from '../read_block.ts'
+import type { ChainClient, Endpoint } from '../rpc/client.ts'
+import { MissingBlockError } from '../rpc/error.ts'
 import { narrowed, nextProbe } from './block_search.ts'
-import { readBlock } from './read_block.ts'
-import type { ChainClient, Endpoint } from './rpc/client.ts'
-import { MissingBlockError } from './rpc/error.ts'
 
 /** Time for one search over all its headers, milliseconds. */
 const SEARCH_BUDGET_MS = 4_000
@@ -32,7 +32,8 @@ export interface BlockFinder {
   byNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<PinnedBlock>
   /**
    * The last block at or before a moment (seconds since the epoch): the newest one if it is not later. Reads a few
-   * headers of one endpoint. Throws `NoBlockError` if the chain began later, else as `ChainClient.read`.
+   * headers of one endpoint. Throws `NoBlockError` if the chain began later, or if the moment is still to come for the
+   * chain and the clock; else as `ChainClient.read`.
    */
   byTime(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock>
 }
@@ -54,7 +55,11 @@ export function createBlockFinder(clock: Clock): BlockFinder {
     byNumber: (client, number, signal) =>
       remembered(`${client.chain.id}:number:${number}`, (shared) => findNumber(client, number, shared), signal),
     byTime: (client, timeSec, signal) =>
-      remembered(`${client.chain.id}:time:${timeSec}`, (shared) => findTime(client, timeSec, shared), signal),
+      remembered(
+        `${client.chain.id}:time:${timeSec}`,
+        (shared) => findTime(client, { timeSec, clock }, shared),
+        signal,
+      ),
   }
 }
 
@@ -84,13 +89,18 @@ async function findNumber(client: ChainClient, number: bigint, signal: AbortSign
   }
 }
 
-function findTime(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock> {
+function findTime(
+  client: ChainClient,
+  { timeSec, clock }: { readonly timeSec: bigint; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<PinnedBlock> {
   const { id: chainId, blockTimeMs } = client.chain
   const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PinnedBlock> => {
     const newest = await readBlock(endpoint, { chainId, number: 'latest' }, within)
     if (newest.timestampSec <= timeSec) {
       // Only here the answer depends on how recent the endpoint is.
       endpoint.observeBlock(newest)
+      if (newest.timestampSec < timeSec && Number(timeSec) > clock.now() / 1_000) throw new NoBlockError(newest)
       return newest
     }
     let bracket = { before: undefined as PinnedBlock | undefined, after: newest }

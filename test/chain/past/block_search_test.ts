@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type BlockPoint, type Bracket, narrowed, nextProbe } from '../../src/chain/block_search.ts'
+import { type BlockPoint, type Bracket, narrowed, nextProbe } from '../../../src/chain/past/block_search.ts'
 
 /** Height of the last block at or before the time, and how many headers that took besides the newest. */
 function search(times: readonly number[], timeSec: number, blockTimeMs: number) {
