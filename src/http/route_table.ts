@@ -150,7 +150,8 @@ function methodsOf(routes: readonly Route[]): Methods {
   return { template, endpoints, allow: [...allow, 'OPTIONS'].join(', ') }
 }
 
-function endpointOf(route: Route): Endpoint {
+/** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
+export function endpointOf(route: Route): Endpoint {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)

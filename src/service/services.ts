@@ -16,6 +16,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
+import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { openapiText, routesOf } from './routes.ts'
@@ -79,8 +80,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm }) {
+    stop({ evm, solana }) {
       for (const client of evm.values()) client.close()
+      solana?.close()
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
@@ -109,6 +111,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
+        gateway: createMcp({ routes, origins: ownOrigins(config) }),
         clock,
         log,
         metrics,
@@ -139,6 +142,11 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
     if (error instanceof SchemaError) throw error
     log.warn({ msg: 'Started without the database: not ready until it answers', reason: String(error) })
   }
+}
+
+/** Origins whose pages may call, the service's own among them. */
+function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
+  return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }
 
 function createClients(
