@@ -7,7 +7,7 @@
 -- $6 sec integer
 -- subject not null
 insert into history_coverage as c (subject, place, stream, lease_holder, lease_until)
-select decode(s.subject, 'hex'), history_place_id($1, decode($2, 'hex')), $3, $5, now() + $6 * interval '1 second'
+select decode(s.subject, 'hex'), history_place_id($1, decode($2, 'hex')), $3, $5, now() + $6::integer * interval '1 second'
 from (select distinct u.subject from unnest($4::text[]) u (subject) order by u.subject) s
 on conflict (subject, place, stream) do update
 set lease_holder = excluded.lease_holder, lease_until = excluded.lease_until

@@ -6,7 +6,7 @@
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_block bigint, the last one
 -- $7 kind text, '' for all
--- $8 max integer
+-- $8 max bigint
 -- $9 skip bigint
 -- covered not null
 -- total not null

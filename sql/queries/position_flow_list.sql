@@ -6,7 +6,7 @@
 -- $5 token_id numeric
 -- $6 from_block bigint, the first block that must be complete
 -- $7 to_block bigint, the last one
--- $8 max integer
+-- $8 max bigint
 -- covered not null
 -- block null
 -- log_index null
