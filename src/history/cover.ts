@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
+import { FIRST_BLOCKS } from './follow/plan.ts'
 import { createProof, type Proof, type ProvenLogs, rankedSources } from './logs/proof.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
-import { FIRST_BLOCKS } from './plan.ts'
 import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace } from './stream.ts'
 
 /** What is to be stored, and how. */

@@ -196,6 +196,13 @@ export function createLearnedSource(options: {
   }
 }
 
+/** The longest range that any endpoint takes; undefined if one of them never refused one, or none is usable. */
+export function widestOf(sources: readonly LearnedSource[]): number | undefined {
+  const caps = sources.filter(({ source }) => source.usable).map(({ cap }) => cap ?? Number.POSITIVE_INFINITY)
+  const most = Math.max(0, ...caps)
+  return most === 0 || most === Number.POSITIVE_INFINITY ? undefined : most
+}
+
 /** Lists of different filters as one; a log that several filters found comes once. */
 function merged(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
   const all = lists.flat().sort(compareLogs)

@@ -1,9 +1,9 @@
-import type { Chain } from '../chain/chain.ts'
-import { UnavailableError, UpstreamError } from '../lib/error.ts'
-import type { Log } from '../lib/log.ts'
+import type { Chain } from '../../chain/chain.ts'
+import { UnavailableError, UpstreamError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import { NotStoredError } from '../rows/part.ts'
+import { IncompleteError } from '../stream.ts'
 import { SCAN_BLOCKS_MIN } from './plan.ts'
-import { NotStoredError } from './rows/part.ts'
-import { IncompleteError } from './stream.ts'
 
 const CONFIGURE_RETRY_SEC = 60
 

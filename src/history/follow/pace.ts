@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 /** How far the work on one history is, and how fast it goes. */
 export interface Pace {

@@ -1,18 +1,18 @@
 import type { Hex } from 'viem'
-import type { ChainClient } from '../chain/rpc/client.ts'
-import type { Database } from '../db/database.ts'
-import { untilAborted } from '../lib/async/abort.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
-import { cover } from './cover.ts'
-import type { Coverage, Covered } from './coverage.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { cover } from '../cover.ts'
+import type { Coverage, Covered } from '../coverage.ts'
+import { blocksIn, missingOf } from '../logs/ranges.ts'
+import { FilterError, type LearnedSource, widestOf } from '../logs/reader.ts'
+import type { Range } from '../logs/window.ts'
+import { IncompleteError, type Stream, type StreamPlace } from '../stream.ts'
+import { createEntry, type Entry } from './entry.ts'
 import { callersError, reportFailure, tooNarrow } from './failure.ts'
-import { FilterError, type LearnedSource } from './logs/reader.ts'
-import type { Range } from './logs/window.ts'
-import { createPace, type Pace } from './pace.ts'
+import type { Pace } from './pace.ts'
 import { planOf } from './plan.ts'
-import { blocksIn, missingOf } from './ranges.ts'
-import { IncompleteError, type Stream, type StreamPlace } from './stream.ts'
 
 /** Whose history is to be completed, and which blocks. */
 export interface Wanted {
@@ -62,19 +62,6 @@ const OTHERS_MS = 250
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
 
-interface Entry {
-  readonly subject: Hex | null
-  range: Range
-  readonly waiting: Set<{ readonly resolve: () => void; readonly reject: (error: unknown) => void }>
-  readonly pace: Pace
-  askedMs: number
-  /** True while a task works on it. */
-  isBusy: boolean
-  failures: number
-  /** True once a failed check has made its blocks be read again. */
-  isReread: boolean
-}
-
 /** An entry with the blocks that it lacks, the newest first. */
 interface Lacking {
   readonly entry: Entry
@@ -112,13 +99,13 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       try {
         if (idle.length > 0 && tasks.size < TASKS_MAX) await startTasks(idle)
       } catch (error) {
-        for (const entry of idle) settle(entry, error)
+        for (const entry of idle) entry.settle(error)
       }
     }
   }
 
   function hasExpired(entry: Entry): boolean {
-    const isLeft = entry.waiting.size === 0 && clock.monotonicMs() - entry.askedMs > KEEP_MS
+    const isLeft = !entry.isAwaited && clock.monotonicMs() - entry.askedMs > KEEP_MS
     if (isLeft) entries.delete(entry.subject)
     return isLeft
   }
@@ -139,7 +126,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
-      if (plan === 'impossible') settle(entry, tooNarrow(client.chain, widest() ?? 0))
+      if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
       else if (plan === 'everybody') scanned.push(entry)
       else alone.set(JSON.stringify(missing), [...(alone.get(JSON.stringify(missing)) ?? []), { entry, missing }])
     }
@@ -152,7 +139,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       missing,
       everybody: missingOf({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
       isFollowed: everybody.length > 0,
-      widest: widest(),
+      widest: widestOf(sources),
     })
   }
 
@@ -205,7 +192,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       }
       reportFailure(error, { log, chainId: client.chain.id, stream: stream.name })
       const failures = Math.max(...of.map((entry) => ++entry.failures))
-      for (const entry of of) settle(entry, callersError(error, client.chain))
+      for (const entry of of) entry.settle(callersError(error, client.chain))
       await sleep(Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (failures - 1)), closing.signal).catch(() => {})
     }
   }
@@ -262,51 +249,24 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     }
   }
 
-  function settle(entry: Entry, error?: unknown): void {
-    const waiting = [...entry.waiting]
-    entry.waiting.clear()
-    for (const { resolve, reject } of waiting) {
-      if (error === undefined) resolve()
-      else reject(error)
-    }
-  }
-
   function done(entry: Entry): void {
     entries.delete(entry.subject)
-    settle(entry)
-  }
-
-  function widest(): number | undefined {
-    const caps = sources.filter(({ source }) => source.usable).map(({ cap }) => cap ?? Number.POSITIVE_INFINITY)
-    const most = Math.max(0, ...caps)
-    return most === 0 || most === Number.POSITIVE_INFINITY ? undefined : most
+    entry.settle()
   }
 
   return {
     async complete({ subject, range }, nextPlace, signal) {
       place = nextPlace
-      const known = entries.get(subject)
-      const entry = known ?? {
-        ...{ subject, range, waiting: new Set(), pace: createPace(clock), askedMs: 0 },
-        ...{ isBusy: false, failures: 0, isReread: false },
-      }
+      const entry = entries.get(subject) ?? createEntry(subject, range, clock)
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()
       entry.range = {
         fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
         toBlock: Math.max(entry.range.toBlock, range.toBlock),
       }
-      let waiter: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined
-      const completed = new Promise<void>((resolve, reject) => {
-        waiter = { resolve, reject }
-        entry.waiting.add(waiter)
-      })
+      const completed = entry.settled(signal)
       look()
-      try {
-        await untilAborted(completed, signal)
-      } finally {
-        if (waiter !== undefined) entry.waiting.delete(waiter)
-      }
+      await completed
     },
     paceOf: (subject) => entries.get(subject)?.pace,
     async close() {

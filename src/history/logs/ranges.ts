@@ -1,4 +1,4 @@
-import type { Range } from './logs/window.ts'
+import type { Range } from './window.ts'
 
 /** The parts of `range` that lie in none of the others, the newest first. The others come in any order. */
 export function missingOf(range: Range, others: readonly Range[]): readonly Range[] {

@@ -1,5 +1,5 @@
-import type { Range } from './logs/window.ts'
-import { blocksIn } from './ranges.ts'
+import { blocksIn } from '../logs/ranges.ts'
+import type { Range } from '../logs/window.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
 export type Plan = 'subject' | 'everybody' | 'impossible'
