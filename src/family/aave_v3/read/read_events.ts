@@ -90,12 +90,8 @@ export function createEventReader(options: {
       const events = timed.map((event, index): PricedEvent => {
         const token = facts.get(event.asset)
         const outcome = found[index]
-        if (token === undefined || outcome?.kind !== 'price') {
-          throw withoutPrice(client, event, {
-            symbol: token?.symbol ?? '',
-            because: outcome?.because ?? 'nobody knows it',
-          })
-        }
+        if (token === undefined || outcome === undefined) throw new Error('Every event has a token and an outcome')
+        if (outcome.kind === 'missing') throw withoutPrice(client, event, { ...token, because: outcome.because })
         return { ...event, token, price: outcome.price }
       })
       return { events, total, block: ensured.block }
