@@ -54,6 +54,7 @@ interface AnyInit {
   readonly signal?: AbortSignal
 }
 
+/** Makes a client of one service and one key. */
 export function createClient(options: ClientOptions): Client {
   const call = async (method: string, template: string, init: AnyInit = {}): Promise<unknown> => {
     const path = Object.entries(init.params?.path ?? {}).reduce(
