@@ -4,26 +4,17 @@ import { pause } from '../lib/async/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage, type StoredProgress } from './coverage.ts'
+import { createCoverage } from './coverage.ts'
 import { createFinality } from './finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
-import { createLearnedSource, type LearnedSource, type LogsOutcome } from './logs/reader.ts'
+import { createLearnedSource, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
+import type { HistoryRecorder } from './metrics.ts'
 import type { Ensured, EnsureRequest, History, Stream, StreamPlace } from './stream.ts'
 import { createTails } from './tail.ts'
 
-/** What happens to histories, for the metrics. */
-export interface HistoryRecorder {
-  requested(chainId: number, outcome: LogsOutcome): void
-  stored(chainId: number, blocks: number): void
-  /** Logs that one read lacked and another gave. */
-  healed(chainId: number, logs: number): void
-}
-
 /** The histories of one process. */
 export interface HistoryService extends History {
-  /** What is stored, from the database. */
-  progress(): Promise<readonly StoredProgress[]>
   /** Ends work in the background. */
   close(): Promise<void>
 }
@@ -119,7 +110,6 @@ export function createHistory(options: {
       const { block, rows } = await tails.read({ client, stream, place, tip, capOf }, signal)
       return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
     },
-    progress: coverage.progress,
     async close() {
       await Promise.all([...followers.values()].map((follower) => follower.close()))
     },
