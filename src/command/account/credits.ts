@@ -1,7 +1,11 @@
-import { GRANT_MAX, grantCredits, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
+import { CLI } from '../../account/audit.ts'
+import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'
+
+/** Grants that `credits show` lists. */
+const GRANTS_SHOWN_MAX = 100
 
 /** `credits grant|show`. */
 export const creditCommands: readonly Command[] = [
@@ -18,7 +22,7 @@ export const creditCommands: readonly Command[] = [
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
       const { balance, granted } = await withAccountDatabase(io, (db) =>
-        grantCredits(db, { organizationId, credits, reason }),
+        grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
       print(
         { organization_id: organizationId, balance, granted },
@@ -33,7 +37,10 @@ export const creditCommands: readonly Command[] = [
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals
-      const { balance, granted, grants } = await withAccountDatabase(io, (db) => readCredits(db, organizationId))
+      const { balance, granted, grants } = await withAccountDatabase(io, async (db) => {
+        const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
+        return { ...(await readCredits(db, organizationId)), grants: items }
+      })
       const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
       print(
         {
