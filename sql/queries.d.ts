@@ -80,7 +80,7 @@ declare module '*/queries/credit_grant_count.sql' {
 declare module '*/queries/credit_grant_insert.sql' {
   const text: SqlText<
     [organization_id: string, credits: string | number, grant_id: string, reason: string, actor: string, session_id: string | null],
-    { organization_id: string; balance: string; granted: string }
+    { organization_id: string; balance: string; granted: string; granted_at: Date }
   >
   export default text
 }
@@ -229,6 +229,14 @@ declare module '*/queries/request_log_extend.sql' {
   export default text
 }
 
+declare module '*/queries/request_log_latency.sql' {
+  const text: SqlText<
+    [organization_id: string, from_ms: string | number, to_ms: string | number, max: string | number],
+    { path: string; requests: number; p50_ms: number; p90_ms: number; p99_ms: number; max_ms: number }
+  >
+  export default text
+}
+
 declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
@@ -237,10 +245,26 @@ declare module '*/queries/request_log_list.sql' {
   export default text
 }
 
+declare module '*/queries/request_rollup_credits.sql' {
+  const text: SqlText<
+    [organization_id: string, from_day: number, max: string | number],
+    { day: number; requests: string; credits: string }
+  >
+  export default text
+}
+
 declare module '*/queries/request_rollup_fold.sql' {
   const text: SqlText<
     [],
     { request_rollup_fold: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_rollup_list.sql' {
+  const text: SqlText<
+    [organization_id: string | null, from_hour: string | number, to_hour: string | number, step_hours: number, by_path: boolean, by_key: boolean, by_status: boolean, by_organization: boolean, max: string | number],
+    { hour: string; organization_id: string | null; path: string | null; api_key_id: string | null; status: number | null; requests: string }
   >
   export default text
 }

@@ -16,9 +16,10 @@ with changed as (
 given as (
   insert into credit_grant (organization_id, id, credits, reason)
   select organization_id, $3, $2, $4 from changed
+  returning id, granted_at
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $5, $6, 'credits.grant', organization_id, $3, jsonb_build_object('credits', $2, 'reason', $4) from changed
 )
-select organization_id, balance, granted from changed
+select c.organization_id, c.balance, c.granted, g.granted_at from changed c cross join given g

@@ -16,6 +16,8 @@ export interface Actor {
 
 /** The command line: whoever can run it on the database. */
 export const CLI: Actor = { kind: 'cli', sessionId: null }
+/** The service itself, when it starts on an empty database. */
+export const FIRST_START: Actor = { kind: 'first start', sessionId: null }
 
 /** One change, as the statement that made it recorded it. */
 export interface AuditEntry {

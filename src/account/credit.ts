@@ -38,21 +38,23 @@ export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
 /**
- * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Throws `CodedError`
- * ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that many cannot be given or taken.
+ * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Returns what the
+ * organization has afterwards, and the grant. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that
+ * many cannot be given or taken.
  */
 export async function grantCredits(
   db: Database,
   options: { readonly organizationId: string; readonly credits: number; readonly reason: string; readonly by: Actor },
-): Promise<Credits> {
+): Promise<Credits & { readonly grant: CreditGrant }> {
   const { organizationId, by } = options
   const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
+  const grantId = newId('grant')
   const parameters: Parameters<typeof insert>[1] = [
     organizationId,
     String(credits),
-    newId('grant'),
+    grantId,
     reason,
     by.kind,
     by.sessionId,
@@ -62,7 +64,10 @@ export async function grantCredits(
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
   })
   const [row] = rows
-  if (row !== undefined) return creditsFrom(row)
+  if (row !== undefined) {
+    const grant = { id: grantId, credits: BigInt(credits), reason, grantedAt: row.granted_at }
+    return { ...creditsFrom(row), grant }
+  }
   const [present] = await find(db, [organizationId])
   if (present === undefined) throw organizationNotFound(organizationId)
   throw new CodedError(

@@ -67,7 +67,7 @@ interface RouteWork<Input, Result> extends RouteFacts {
 }
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
-interface Asked {
+export interface Asked {
   /** Path and query parameters together. */
   readonly parameters: Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */

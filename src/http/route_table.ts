@@ -161,7 +161,8 @@ function methodsOf<R extends Routed>(routes: readonly R[]): Methods<R> {
   return { template, endpoints, allow: [...allow, 'OPTIONS'].join(', ') }
 }
 
-function endpointOf<R extends Routed>(route: R): Endpoint<R> {
+/** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
+export function endpointOf<R extends Routed>(route: R): Endpoint<R> {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)

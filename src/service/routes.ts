@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import type { FamilyServices } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
+import { loggedTemplateOf } from '../http/plane/gateway.ts'
 import type { Route } from '../http/route.ts'
 import { createRouteTable } from '../http/route_table.ts'
 import type { Config } from './config.ts'
@@ -16,7 +17,7 @@ export function routesOf(config: Config, connect: () => RouteServices): readonly
   const { families, chains, solana } = config
   const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
   // The usage route's path filter reads the table that holds the usage route itself.
-  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => table.templateOf(path) })
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
   const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
+import { createLoginLink } from '../account/session.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
@@ -16,8 +18,10 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
+import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import { createPlanes } from './planes.ts'
 import { openapiText, routesOf } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
@@ -35,6 +39,8 @@ export interface First {
   readonly organizationId: string
   readonly key: string
   readonly credits: number
+  /** Secrets of links that sign in once: as the operator, and for the organization. */
+  readonly links: { readonly operator: string; readonly organization: string }
 }
 
 /** What `createServices` needs besides configuration. */
@@ -79,8 +85,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm }) {
+    stop({ evm, solana }) {
       for (const client of evm.values()) client.close()
+      solana?.close()
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
@@ -109,6 +116,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
+        gateway: createMcp({ routes, origins: ownOrigins(config) }),
         clock,
         log,
         metrics,
@@ -117,12 +125,22 @@ export async function createServices(config: Config, options: ServicesOptions): 
         probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
+        planes: createPlanes(config, { db, clock, log, routes }),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,
     limitMs: STOP_LIMITS_MS.requests,
   })
-  return { app, createFirst: async () => (embedded === undefined ? undefined : ensureDefaultOrganization(db)) }
+  return { app, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+}
+
+async function createFirst(db: Database): Promise<First | undefined> {
+  const made = await ensureDefaultOrganization(db)
+  if (made === undefined) return undefined
+  const [operator, organization] = await Promise.all(
+    [null, made.organizationId].map((organizationId) => createLoginLink(db, { organizationId, by: FIRST_START })),
+  )
+  return { ...made, links: { operator: operator?.secret ?? '', organization: organization?.secret ?? '' } }
 }
 
 /** Lets accepted requests finish, then ends their reads. */
@@ -139,6 +157,11 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
     if (error instanceof SchemaError) throw error
     log.warn({ msg: 'Started without the database: not ready until it answers', reason: String(error) })
   }
+}
+
+/** Origins whose pages may call, the service's own among them. */
+function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
+  return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }
 
 function createClients(

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
-import type { ApiKey } from '../api_key.ts'
+import type { ApiKey, NewApiKey } from '../api_key.ts'
 import type { AuditEntry } from '../audit.ts'
 import type { CreditGrant, Credits } from '../credit.ts'
 import type { Organization } from '../organization.ts'
+import type { Switch } from './switches.ts'
 
 /*
  * What accounts look like outside: in answers of the planes and in those of the command line. Schemas describe the
@@ -64,6 +65,11 @@ export function presentKey({ id, name, last4, createdAt, expiresAt, revokedAt }:
 /** A new key with its secret, which is shown this once. */
 export const newApiKeySchema = v.strictObject({ ...apiKeySchema.entries, key: v.string() })
 
+/** A new key, with the secret. */
+export function presentNewKey(made: NewApiKey) {
+  return { ...presentKey(made), key: made.key }
+}
+
 export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: moment })
 
 /** A grant; below zero if credits were taken back. */
@@ -85,4 +91,17 @@ export const auditSchema = v.strictObject({
 /** An entry of the audit list. */
 export function presentAudit({ id, at, actor, sessionId, action, organizationId, subject, detail }: AuditEntry) {
   return { id, at, actor, session_id: sessionId, action, organization_id: organizationId, subject, detail }
+}
+
+export const switchSchema = v.strictObject({
+  kind: v.picklist(['feature', 'endpoint']),
+  name: v.string(),
+  on: v.boolean(),
+  off_by: v.nullable(v.picklist(['environment', 'operator'])),
+  off_at: v.nullable(moment),
+})
+
+/** A feature or an endpoint that can be switched off. */
+export function presentSwitch({ kind, name, isOn, offBy, offAt }: Switch) {
+  return { kind, name, on: isOn, off_by: offBy, off_at: offAt }
 }

@@ -56,6 +56,8 @@ export interface SolanaClient {
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
+  /** Ends what runs in the background, such as probes of endpoints that failed. */
+  close(): void
 }
 
 interface Endpoint extends RotatingEndpoint, Connection {}
@@ -140,6 +142,7 @@ export function createSolanaClient(options: {
     slotMs,
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
+    close: rotation.close,
   }
 }
 

@@ -1,3 +1,4 @@
+import { presentCredits, presentGrant } from '../../account/admin/present.ts'
 import { CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withAccountDatabase } from '../account_database.ts'
@@ -24,10 +25,11 @@ export const creditCommands: readonly Command[] = [
       const { balance, granted } = await withAccountDatabase(io, (db) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
-      print(
-        { organization_id: organizationId, balance, granted },
-        { args, io, text: `Organization ${organizationId} has ${balance} credits` },
-      )
+      print(presentCredits({ organizationId, balance, granted }), {
+        args,
+        io,
+        text: `Organization ${organizationId} has ${balance} credits`,
+      })
     },
   },
   {
@@ -44,10 +46,8 @@ export const creditCommands: readonly Command[] = [
       const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
       print(
         {
-          organization_id: organizationId,
-          balance,
-          granted,
-          grants: grants.map(({ id, credits, reason, grantedAt }) => ({ id, credits, reason, granted_at: grantedAt })),
+          ...presentCredits({ organizationId, balance, granted }),
+          grants: grants.map(presentGrant),
         },
         { args, io, text: [`Balance ${balance} of ${granted} credits granted`, ...lines].join('\n') },
       )

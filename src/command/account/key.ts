@@ -1,5 +1,5 @@
+import { presentKey, presentNewKey } from '../../account/admin/present.ts'
 import {
-  type ApiKey,
   createKey,
   GRACE_DEFAULT_SEC,
   GRACE_MAX_SEC,
@@ -46,7 +46,7 @@ export const keyCommands: readonly Command[] = [
       const { items } = await withAccountDatabase(io, (db) =>
         listKeys(db, { organizationId, page: 1, limit: LIST_MAX }),
       )
-      printRows(items.map(shown), { args, io, none: 'No key yet: walletscope key create <organization id>' })
+      printRows(items.map(presentKey), { args, io, none: 'No key yet: walletscope key create <organization id>' })
     },
   },
   {
@@ -56,7 +56,7 @@ export const keyCommands: readonly Command[] = [
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
       const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))
-      print(shown(revoked), { args, io, text: `Revoked key ${revoked.id}` })
+      print(presentKey(revoked), { args, io, text: `Revoked key ${revoked.id}` })
     },
   },
   {
@@ -82,15 +82,7 @@ function printNew(
   made: NewApiKey,
   { args, io, did }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
 ): void {
-  print(
-    { ...shown(made), key: made.key },
-    { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` },
-  )
-}
-
-function shown(key: ApiKey) {
-  const { id, name, last4, createdAt, expiresAt, revokedAt } = key
-  return { id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt }
+  print(presentNewKey(made), { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` })
 }
 
 function parseTime(text: string): Date {

@@ -1,9 +1,9 @@
+import { presentOrganization } from '../../account/admin/present.ts'
 import { CLI } from '../../account/audit.ts'
 import {
   createOrganization,
   deleteOrganization,
   listOrganizations,
-  type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
   restoreOrganization,
@@ -28,7 +28,7 @@ export const organizationCommands: readonly Command[] = [
       const name = parseLabel(first(args), 'name')
       const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
       const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit, by: CLI }))
-      print(shown(made), { args, io, text: `Created organization ${made.id}` })
+      print(presentOrganization(made), { args, io, text: `Created organization ${made.id}` })
     },
   },
   {
@@ -38,7 +38,7 @@ export const organizationCommands: readonly Command[] = [
     summary: 'List organizations with their limits and balances',
     run: async (args, io) => {
       const { items } = await withAccountDatabase(io, (db) => listOrganizations(db, { page: 1, limit: LIST_MAX }))
-      const rows = items.map((each) => ({ ...shown(each), balance: each.balance }))
+      const rows = items.map((each) => ({ ...presentOrganization(each), balance: each.balance }))
       printRows(rows, { args, io, none: 'No organization yet: walletscope org create <name>' })
     },
   },
@@ -65,7 +65,7 @@ export const organizationCommands: readonly Command[] = [
     run: async (args, io) => {
       const name = parseLabel(args.positionals[1] ?? '', 'name')
       const changed = await withAccountDatabase(io, (db) => updateOrganization(db, { id: first(args), name, by: CLI }))
-      print(shown(changed), { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
+      print(presentOrganization(changed), { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
     },
   },
   {
@@ -78,7 +78,11 @@ export const organizationCommands: readonly Command[] = [
       const changed = await withAccountDatabase(io, (db) =>
         updateOrganization(db, { id: first(args), rateLimit, by: CLI }),
       )
-      print(shown(changed), { args, io, text: `Organization ${changed.id} may call ${rateLimit} times a second` })
+      print(presentOrganization(changed), {
+        args,
+        io,
+        text: `Organization ${changed.id} may call ${rateLimit} times a second`,
+      })
     },
   },
 ]
@@ -98,16 +102,11 @@ function change(
     summary: options.summary,
     run: async (args, io) => {
       const changed = await withAccountDatabase(io, (db) => options.act(db, { id: first(args), by: CLI }))
-      print(shown(changed), { args, io, text: `${options.did} organization ${changed.id}` })
+      print(presentOrganization(changed), { args, io, text: `${options.did} organization ${changed.id}` })
     },
   }
 }
 
 function first(args: CommandArgs): string {
   return args.positionals[0] ?? ''
-}
-
-function shown(organization: Organization) {
-  const { id, name, rateLimit, createdAt, suspendedAt, deletedAt } = organization
-  return { id, name, rate_limit: rateLimit, created_at: createdAt, suspended_at: suspendedAt, deleted_at: deletedAt }
 }

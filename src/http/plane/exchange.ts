@@ -7,7 +7,7 @@ import { readJson } from '../request/body.ts'
 import { bearerKey } from '../request/key.ts'
 import { readParameters } from '../request/parameters.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Answer, PresentContext, Reply } from '../route.ts'
+import type { Answer, Asked, PresentContext, Reply } from '../route.ts'
 import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
@@ -32,6 +32,10 @@ export interface Exchange {
   readonly found: Found | { readonly kind: 'page'; readonly page: Page }
   /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
+  /** Input of the endpoint, if it does not come from path, query and body. May throw what is wrong with it. */
+  readonly asked?: () => Asked
+  /** Path in the log, if it is not the endpoint's template. */
+  readonly logged?: string
 }
 
 /** What answering needs. */
@@ -47,7 +51,7 @@ export interface ExchangeServices {
 }
 
 /** A finished answer, and the state of its organization if the key was recognised. */
-interface SettledAnswer {
+export interface SettledAnswer {
   readonly answer: PreparedAnswer
   readonly account?: AccountState
 }
@@ -125,8 +129,11 @@ async function work(
   const { route } = endpoint
   const { organizationId } = caller
 
-  const parameters = readParameters(route.input, { params, query })
-  const call = await route.accept({ parameters, body: () => readJson(request) })
+  const asked = exchange.asked?.() ?? {
+    parameters: readParameters(route.input, { params, query }),
+    body: () => readJson(request),
+  }
+  const call = await route.accept(asked)
   if (call.creditsMin > caller.credits) {
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
   }
@@ -146,7 +153,7 @@ async function work(
 }
 
 function settlementOf(
-  { settlementId, requestId, method, path, found }: Exchange,
+  { settlementId, requestId, method, path, found, logged }: Exchange,
   options: { readonly admission: Recognised; readonly answer: PreparedAnswer; readonly elapsedMs: number },
 ): Settlement {
   const { caller, requestedAtMs, kind } = options.admission
@@ -159,7 +166,7 @@ function settlementOf(
     admitted: kind === 'admitted',
     requestedAtMs,
     method,
-    path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
+    path: logged ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
     routed: template !== undefined,
     status,
     credits,

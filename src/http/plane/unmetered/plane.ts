@@ -8,7 +8,7 @@ import { failure, type PreparedAnswer } from '../../respond.ts'
 import { createRouteTable, type Found } from '../../route_table.ts'
 import { withoutWork } from '../refusal.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
-import type { Acted, ActRoute, Identity } from './route.ts'
+import type { Acted, ActRoute } from './route.ts'
 
 /** One request as the app hands it on. */
 export interface PlaneRequest {
@@ -21,6 +21,8 @@ export interface PlaneRequest {
   readonly query: string
   /** What absolute links start with. */
   readonly base: string
+  /** What is wrong with the request itself. */
+  readonly fault: CodedError | undefined
 }
 
 /** An answer, and the name of what answered: a template or one of a few words, for metrics. */
@@ -37,9 +39,6 @@ export interface Plane {
   answer(asked: PlaneRequest): Promise<PlaneAnswer>
 }
 
-/** Requests under way at the same time; more is 503 at once, so that callers with keys keep their share. */
-const CONCURRENCY_MAX = 64
-
 /** Makes a plane of routes, behind a token or a session. `openapi`, its description, is for everybody. */
 export function createUnmeteredPlane(options: {
   readonly prefix: string
@@ -54,10 +53,10 @@ export function createUnmeteredPlane(options: {
   const { prefix, clock, log } = options
   const table = createRouteTable<ActRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
-  let running = 0
 
   async function work(asked: PlaneRequest, found: Found<ActRoute>): Promise<PreparedAnswer> {
-    const { request, requestId, method } = asked
+    const { request, requestId, method, fault } = asked
+    if (fault !== undefined) throw fault
     // Preflights carry no credential, and say nothing but the methods.
     if (found.kind === 'other_method' && method === 'OPTIONS') return withoutWork(found, method)
     const identity = await identify(request, options)
@@ -78,30 +77,30 @@ export function createUnmeteredPlane(options: {
       }
       const found = table.find(method, path)
       const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-      running++
       try {
-        if (running > CONCURRENCY_MAX) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many at once')
         return { answer: await work(asked, found), route }
       } catch (error) {
         const shown = failureOf(error, { badGateway: false })
         if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
         return { answer: failure(shown, requestId), route }
-      } finally {
-        running--
       }
     },
   }
 }
 
-/** True if the path belongs to a plane. */
-export function isUnder(path: string, prefix: string): boolean {
-  return path.startsWith(prefix) && (path.length === prefix.length || path.startsWith('/', prefix.length))
+/** The plane to which a path belongs, if any. */
+export function planeOf(planes: readonly Plane[], path: string): Plane | undefined {
+  for (const plane of planes) {
+    const { prefix } = plane
+    if (path.startsWith(prefix) && (path.length === prefix.length || path.startsWith('/', prefix.length))) return plane
+  }
+  return undefined
 }
 
-/** Who acts, for the audit list. */
-export function actorKind({ by, organizationId }: Identity): 'token' | 'operator session' | 'organization session' {
-  if (by === 'token') return 'token'
-  return organizationId === null ? 'operator session' : 'organization session'
+/** 503: too many requests to planes are under way. */
+export function crowdedPlane(requestId: string): PlaneAnswer {
+  const error = new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+  return { answer: failure(failureOf(error, { badGateway: false }), requestId), route: 'refused' }
 }
 
 function addressOf({ base, path, query }: PlaneRequest): URL {
