@@ -20,6 +20,7 @@ import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
+import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
 import { openapiText, routesOf } from './routes.ts'
@@ -126,6 +127,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
         planes: createPlanes(config, { db, clock, log, routes }),
+        faces: createFaces(),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { CLI } from '../../src/account/audit.ts'
 import { createKey } from '../../src/account/api_key.ts'
+import { CLI } from '../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../src/account/gate/gate.ts'
 import { usageRoutes } from '../../src/account/routes.ts'
 import type { Database } from '../../src/db/database.ts'

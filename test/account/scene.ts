@@ -1,5 +1,5 @@
-import { CLI } from '../../src/account/audit.ts'
 import { createKey } from '../../src/account/api_key.ts'
+import { CLI } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'

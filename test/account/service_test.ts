@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { CLI } from '../../src/account/audit.ts'
 import { createKey, listKeys, rerollKey, revokeKey } from '../../src/account/api_key.ts'
+import { CLI } from '../../src/account/audit.ts'
 import { grantCredits, listGrants, readCredits } from '../../src/account/credit.ts'
 import { hashKey, isWellFormedKey } from '../../src/account/key.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { CLI } from '../../../src/account/audit.ts'
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { CLI } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { mintKey } from '../../../src/account/key.ts'
 import {

@@ -1,5 +1,5 @@
-import { CLI } from '../../../src/account/audit.ts'
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { CLI } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../../src/account/organization.ts'
