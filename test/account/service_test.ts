@@ -161,7 +161,7 @@ test('ensureDefaultOrganization() gives one key once, however many processes sta
   expect(others).toEqual([])
   expect(made?.credits).toBe(1_000_000)
   expect(await ensureDefaultOrganization(empty.db)).toBeUndefined()
-  expect(await listOrganizations(empty.db, ALL)).toMatchObject([
+  expect((await listOrganizations(empty.db, ALL)).items).toMatchObject([
     { id: made?.organizationId, name: 'default', balance: 1_000_000n },
   ])
   expect(await listKeys(empty.db, { ...ALL, organizationId: made?.organizationId ?? '' })).toMatchObject({
