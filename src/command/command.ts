@@ -24,7 +24,7 @@ export interface CommandIo {
 export interface CommandArgs {
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, string | undefined>>
-  /** Names of the given flags. */
+  /** Options without a value that were given. */
   readonly flags: ReadonlySet<string>
   /** Answer as JSON, for programs. */
   readonly json: boolean
@@ -38,7 +38,7 @@ export interface Command {
   readonly positionals: readonly string[]
   /** Options that take a value, with their meaning. */
   readonly options: Readonly<Record<string, string>>
-  /** Options without a value, with their meaning. */
+  /** Options that take no value, with their meaning. */
   readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string

@@ -42,18 +42,18 @@ function parseRest(
   command: Command,
 ): { positionals: readonly string[]; values: Readonly<Record<string, unknown>> } {
   const valued = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' as const }]))
-  const flags = Object.fromEntries(Object.keys(command.flags ?? {}).map((name) => [name, { type: 'boolean' as const }]))
+  const bare = Object.fromEntries(Object.keys(command.flags ?? {}).map((name) => [name, { type: 'boolean' as const }]))
   try {
     const { positionals, values } = parseArgs({
       args: rest.map(shielded),
       allowPositionals: true,
-      options: { ...valued, ...flags, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
+      options: { ...valued, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
     const unshielded = Object.entries(values).map(([name, value]) => [
       name,
-      typeof value === 'string' ? bare(value) : value,
+      typeof value === 'string' ? unshield(value) : value,
     ])
-    return { positionals: positionals.map(bare), values: Object.fromEntries(unshielded) }
+    return { positionals: positionals.map(unshield), values: Object.fromEntries(unshielded) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
     throw new UsageError(`Cannot run "${command.name}": ${reason}; expected ${usage(command)}`)
@@ -65,7 +65,7 @@ function shielded(word: string): string {
   return /^-\d/.test(word) ? `\0${word}` : word
 }
 
-function bare(word: string): string {
+function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
 }
 
