@@ -2,6 +2,7 @@ import { CLI } from '../../../src/account/audit.ts'
 import { createGate } from '../../../src/account/gate/gate.ts'
 import { createLoginLink } from '../../../src/account/session.ts'
 import type { Database } from '../../../src/db/database.ts'
+import type { History } from '../../../src/history/stream.ts'
 import type { App } from '../../../src/http/app.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -17,6 +18,9 @@ import { temporaryDirectory } from '../../support/database.ts'
 export const TOKEN = 'the-operators-own-token'
 export const ORIGIN = 'http://test.local'
 
+/** Only routes of families read it. */
+const NO_HISTORY = {} as History
+
 /** A whole process over a database, with the routes of the product; no chain is ever asked. */
 export interface Process {
   readonly app: App
@@ -30,7 +34,7 @@ export interface Process {
 export async function openProcess(db: Database, env: Readonly<Record<string, string>> = {}): Promise<Process> {
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
   const shared = { db, clock: systemClock, log: silentLog }
-  const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined }))
+  const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined, history: NO_HISTORY }))
   const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
   const app = createApp({
     ...{ routes, aliases: new Map(), gate, corsOrigins: [], openapi: '{"paths":{}}', publicUrl: config.publicUrl },
