@@ -49,6 +49,8 @@ export interface StoredPart<Row> {
   readonly subjects: readonly Hex[] | null
   readonly fromBlock: number
   readonly toBlock: number
+  /** How many different endpoints gave the logs; each block was read twice at least. */
+  readonly witnesses: number
   readonly rows: readonly Row[]
 }
 
@@ -57,7 +59,7 @@ export interface StreamTable<Row> {
   /** Whose row it is, as `EnsureRequest.subject` names it. */
   subjectOf(row: Row): Hex
   blockOf(row: Row): number
-  /** Stores rows and what is complete now in one statement. Throws as `Database.run`. */
+  /** Stores rows and what is complete now in one statement. Throws as `Database.run`, and if the history is stopped. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
 
@@ -92,16 +94,17 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
    */
   readonly continuity?: (place: Place, logs: readonly HistoryLog[], later: unknown) => unknown
   /**
-   * Checks one subject's complete rows against the chain's state, and reads for it. Throws `IncompleteError` naming the
-   * check if rows must be missing.
+   * Checks one subject's stored rows of these blocks against the chain's state, and reads for it. Throws
+   * `IncompleteError` naming the check and the blocks if rows must be missing.
    */
   readonly verify?: (
     place: Place,
     part: {
       readonly subject: Hex
-      readonly rows: readonly Row[]
       readonly client: ChainClient
-      /** The finalized block up to which the rows are complete. */
+      readonly db: Database
+      readonly fromBlock: number
+      /** A finalized block. */
       readonly toBlock: number
     },
     signal: AbortSignal,

@@ -6,7 +6,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
-import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, PLANE_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createDeadlines } from './plane/deadline.ts'
 import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
@@ -14,6 +14,8 @@ import { exchangeOf, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from './plane
 import { createOrganizationSlots } from './plane/organization_slots.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
+import { FILES_PATH } from './plane/static.ts'
+import { crowdedPlane, type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
@@ -37,10 +39,14 @@ interface AppOptions {
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
-  /** True if only `operator` serves `/metrics` and `/readyz`. @default false */
+  /** Pages for people, served beside the others; the operator's on the operator's port if that is apart. */
+  readonly faces?: { readonly callers: Pages; readonly operator: Pages }
+  /** True if only `operator` serves the operator's pages. @default false */
   readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
+  /** Planes that take no keys: those of callers, and those of the operator, which `operatorApart` moves to its port. */
+  readonly planes?: { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] }
   /** Makes `req_` and 26 unique characters. */
   readonly requestId: () => string
   /** Limits in place of the usual ones. */
@@ -55,7 +61,7 @@ interface AppOptions {
 export interface App {
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
-  /** Answers requests to the operator's own port, which has only `/metrics` and `/readyz`; never rejects. */
+  /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
   readonly operator: HattipHandler
   /** Requests accepted and not yet answered. */
   inFlight(): number
@@ -79,20 +85,29 @@ export function createApp(options: AppOptions): App {
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
-  const operatorPages = createOperatorPages({ ...options, draining: () => draining })
-  const publicPages = createPublicPages(options)
+  let planesRunning = 0
+  const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
+  const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, draining: () => draining })])
+  const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,
+    planes: options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator],
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
     services: { ...keyless, gate: options.gate },
   }
-  const forOperator: Port = { pages: operatorPages, find: () => ({ kind: 'unknown' }), services: keyless }
+  const forOperator: Port = {
+    pages: operatorPages,
+    planes: planes.operator,
+    find: () => ({ kind: 'unknown' }),
+    services: keyless,
+  }
 
-  async function handle(request: Request, { pages, find, services }: Port): Promise<Response> {
+  async function handle(request: Request, { pages, planes, find, services }: Port): Promise<Response> {
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
     const fresh = options.requestId()
@@ -102,6 +117,20 @@ export function createApp(options: AppOptions): App {
     const target = targetOf(request.url)
     const fault = faultOf(request, { target, host })
     const asked = target?.path ?? unreadTarget(request.url)
+    const plane = planeOf(planes, asked)
+    if (plane !== undefined) {
+      const query = target?.query ?? ''
+      return answerPlane(plane, {
+        request,
+        requestId,
+        method,
+        path: asked,
+        query,
+        base: baseOf(host),
+        fault,
+        startedMs,
+      })
+    }
     const path = table.canonical(asked)
     const page = fault === undefined ? pages.get(asked) : undefined
     const found = page === undefined ? find(method, path) : pageOr405(page, method)
@@ -113,7 +142,7 @@ export function createApp(options: AppOptions): App {
       method,
       path,
       query: target?.query ?? '',
-      base: publicBase ?? `http://${host}`,
+      base: baseOf(host),
       found,
       fault,
     }
@@ -128,6 +157,25 @@ export function createApp(options: AppOptions): App {
       : await run(exchange, services)
     inFlight.leave()
     return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
+  }
+
+  /** Planes have no CORS: no page of another origin may use them. */
+  async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
+    const { request, requestId } = asked
+    inFlight.enter()
+    planesRunning += 1
+    const { answer, route } =
+      planesRunning > PLANE_CONCURRENCY_MAX ? crowdedPlane(requestId) : await plane.answer(asked)
+    planesRunning -= 1
+    inFlight.leave()
+    const latencyMs = clock.monotonicMs() - asked.startedMs
+    record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
+    return respond(answer, { requestId, close: leavesBody(request) })
+  }
+
+  function baseOf(host: string | null): string {
+    return publicBase ?? `http://${host}`
   }
 
   async function run(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
@@ -154,6 +202,7 @@ export function createApp(options: AppOptions): App {
 }
 
 const ID_PREFIX_LENGTH = 'req_'.length
+const NO_PAGES: Pages = new Map()
 
 function settlementIdFrom(requestId: string): string {
   return requestId.slice(ID_PREFIX_LENGTH)
@@ -162,6 +211,7 @@ function settlementIdFrom(requestId: string): string {
 /** What a port serves, and what answering needs there. */
 interface Port {
   readonly pages: Pages
+  readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
   readonly services: ExchangeServices
 }
@@ -169,7 +219,7 @@ interface Port {
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
 function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return path
+  if (found.kind === 'page') return path.startsWith(`${FILES_PATH}/`) ? FILES_PATH : path
   if (logged !== undefined) return `${method} ${logged}`
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }

@@ -1,15 +1,26 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } from '../../http/request/input.ts'
+import {
+  chainIdIn,
+  documented,
+  evmAddress,
+  limit,
+  moment,
+  momentFields,
+  momentRule,
+  page,
+  targetHealthFactor,
+} from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
+import type { Moment } from '../past.ts'
 import { asOf, leavingOut } from '../place.ts'
-import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
+import { marketIdIn } from './routes_market.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
 /** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */
@@ -33,14 +44,18 @@ interface RoutesOptions {
 }
 
 function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const input = v.object({
-    wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets)),
-    chain_id: v.optional(chainIdIn(chainIds)),
-    target_health_factor: targetHealthFactor,
-    page,
-    limit,
-  })
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      market_id: v.optional(marketIdIn(markets)),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      target_health_factor: targetHealthFactor,
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+  )
   return route({
     method: 'GET',
     path: '/v1/lending/aave-v3',
@@ -61,12 +76,16 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
 }
 
 function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const body = v.strictObject({
-    wallets,
-    chain_id: v.optional(chainNumberIn(chainIds)),
-    market_id: v.optional(marketIdIn(markets)),
-    target_health_factor: v.optional(targetNumber, 1.5),
-  })
+  const body = v.pipe(
+    v.strictObject({
+      wallets,
+      chain_id: v.optional(chainNumberIn(chainIds)),
+      market_id: v.optional(marketIdIn(markets)),
+      target_health_factor: v.optional(targetNumber, 1.5),
+      ...momentFields,
+    }),
+    momentRule(),
+  )
   return routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
@@ -125,22 +144,7 @@ function chainNumberIn(chainIds: readonly number[]) {
   )
 }
 
-/** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
-function marketIdIn(names: ReadonlySet<string>) {
-  const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
-  // A market's own name comes last, so that it takes precedence over another market's alias.
-  const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
-  const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
-  return v.pipe(
-    v.string(expected),
-    // Without any market every name passes: the route then answers that nothing is configured.
-    v.check((text) => names.size === 0 || byName.has(text), expected),
-    v.transform((text) => byName.get(text) ?? text),
-    documented({ type: 'string', enum: [...byName.keys()] }),
-  )
-}
-
-interface Filter {
+interface Filter extends Moment {
   readonly chain_id?: number | undefined
   readonly market_id?: string | undefined
 }
@@ -158,7 +162,8 @@ interface Matching {
 }
 
 async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
-  const places = placesToAsk(reader, filter)
+  const asked = placesToAsk(reader, filter)
+  const places = await leavingOut(asked, reader.past.at(asked, filter, signal))
   const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
