@@ -61,6 +61,14 @@ declare module '*/queries/credit_grant_list.sql' {
   export default text
 }
 
+declare module '*/queries/database_examine.sql' {
+  const text: SqlText<
+    [],
+    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; now_ms: string; bytes: string }
+  >
+  export default text
+}
+
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[]],
