@@ -1,5 +1,5 @@
+import { createSolanaClient } from '../../chain/solana/client.ts'
 import { type Finding, failed, good } from '../../lib/finding.ts'
-import { createSolanaClient } from '../solana/client.ts'
 import type { Examination } from './evm.ts'
 
 /** What is said of Solana's endpoints in configuration. */

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
+import { callByOverride, callDeployless } from '../../chain/call/lens.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
+import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
-import { callByOverride, callDeployless } from '../call/lens.ts'
-import type { Endpoint } from '../rpc/client.ts'
-import { parseQuantity } from '../rpc/value.ts'
 
 /** Answers the gas that is left: GAS, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN. */
 const GAS_LEFT: Hex = '0x5a60005260206000f3'

@@ -1,10 +1,10 @@
-import examineSql from '../../sql/queries/database_examine.sql' with { type: 'text' }
-import type { Clock } from '../lib/clock.ts'
-import { type Finding, failed, good, lacking } from '../lib/finding.ts'
-import type { Database } from './database.ts'
-import { checkSchema, SchemaError } from './migrate.ts'
-import { CONNECTIONS_MAX } from './pool.ts'
-import { query } from './query.ts'
+import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { checkSchema, SchemaError } from '../../db/migrate.ts'
+import { CONNECTIONS_MAX } from '../../db/pool.ts'
+import { query } from '../../db/query.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 
 const examine = query(examineSql, 'read')
 

@@ -1,7 +1,7 @@
 import { type Hex, toHex } from 'viem'
+import type { Endpoint } from '../../chain/rpc/client.ts'
+import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
-import type { Endpoint } from '../rpc/client.ts'
-import { parseQuantity } from '../rpc/value.ts'
 
 /** No key has this address, and no contract emits from it: questions about it are cheap. */
 const NOBODY: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
-import { examineEvm } from '../../../src/chain/examine/evm.ts'
+import { examineEvm } from '../../../src/command/doctor/evm.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createRpc } from '../../devnet/rpc.ts'

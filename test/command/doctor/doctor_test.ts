@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { CommandIo } from '../../src/command/command.ts'
-import { doctorCommand } from '../../src/command/doctor.ts'
-import type { Finding } from '../../src/lib/finding.ts'
-import { readConfig } from '../../src/service/config.ts'
-import { type Anvil, startAnvil } from '../devnet/anvil.ts'
-import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../support/database.ts'
+import type { CommandIo } from '../../../src/command/command.ts'
+import { doctorCommand } from '../../../src/command/doctor/doctor.ts'
+import type { Finding } from '../../../src/lib/finding.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
+import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 
 interface Report {
   readonly usable: boolean
