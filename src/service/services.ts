@@ -20,7 +20,7 @@ import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { openapiText, routesOf } from './routes.ts'
+import { openapiText, routesOf, startWork } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -104,7 +104,16 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (retention) => retention.stop(),
     limitMs: STOP_LIMITS_MS.instant,
   })
-  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, clock, log }))
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, clock, log })
+  await life.start({
+    name: 'work of families',
+    start: () => startWork(config, connect),
+    stop(works) {
+      for (const work of works) work.stop()
+    },
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, connect)
   const app = await life.start({
     name: 'requests',
     start: () =>

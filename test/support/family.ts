@@ -1,9 +1,13 @@
 import type { ChainClient } from '../../src/chain/rpc/client.ts'
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { Family } from '../../src/family/family.ts'
 import type { Route } from '../../src/http/route.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
+
+const noDatabase = () => Promise.reject(new Error('This test has no database'))
+const NO_DATABASE: Database = { run: noDatabase, close: noDatabase }
 
 /** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
 export function familyRoutes(
@@ -13,13 +17,15 @@ export function familyRoutes(
     readonly clients?: readonly ChainClient[]
     readonly solana?: SolanaClient | undefined
     readonly log?: Log
+    readonly db?: Database
+    readonly clock?: Clock
   },
 ): readonly Route[] {
-  const { rows = [], solana, log = silentLog } = options
+  const { rows = [], solana, log = silentLog, db = NO_DATABASE, clock = systemClock } = options
   const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
   return family.configure(new Map(rows)).routes({
     chainIds: [...clients.keys()],
     servesSolana: solana !== undefined,
-    connect: () => ({ clients, solana, clock: systemClock, log }),
+    connect: () => ({ clients, solana, db, clock, log }),
   })
 }

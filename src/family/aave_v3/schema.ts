@@ -6,7 +6,7 @@ import {
   ratioOrMaxFigure as ratioOrMax,
   usdFigure as usd,
 } from '../figure.ts'
-import { chainId, evmAddress, pagination } from '../schema.ts'
+import { chainId, count, evmAddress, pagination } from '../schema.ts'
 
 const place = { chain_id: chainId, wallet: evmAddress }
 
@@ -54,6 +54,19 @@ const calculations = v.strictObject({
 export const listOutput = v.strictObject({
   data: v.array(v.strictObject({ ...place, positions: v.array(position), calculations: v.array(calculations) })),
   pagination,
+})
+
+/** Success body of the snapshots, without `request_id`. */
+export const snapshotsOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      timestamp: v.pipe(count, v.description('The midnight, Unix seconds')),
+      collateral_usd: usd,
+      debt_usd: usd,
+      net_worth_usd: usd,
+      health_factor: healthFactor,
+    }),
+  ),
 })
 
 /** Success body of the batch, without `request_id`. */
