@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
+import type { History } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -13,6 +14,7 @@ export interface FamilyServices {
   /** Absent if Solana is not served. */
   readonly solana: SolanaClient | undefined
   readonly db: Database
+  readonly history: History
   readonly clock: Clock
   readonly log: Log
 }

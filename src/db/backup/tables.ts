@@ -27,13 +27,15 @@ export const BACKED_UP: readonly string[] = [
 export const REPLACED: readonly string[] = ['ledger']
 
 /**
- * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, and the others
- * number changes and transactions of one database, which mean nothing in another.
+ * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two
+ * number changes and transactions of one database, which mean nothing in another, and a session that has ended must not
+ * come back.
  */
 export const LEFT_OUT: readonly string[] = [
   ...['schema_migration', 'schema_function'],
   ...['rate_window', 'rate_window_state'],
   ...['account_change', 'request_rollup_floor'],
+  ...['login_link', 'session'],
 ]
 
 /** A table as the catalogue has it, without generated columns. */

@@ -9,12 +9,12 @@ import {
   weightedApy,
 } from '../../finance/lending.ts'
 import { RAY } from '../../finance/rate.ts'
+import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../lib/number/rational.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
-import type { StoredSnapshot } from './read/snapshot/store.ts'
 import type { snapshotsOutput } from './schema.ts'
 
 const DAY_SEC = 86_400

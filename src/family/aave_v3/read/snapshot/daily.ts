@@ -1,11 +1,11 @@
 import { NoBlockError } from '../../../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
+import type { SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
 import { pause } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { AbortedError } from '../../../../lib/error.ts'
 import type { Log } from '../../../../lib/log.ts'
 import type { Place } from '../read.ts'
-import type { SnapshotStore } from './store.ts'
 import { marketOf, type SnapshotTaker } from './take.ts'
 
 /** Wallets that one process takes at a time, and for how long the others leave them alone, seconds. */

@@ -3,12 +3,12 @@ import type { PinnedBlock } from '../../../../chain/block.ts'
 import { NoBlockError } from '../../../../chain/past/block_at.ts'
 import { DepthError } from '../../../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
+import type { SnapshotStore, StoredSnapshot } from '../../../../history/rows/lending_snapshot.ts'
 import { untilAborted } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import type { LendingReader, Place } from '../read.ts'
 import { findFirstDay, type Movement } from './first.ts'
-import type { SnapshotStore, StoredSnapshot } from './store.ts'
 import { marketOf, type SnapshotTaker } from './take.ts'
 
 /** How long a caller waits for what is not stored yet, within the time of a request. */

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Midnights } from '../../../../history/midnight.ts'
+import type { Market, SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
 import { AbortedError, UpstreamError } from '../../../../lib/error.ts'
 import type { ChainRead } from '../../position.ts'
 import { figuresOf, NOTHING } from '../../present.ts'
 import type { LendingReader, Place } from '../read.ts'
-import type { Market, SnapshotStore } from './store.ts'
 
 /** Wallets in one reading: so many fit into one call. */
 const WALLETS_MAX = 250
