@@ -2,12 +2,15 @@ import * as v from 'valibot'
 import { createMidnights } from '../../history/midnight.ts'
 import { createSnapshotStore } from '../../history/rows/lending_snapshot.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
+import { placesOf } from '../place.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingReader, type LendingReader } from './read/read.ts'
+import { createEventReader } from './read/read_events.ts'
 import { startDaily } from './read/snapshot/daily.ts'
 import { createSnapshotSeries } from './read/snapshot/series.ts'
 import { createSnapshotTaker } from './read/snapshot/take.ts'
 import { createRoutes } from './routes.ts'
+import { eventsRoute } from './routes_events.ts'
 import { snapshotsRoute } from './routes_snapshots.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 
@@ -41,10 +44,12 @@ export const AAVE_V3 = defineFamily({
       const parts = snapshotParts({ ...services, reader })
       return createSnapshotSeries({ ...parts, reader, clock: services.clock })
     })
-    const served = [...settings.keys()]
+    const places = once(() => placesOf(connect().clients, settings))
+    const events = once(() => createEventReader(connect()))
     return [
       ...createRoutes({ chainIds, markets, reader }),
-      snapshotsRoute({ chainIds: served, markets, reader, series }),
+      eventsRoute({ chainIds, markets, places, events }),
+      snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
   },
   work: {
