@@ -1,0 +1,75 @@
+import type { Hex } from 'viem'
+import { UpstreamError } from '../lib/error.ts'
+import type { HistoryLog, LogFilter } from './stream.ts'
+
+/** What was asked: blocks from and to, both included, or one block by its hash. */
+export type LogRange =
+  | { readonly fromBlock: number; readonly toBlock: number }
+  | { readonly blockHash: Hex; readonly number: number }
+
+/** An endpoint gave logs that cannot be an answer to the question. */
+export class FalseLogsError extends UpstreamError {}
+
+/**
+ * Checks that an endpoint's logs answer the question and contradict each other nowhere: each within the range and the
+ * filter; in order; positions without repeats; one hash for each block, and one block for each transaction. Throws
+ * `FalseLogsError`. That logs are missing cannot be seen here.
+ */
+export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range: LogRange): void {
+  const wanted = wantedOf(filter)
+  const transactions = new Map<Hex, HistoryLog>()
+  let before: HistoryLog | undefined
+  for (const log of logs) {
+    if (!isWithin(log, range)) throw wrong('a log outside the range', log)
+    if (!isWanted(log, wanted)) throw wrong('a log that the filter does not want', log)
+    if (before !== undefined) {
+      if (log.blockNumber < before.blockNumber) throw wrong('logs out of order', log)
+      if (log.blockNumber === before.blockNumber) checkSameBlock(log, before)
+    }
+    const first = transactions.get(log.transactionHash)
+    if (first === undefined) transactions.set(log.transactionHash, log)
+    else if (first.blockNumber !== log.blockNumber || first.transactionIndex !== log.transactionIndex) {
+      throw wrong('one transaction at two places', log)
+    }
+    before = log
+  }
+}
+
+function checkSameBlock(log: HistoryLog, before: HistoryLog): void {
+  if (log.blockHash !== before.blockHash) throw wrong('one block with two hashes', log)
+  if (log.timestampSec !== before.timestampSec) throw wrong('one block with two times', log)
+  if (log.logIndex === before.logIndex) throw wrong('a log index twice', log)
+  if (log.logIndex < before.logIndex || log.transactionIndex < before.transactionIndex) {
+    throw wrong('logs out of order', log)
+  }
+  const isSameTransaction = log.transactionHash === before.transactionHash
+  if (isSameTransaction !== (log.transactionIndex === before.transactionIndex)) {
+    throw wrong('two transactions at one place', log)
+  }
+}
+
+function isWithin(log: HistoryLog, range: LogRange): boolean {
+  if ('blockHash' in range) return log.blockHash === range.blockHash && log.blockNumber === range.number
+  return log.blockNumber >= range.fromBlock && log.blockNumber <= range.toBlock
+}
+
+interface Wanted {
+  readonly addresses: ReadonlySet<Hex>
+  readonly topics: readonly (ReadonlySet<Hex> | null)[]
+}
+
+function wantedOf({ addresses, topics }: LogFilter): Wanted {
+  return { addresses: new Set(addresses), topics: topics.map((each) => (each === null ? null : new Set(each))) }
+}
+
+function isWanted(log: HistoryLog, { addresses, topics }: Wanted): boolean {
+  if (!addresses.has(log.address)) return false
+  return topics.every((wanted, index) => {
+    const topic = log.topics[index]
+    return topic !== undefined && (wanted === null || wanted.has(topic))
+  })
+}
+
+function wrong(what: string, { blockNumber, logIndex }: HistoryLog): FalseLogsError {
+  return new FalseLogsError(`The endpoint gave ${what} (block ${blockNumber}, log ${logIndex})`)
+}

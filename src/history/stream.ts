@@ -1,0 +1,154 @@
+import type { Address, Hex } from 'viem'
+import type { PinnedBlock } from '../chain/block.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
+import type { Database } from '../db/database.ts'
+
+/** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
+export interface HistoryLog {
+  readonly address: Hex
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly blockNumber: number
+  readonly blockHash: Hex
+  readonly transactionHash: Hex
+  readonly transactionIndex: number
+  /** Position in the block, over all its transactions. */
+  readonly logIndex: number
+  /** Unix seconds of the block; null if the endpoint does not give it with its logs. */
+  readonly timestampSec: number | null
+}
+
+/** A filter of `eth_getLogs`: any of the addresses, and at each position any of the topics (null: every topic). */
+export interface LogFilter {
+  readonly addresses: readonly Hex[]
+  readonly topics: readonly (readonly Hex[] | null)[]
+}
+
+/** One contract whose history is followed. A stream may want a wider type that says what decoding needs. */
+export interface StreamPlace {
+  readonly chainId: number
+  /** What the place is called by in the database: the pool, or the manager of positions; lower case. */
+  readonly contract: Address
+  /** No log of the place is older. */
+  readonly startBlock: number
+}
+
+/** What `decode` made of logs. */
+export interface Decoded<Row> {
+  /** Ordered by block, log index and whatever tells rows of one log apart. */
+  readonly rows: readonly Row[]
+  /** Transactions of which all logs are needed before their rows can be known. They have no rows here. */
+  readonly unsettled: readonly Hex[]
+}
+
+/** Rows that were made of blocks `fromBlock` to `toBlock`, both included. */
+export interface StoredPart<Row> {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly stream: string
+  /** Whose history the blocks are complete for; null: everybody's. */
+  readonly subjects: readonly Hex[] | null
+  readonly fromBlock: number
+  readonly toBlock: number
+  readonly rows: readonly Row[]
+}
+
+/** How rows of a stream are stored. Rows that are there already stay as they are. */
+export interface StreamTable<Row> {
+  /** Whose row it is, as `EnsureRequest.subject` names it. */
+  subjectOf(row: Row): Hex
+  blockOf(row: Row): number
+  /** Stores rows and what is complete now in one statement. Throws as `Database.run`. */
+  store(db: Database, part: StoredPart<Row>): Promise<void>
+}
+
+/** What a family tells history to follow; history knows no protocol. All functions are pure unless they say so. */
+export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
+  /** Name in the database, never changed: `aave_v3_lending`. */
+  readonly name: string
+  readonly table: StreamTable<Row>
+  /**
+   * Filters whose union finds every log that `decode` needs for these subjects, or with null for everybody. For
+   * everybody it should be a single filter: the unfinalized end is read with it for each answer.
+   */
+  filters(place: Place, subjects: readonly Hex[] | null): readonly LogFilter[]
+  /**
+   * Rows of all logs that the filters found in a range of blocks, ordered by block and log index; rows of subjects that
+   * were not asked for may be among them. `receipts` holds all logs of transactions that an earlier call left
+   * unsettled: those transactions must then be settled from them. Throws `IncompleteError` if logs must be missing.
+   */
+  decode(
+    place: Place,
+    logs: readonly HistoryLog[],
+    context: {
+      readonly subjects: readonly Hex[] | null
+      readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]>
+    },
+  ): Decoded<Row>
+  /**
+   * Checks that everybody's logs of neighbouring ranges leave no gap in a chain of values that the contract itself
+   * keeps, such as an index that follows from the previous rate. Ranges come newest first. `later` is what the
+   * previous call returned, for the range that begins after the last of these logs; null if that is not known. Throws
+   * `IncompleteError` naming the check.
+   */
+  readonly continuity?: (place: Place, logs: readonly HistoryLog[], later: unknown) => unknown
+  /**
+   * Checks one subject's complete rows against the chain's state, and reads for it. Throws `IncompleteError` naming the
+   * check if rows must be missing.
+   */
+  readonly verify?: (
+    place: Place,
+    part: {
+      readonly subject: Hex
+      readonly rows: readonly Row[]
+      readonly client: ChainClient
+      /** The finalized block up to which the rows are complete. */
+      readonly toBlock: number
+    },
+    signal: AbortSignal,
+  ) => Promise<void>
+}
+
+/** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */
+export class IncompleteError extends Error {
+  override readonly name = 'IncompleteError'
+  readonly check: string
+  readonly fromBlock: number
+  readonly toBlock: number
+
+  constructor(check: string, range: { readonly fromBlock: number; readonly toBlock: number }) {
+    super(`The check "${check}" found that logs are missing in blocks ${range.fromBlock} to ${range.toBlock}`)
+    this.check = check
+    this.fromBlock = range.fromBlock
+    this.toBlock = range.toBlock
+  }
+}
+
+/** Whose history is wanted. */
+export interface EnsureRequest<Row, Place extends StreamPlace> {
+  readonly stream: Stream<Row, Place>
+  readonly place: Place
+  /** A wallet (20 bytes) or a token id (32 bytes), lower case. */
+  readonly subject: Hex
+  /** No log of the subject is older, if that is known to be later than the place's own start. */
+  readonly startBlock?: number
+}
+
+/** A history that is complete: rows in the database up to a finalized block, and the rows after it. */
+export interface Ensured<Row> {
+  /** The subject's rows up to this block are in the database. */
+  readonly storedTo: number
+  /** The subject's rows after `storedTo`, up to `block`; never stored. */
+  readonly tail: readonly Row[]
+  /** Where the history ends: the newest block, or a finalized one if the end is too long to be read with an answer. */
+  readonly block: PinnedBlock
+}
+
+/** The history of every stream. */
+export interface History {
+  /**
+   * Makes a subject's history complete. Work that takes longer than the caller can wait goes on in the background.
+   * Throws `UnavailableError` with the progress, when to come back or what to configure; or naming the check that found
+   * logs to be missing.
+   */
+  ensure<Row, Place extends StreamPlace>(request: EnsureRequest<Row, Place>, signal: AbortSignal): Promise<Ensured<Row>>
+}
