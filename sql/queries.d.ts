@@ -72,7 +72,7 @@ declare module '*/queries/gate_admit.sql' {
 declare module '*/queries/gate_facts.sql' {
   const text: SqlText<
     [epoch: string | number, hashes: readonly string[]],
-    { epoch: string; changed: readonly string[]; disabled: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[] }
+    { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[] }
   >
   export default text
 }
@@ -193,6 +193,22 @@ declare module '*/queries/request_rollup_fold.sql' {
   const text: SqlText<
     [],
     { request_rollup_fold: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/switch_list.sql' {
+  const text: SqlText<
+    [max: string | number],
+    { kind: string; name: string; off_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/switch_update.sql' {
+  const text: SqlText<
+    [kind: string, name: string, is_on: boolean, actor: string, session_id: string | null],
+    { changed: number }
   >
   export default text
 }

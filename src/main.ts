@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { creditCommands } from './command/account/credits.ts'
+import { keyCommands } from './command/account/key.ts'
+import { organizationCommands } from './command/account/org.ts'
+import { settingsCommands } from './command/account/settings.ts'
 import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
-import { creditCommands } from './command/credits.ts'
-import { keyCommands } from './command/key.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
-import { organizationCommands } from './command/org.ts'
 import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
@@ -21,6 +22,7 @@ const COMMANDS: readonly Command[] = [
   ...organizationCommands,
   ...keyCommands,
   ...creditCommands,
+  ...settingsCommands,
 ]
 
 /** How long a stopping process waits for a slow reader of its output. */

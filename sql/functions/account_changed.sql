@@ -22,9 +22,13 @@ create or replace trigger api_key_changed after update or delete on api_key
   for each row execute function account_changed('organization_id');
 create or replace trigger endpoint_disabled_changed after insert or update or delete on endpoint_disabled
   for each row execute function account_changed('');
+create or replace trigger feature_disabled_changed after insert or update or delete on feature_disabled
+  for each row execute function account_changed('');
 create or replace trigger organization_truncated after truncate on organization
   for each statement execute function account_changed('');
 create or replace trigger api_key_truncated after truncate on api_key
   for each statement execute function account_changed('');
 create or replace trigger endpoint_disabled_truncated after truncate on endpoint_disabled
+  for each statement execute function account_changed('');
+create or replace trigger feature_disabled_truncated after truncate on feature_disabled
   for each statement execute function account_changed('');

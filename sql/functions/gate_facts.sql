@@ -1,8 +1,8 @@
--- Facts about keys that exist and work now, and the disabled endpoints, as of the change `epoch`; and the organizations
--- that changed after p_epoch. One row of arrays with an element per key that was found.
+-- Facts about keys that exist and work now, what is switched off, as of the change `epoch`; and the organizations that
+-- changed after p_epoch. One row of arrays with an element per key that was found.
 create or replace function gate_facts(p_epoch bigint, p_hashes text[])
 returns table (
-  epoch bigint, changed text[], disabled text[], key_nos integer[], organization_ids text[], api_key_ids text[],
+  epoch bigint, changed text[], endpoints_off text[], features_off text[], key_nos integer[], organization_ids text[], api_key_ids text[],
   refusals text[], rate_limits integer[], expire_at_ms bigint[]
 ) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
@@ -13,7 +13,7 @@ declare
 begin
   return query
   select v_epoch, coalesce(account_changes_since(p_epoch, v_epoch), '{}'),
-    array(select d.endpoint from endpoint_disabled d),
+    array(select d.endpoint from endpoint_disabled d), array(select d.feature from feature_disabled d),
     coalesce(array_agg(f.no::integer), '{}'), coalesce(array_agg(f.organization_id), '{}'),
     coalesce(array_agg(f.api_key_id), '{}'), coalesce(array_agg(f.refusal), '{}'),
     coalesce(array_agg(f.rate_limit), '{}'), coalesce(array_agg(f.expires_at_ms), '{}')

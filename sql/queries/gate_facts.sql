@@ -3,12 +3,13 @@
 -- $2 hashes text[]
 -- epoch not null
 -- changed not null
--- disabled not null
+-- endpoints_off not null
+-- features_off not null
 -- key_nos not null
 -- organization_ids not null
 -- api_key_ids not null
 -- refusals not null
 -- rate_limits not null
 -- expire_at_ms not null
-select epoch, changed, disabled, key_nos, organization_ids, api_key_ids, refusals, rate_limits, expire_at_ms
+select epoch, changed, endpoints_off, features_off, key_nos, organization_ids, api_key_ids, refusals, rate_limits, expire_at_ms
 from gate_facts($1, $2)

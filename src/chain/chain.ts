@@ -11,8 +11,6 @@ export interface Chain {
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
-  /** For callers that batch calls; no read of this program uses it. */
-  readonly multicall3?: Address
   readonly prices: ChainPrices
   /** Tokens that the operator calls spam, checksummed. */
   readonly spamTokens: readonly Address[]

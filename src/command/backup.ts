@@ -7,6 +7,7 @@ import type { Written } from '../db/backup/write.ts'
 import { SqlError } from '../db/database.ts'
 import { openSession } from '../db/session.ts'
 import { systemClock } from '../lib/clock.ts'
+import { systemCode } from '../lib/error.ts'
 import { withDatabase } from './account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
@@ -78,10 +79,8 @@ function appendTo(io: CommandIo): Append {
     try {
       await output.write(bytes)
     } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? REASONS[String(error.code)] : undefined
-      throw new CommandError(`Cannot write the backup to standard output: ${reason ?? 'the system refused'}`, {
-        cause: error,
-      })
+      const reason = REASONS[systemCode(error)] ?? 'the system refused'
+      throw new CommandError(`Cannot write the backup to standard output: ${reason}`, { cause: error })
     }
   }
 }

@@ -1,4 +1,4 @@
-import { describeServices } from '../service/services.ts'
+import { describeServices } from '../service/routes.ts'
 import type { Command } from './command.ts'
 
 /** `openapi`: the document that `/openapi.json` serves. */

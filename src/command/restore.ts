@@ -9,6 +9,7 @@ import { SqlError } from '../db/database.ts'
 import { MIGRATIONS } from '../db/migrations.ts'
 import { openSession } from '../db/session.ts'
 import { systemClock } from '../lib/clock.ts'
+import { systemCode } from '../lib/error.ts'
 import { withNewDatabase } from './account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
 import { print } from './print.ts'
@@ -78,8 +79,7 @@ async function* open(from: string, io: CommandIo): AsyncGenerator<Uint8Array> {
   try {
     yield* addAbortSignal(io.stop, stream)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const reason = REASONS[code]
+    const reason = REASONS[systemCode(error)]
     throw reason === undefined ? error : new CommandError(`Cannot read "${from}": ${reason}`, { cause: error })
   }
 }

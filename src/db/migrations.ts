@@ -1,6 +1,7 @@
 import account from '../../sql/migrations/0001_account.sql' with { type: 'text' }
 import requestLog from '../../sql/migrations/0002_request_log.sql' with { type: 'text' }
 import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
+import operator from '../../sql/migrations/0004_operator.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -16,6 +17,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0001_account', account],
   ['0002_request_log', requestLog],
   ['0003_gate', gate],
+  ['0004_operator', operator],
 ]
 
 /** Every migration, in order. */

@@ -8,8 +8,9 @@ import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createDeadlines } from './plane/deadline.ts'
-import { type Exchange, type ExchangeServices, runExchange } from './plane/exchange.ts'
+import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
+import { exchangeOf, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from './plane/gateway.ts'
 import { createOrganizationSlots } from './plane/organization_slots.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
@@ -18,7 +19,7 @@ import { createCors } from './request/cors.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
-import { createRouteTable, type RouteTable } from './route_table.ts'
+import { createRouteTable, type Found, type RouteTable } from './route_table.ts'
 
 /** What the HTTP layer is given. */
 interface AppOptions {
@@ -26,6 +27,8 @@ interface AppOptions {
   /** Other names of a path's third segment, `amm_a`, to the canonical one, `uniswap-v3`. */
   readonly aliases: ReadonlyMap<string, string>
   readonly gate: Gate
+  /** Tools for agents at `/mcp`; without it that path is unknown. */
+  readonly gateway?: Gateway
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -66,7 +69,7 @@ export interface App {
 
 /** Builds the life of a request around the routes and the gate. Throws if two routes share method and path. */
 export function createApp(options: AppOptions): App {
-  const { clock, log, limits = {} } = options
+  const { clock, log, gateway, limits = {} } = options
   const inFlight = createInFlight()
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
@@ -81,7 +84,12 @@ export function createApp(options: AppOptions): App {
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
-  const forCallers: Port = { pages, find: table.find, services: { ...keyless, gate: options.gate } }
+  const forCallers: Port = {
+    pages,
+    find: (method, path) =>
+      gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
+    services: { ...keyless, gate: options.gate },
+  }
   const forOperator: Port = { pages: operatorPages, find: () => ({ kind: 'unknown' }), services: keyless }
 
   async function handle(request: Request, { pages, find, services }: Port): Promise<Response> {
@@ -100,7 +108,7 @@ export function createApp(options: AppOptions): App {
     const exchange: Exchange = {
       request,
       requestId,
-      settlementId: fresh.slice(ID_PREFIX_LENGTH),
+      settlementId: settlementIdFrom(fresh),
       startedMs,
       method,
       path,
@@ -111,15 +119,26 @@ export function createApp(options: AppOptions): App {
     }
 
     inFlight.enter()
-    const { answer, account } = await runExchange(exchange, services)
+    const holdsMessages = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
+    const { answer, account } = holdsMessages
+      ? await gateway.answer(request, (message) => {
+          const settlementId = settlementIdFrom(options.requestId())
+          return run(exchangeOf(message, exchange, settlementId), services)
+        })
+      : await run(exchange, services)
     inFlight.leave()
-
-    const { status } = answer
-    const latencyMs = clock.monotonicMs() - startedMs
-    const route = routeName(exchange)
-    record({ route, status, latencyMs, creditsCharged: account?.creditsCharged ?? 0 })
-    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs })
     return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
+  }
+
+  async function run(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
+    const settled = await runExchange(exchange, services)
+    const { requestId } = exchange
+    const { status } = settled.answer
+    const latencyMs = clock.monotonicMs() - exchange.startedMs
+    const route = routeName(exchange)
+    record({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs })
+    return settled
   }
 
   return {
@@ -136,6 +155,10 @@ export function createApp(options: AppOptions): App {
 
 const ID_PREFIX_LENGTH = 'req_'.length
 
+function settlementIdFrom(requestId: string): string {
+  return requestId.slice(ID_PREFIX_LENGTH)
+}
+
 /** What a port serves, and what answering needs there. */
 interface Port {
   readonly pages: Pages
@@ -144,14 +167,20 @@ interface Port {
 }
 
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
-function routeName({ path, found, fault }: Exchange): string {
+function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (fault !== undefined) return 'refused'
   if (found.kind === 'page') return path
+  if (logged !== undefined) return `${method} ${logged}`
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
 
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
+}
+
+function findGateway({ endpoint }: Gateway, method: string): Found {
+  if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
+  return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
 }
 
 function pageOr405(page: Page, method: string): Exchange['found'] {

@@ -34,6 +34,10 @@ export interface Pagination {
   readonly prev_page: string | null
 }
 
+/** What the operator can switch off as a whole. */
+export const FEATURES = ['snapshots', 'mcp'] as const
+export type Feature = (typeof FEATURES)[number]
+
 /** What the table of routes, OpenAPI and the operator know about a route. */
 interface RouteFacts {
   readonly method: 'GET' | 'POST'
@@ -47,6 +51,8 @@ interface RouteFacts {
   readonly errors?: readonly (404 | 502 | 503 | 504)[]
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
+  /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */
+  readonly feature?: Feature
   /** How the price is computed, one sentence for OpenAPI. */
   readonly price: string
 }
@@ -61,7 +67,7 @@ interface RouteWork<Input, Result> extends RouteFacts {
 }
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
-interface Asked {
+export interface Asked {
   /** Path and query parameters together. */
   readonly parameters: Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
@@ -120,11 +126,12 @@ export function routeWithBody<Input extends object, Body extends object, Result>
   }
 }
 
-function factsOf({ method, path, summary, output, errors, asOf, price }: RouteFacts): RouteFacts {
+function factsOf({ method, path, summary, output, errors, asOf, feature, price }: RouteFacts): RouteFacts {
   return {
     ...{ method, path, summary, output, price },
     ...(errors === undefined ? {} : { errors }),
     ...(asOf === undefined ? {} : { asOf }),
+    ...(feature === undefined ? {} : { feature }),
   }
 }
 

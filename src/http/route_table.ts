@@ -1,6 +1,6 @@
 import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
-import type { Route } from './route.ts'
+import type { Feature, Route } from './route.ts'
 
 /** A route in the table, with its names in logs, metrics and the operator's switches. */
 export interface Endpoint {
@@ -9,6 +9,8 @@ export interface Endpoint {
   readonly template: string
   /** As OpenAPI names it: `GET /v1/positions/uniswap-v3/{id}`. */
   readonly name: string
+  /** What must be switched on to answer it. */
+  readonly features: readonly Feature[]
 }
 
 /** What was found for a method and a path. `params` are not decoded. */
@@ -20,6 +22,8 @@ export type Found =
 
 /** Finds endpoints. */
 export interface RouteTable {
+  /** All of them. */
+  readonly endpoints: readonly Endpoint[]
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found
@@ -95,7 +99,8 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
     return { kind: 'endpoint', endpoint, params: constant === undefined ? context.params : NO_PARAMETERS }
   }
 
-  return { canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
+  const all = routes.map(endpointOf)
+  return { endpoints: all, canonical, find, templateOf: (path) => templateOf(find('GET', canonical(path))) }
 }
 
 /** Template of the endpoint that was found, for any method. */
@@ -145,11 +150,13 @@ function methodsOf(routes: readonly Route[]): Methods {
   return { template, endpoints, allow: [...allow, 'OPTIONS'].join(', ') }
 }
 
-function endpointOf(route: Route): Endpoint {
+/** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
+export function endpointOf(route: Route): Endpoint {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)
   }
   const template = braced(route.path)
-  return { route, template, name: `${route.method} ${template}` }
+  const features = route.feature === undefined ? [] : [route.feature]
+  return { route, template, name: `${route.method} ${template}`, features }
 }

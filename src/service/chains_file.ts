@@ -57,6 +57,7 @@ const chainEntries = {
       v.strictObject({ tag: v.picklist(['safe', 'finalized']) }),
     ]),
   ),
+  // Every read is one call of a lens, so it has no effect.
   multicall3: v.optional(checksummed),
   prices: v.optional(
     v.strictObject({
@@ -136,7 +137,6 @@ function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */
 export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
-  const multicall3 = row.multicall3 ?? builtIn?.multicall3
   const wrappedNative = row.prices?.wrappedNative ?? builtIn?.prices.wrappedNative
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
   const aaveOracle = row.prices?.aaveOracle ?? builtIn?.prices.aaveOracle
@@ -147,7 +147,6 @@ export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
     blockTimeMs: row.blockTimeMs ?? builtIn?.blockTimeMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
-    ...(multicall3 === undefined ? {} : { multicall3 }),
     prices: {
       usdFeeds: row.prices?.usdFeeds ?? builtIn?.prices.usdFeeds ?? {},
       stablecoins: row.prices?.stablecoins ?? builtIn?.prices.stablecoins ?? [],

@@ -7,6 +7,7 @@ import { SOLANA_RPC_URLS } from '../chain/table/chains.ts'
 import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
+import { FEATURES, type Feature } from '../http/route.ts'
 import type { LogLevel } from '../lib/log.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
 
@@ -25,6 +26,8 @@ export interface Config {
   readonly publicUrl: string | undefined
   /** Days that the request log is kept; 0: always. */
   readonly logRetentionDays: number
+  /** Features that are off whatever the operator switches. */
+  readonly featuresOff: readonly Feature[]
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
   /** EVM chains that are served. */
@@ -114,6 +117,7 @@ export function readConfig(
         parseRetentionDays,
         `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`,
       ) ?? RETENTION_DAYS_MIN,
+    featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
     corsOrigins:
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
@@ -256,6 +260,10 @@ function parseBaseUrl(text: string): string | undefined {
 function parseOrigins(text: string): readonly string[] | undefined {
   const origins = splitList(text)
   return origins.every((origin) => isHttpUrl(origin) && new URL(origin).origin === origin) ? origins : undefined
+}
+
+function parseSwitch(text: string): 'on' | 'off' | undefined {
+  return (['on', 'off'] as const).find((state) => state === text)
 }
 
 function parseLogLevel(text: string): LogLevel | undefined {

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
-import { usageRoutes } from '../account/routes.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
@@ -10,19 +9,17 @@ import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
-import type { FamilyServices } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { type App, createApp } from '../http/app.ts'
-import { openapiDocument } from '../http/openapi/document.ts'
 import type { Probe } from '../http/plane/probes.ts'
-import type { Route } from '../http/route.ts'
-import { createRouteTable } from '../http/route_table.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
+import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import { openapiText, routesOf } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -83,14 +80,20 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm }) {
+    stop({ evm, solana }) {
       for (const client of evm.values()) client.close()
+      solana?.close()
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
   const gate = await life.start({
     name: 'gate',
-    start: () => createGate({ db, clock, log, journalDir: join(config.dataDir, 'journal'), metrics }),
+    start: () =>
+      createGate({
+        ...{ db, clock, log, metrics },
+        journalDir: join(config.dataDir, 'journal'),
+        featuresOff: config.featuresOff,
+      }),
     stop: (started) => started.close(GATE_CLOSE_MS),
     limitMs: STOP_LIMITS_MS.gate,
   })
@@ -108,6 +111,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
+        gateway: createMcp({ routes, origins: ownOrigins(config) }),
         clock,
         log,
         metrics,
@@ -140,27 +144,9 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
   }
 }
 
-/** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
-export function describeServices(config: Config): string {
-  const connect = () => {
-    throw new Error('Cannot read: this program only prints the document')
-  }
-  return openapiText(routesOf(config, connect), config)
-}
-
-/** All routes. They call `connect` when they first read. */
-function routesOf(config: Config, connect: () => FamilyServices & { readonly db: Database }): readonly Route[] {
-  const { families, chains, solana } = config
-  const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
-  // The usage route's path filter reads the table that holds the usage route itself.
-  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => table.templateOf(path) })
-  const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
-  const table = createRouteTable(routes, familyAliases(families))
-  return routes
-}
-
-function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
-  return openapiDocument({ routes, publicUrl, operatorApart: operatorPort !== undefined })
+/** Origins whose pages may call, the service's own among them. */
+function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
+  return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }
 
 function createClients(

@@ -44,10 +44,10 @@ test('every built-in chain has an endpoint over TLS without a key in it, none is
 })
 
 test('every address about chains and prices has the right checksum, and no token is listed twice', () => {
-  for (const { multicall3, prices, spamTokens } of CHAINS) {
+  for (const { prices, spamTokens } of CHAINS) {
     const { usdFeeds, stablecoins, wrappedNative, aaveOracle } = prices
     const feeds = Object.entries(usdFeeds).flatMap(([token, { feed }]) => [token, feed])
-    for (const address of [multicall3, wrappedNative, aaveOracle, ...stablecoins, ...spamTokens, ...feeds]) {
+    for (const address of [wrappedNative, aaveOracle, ...stablecoins, ...spamTokens, ...feeds]) {
       if (address !== undefined) expect(address).toBe(getAddress(address))
     }
     expect(new Set(stablecoins).size).toBe(stablecoins.length)

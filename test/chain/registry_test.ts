@@ -36,13 +36,6 @@ test('every built-in chain but Pharos is one that viem knows, and all but BNB’
   expect(elsewhere.map(({ name }) => name)).toEqual(['BNB Smart Chain'])
 })
 
-test('every Multicall3 has viem’s address, and Tempo’s has the usual one', () => {
-  const others = CHAINS.filter(({ id, multicall3 }) => multicall3 !== VIEM.get(id)?.contracts?.multicall3?.address)
-  expect(others.map(({ name, multicall3 }) => [name, multicall3])).toEqual([
-    ['Tempo Mainnet', '0xcA11bde05977b3631167028862bE2a173976CA11'],
-  ])
-})
-
 test('every block time is the one of Uniswap’s SDK, else viem’s, else Oku’s, or none', () => {
   for (const { id, name, blockTimeMs } of CHAINS) {
     const sdk = UNISWAP_BLOCK_TIMES.get(id)

@@ -30,7 +30,6 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
     blockTimeMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
-    multicall3: devnet.addresses.multicall3,
     prices: {
       usdFeeds: Object.fromEntries(
         Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),

@@ -20,7 +20,15 @@ describe.each([
   test('--help needs no configuration, writes nothing to the disk and names every command', async () => {
     const { status, stdout, stderr } = await runCommand(program, ['--help'], { PORT: 'wrong' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-    for (const command of ['serve', 'migrate', 'openapi', 'org create', 'key create', 'credits grant']) {
+    for (const command of [
+      'serve',
+      'migrate',
+      'openapi',
+      'org create',
+      'key create',
+      'credits grant',
+      'settings off',
+    ]) {
       expect(stdout).toContain(command)
     }
     const detail = await run('key', 'create', '--help')
@@ -56,6 +64,7 @@ describe.each([
     { words: ['key', 'create', 'a', '--name', ''] },
     { words: ['key', 'reroll', 'a', 'b', '--grace', '-1'] },
     { words: ['key', 'reroll', 'a', 'b', '--grace', '2_592_001'] },
+    { words: ['settings', 'off'] },
   ])(
     'wrong usage is told in one line, status 2: $words',
     async ({ words }) => {

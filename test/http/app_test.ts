@@ -238,6 +238,28 @@ const SCENARIOS: readonly Scenario[] = [
     reads: 0,
   },
 
+  {
+    name: 'a route of a feature that is switched off is 403 before its input is looked at',
+    path: `${OBLIGATION}?target_health_factor=x`,
+    request: good,
+    before: ({ gate }) => gate.disabled.add('snapshots'),
+    status: 403,
+    code: 'FEATURE_DISABLED',
+    message: 'Cannot answer: the operator has switched this feature off',
+    headers: { 'x-credits-charged': '0' },
+    row: ['/v1/lending/kamino/position/{obligation_address}/yield', 403, 0, false],
+    reads: 0,
+  },
+  {
+    name: 'routes without a feature do not feel its switch',
+    path: ITEM,
+    request: good,
+    before: ({ gate }) => gate.disabled.add('snapshots').add('mcp'),
+    status: 200,
+    row: ['/v1/positions/uniswap-v3/{id}', 200, 2, true],
+    reads: 1,
+  },
+
   // Input, then balance, then work.
   {
     name: 'bad input comes before an empty balance',

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
+import type { Gateway } from '../../src/http/plane/gateway.ts'
 import {
   chainIdIn,
   choice,
@@ -126,6 +127,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     method: 'GET',
     path: '/v1/lending/kamino/position/:obligation_address/yield',
     summary: 'Reads an obligation.',
+    feature: 'snapshots',
     input: v.object({
       obligation_address: v.pipe(v.string(), documented({ type: 'string' })),
       target_health_factor: targetHealthFactor,
@@ -160,6 +162,7 @@ export function createFixture(
   options: {
     readonly corsOrigins?: readonly string[]
     readonly publicUrl?: string
+    readonly gateway?: (routes: readonly Route[]) => Gateway
     readonly limits?: { requestBudgetMs?: number; organizationConcurrencyMax?: number; inFlightMax?: number }
   } = {},
 ): Fixture {
@@ -188,6 +191,7 @@ export function createFixture(
       ['lending_c', 'kamino'],
     ]),
     gate,
+    ...(options.gateway === undefined ? {} : { gateway: options.gateway(routes) }),
     clock,
     log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
     metrics,

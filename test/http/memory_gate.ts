@@ -17,6 +17,7 @@ export interface Row extends Settlement {
 /** A gate without a database that keeps the promises of the real one. */
 export interface MemoryGate extends Gate {
   readonly organizations: Map<string, MemoryOrganization>
+  /** Endpoints and features that are switched off. */
   readonly disabled: Set<string>
   readonly rows: Row[]
   /** Each call fails with the error while it is set. */
@@ -42,13 +43,19 @@ export function createMemoryGate(options: {
     failAdmit: undefined,
     failSettle: undefined,
 
-    async admit({ key, endpoint }): Promise<Admission> {
+    async admit({ key, endpoint, features = [] }): Promise<Admission> {
       if (gate.failAdmit !== undefined) throw gate.failAdmit
       const organization = organizations.get(key)
       if (organization === undefined) return { kind: 'unknown_key' }
       const requestedAtMs = now()
+      const switchedOff = () =>
+        gate.disabled.has(endpoint ?? '')
+          ? 'ENDPOINT_DISABLED'
+          : features.some((feature) => gate.disabled.has(feature))
+            ? 'FEATURE_DISABLED'
+            : undefined
       const window = (admissions.get(organization.id) ?? []).filter((at) => at > requestedAtMs - 1000)
-      const refused = refusalOf(organization, gate.disabled.has(endpoint ?? ''), window.length)
+      const refused = refusalOf(organization, switchedOff(), window.length)
       if (refused === undefined) window.push(requestedAtMs)
       admissions.set(organization.id, window)
       const caller: Caller = { organizationId: organization.id, apiKeyId: `key_${key}`, credits: organization.credits }
@@ -80,9 +87,13 @@ export function createMemoryGate(options: {
   return gate
 }
 
-function refusalOf(organization: MemoryOrganization, disabled: boolean, admitted: number): RefusalCode | undefined {
+function refusalOf(
+  organization: MemoryOrganization,
+  disabled: RefusalCode | undefined,
+  admitted: number,
+): RefusalCode | undefined {
   if (organization.state === 'deleted') return 'ORGANIZATION_NOT_FOUND'
   if (organization.state === 'suspended') return 'ACCOUNT_SUSPENDED'
-  if (disabled) return 'ENDPOINT_DISABLED'
+  if (disabled !== undefined) return disabled
   return admitted >= organization.limit ? 'RATE_LIMIT_EXCEEDED' : undefined
 }

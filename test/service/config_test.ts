@@ -49,6 +49,17 @@ describe('readConfig()', () => {
     }
   })
 
+  test('SNAPSHOTS and MCP are on unless they are off', () => {
+    const off = (env: Readonly<Record<string, string>>) => readConfig(env, noFile).featuresOff
+    expect(off({})).toEqual([])
+    expect(off({ SNAPSHOTS: 'on', MCP: '' })).toEqual([])
+    expect(off({ MCP: 'off' })).toEqual(['mcp'])
+    expect(off({ SNAPSHOTS: 'off', MCP: 'off' })).toEqual(['snapshots', 'mcp'])
+    for (const wrong of ['OFF', '0', 'false', 'no']) {
+      expect(mistakesOf({ SNAPSHOTS: wrong })).toEqual(['SNAPSHOTS: expected on or off'])
+    }
+  })
+
   test('RPC_URL_<id> replaces the endpoints and CHAINS chooses among chains', () => {
     const config = readConfig({ RPC_URL_1: 'http://a.test/x, https://b.test/', CHAINS: '1' }, noFile)
     expect(config.chains.map(({ id, rpcUrls }) => [id, rpcUrls])).toEqual([[1, ['http://a.test/x', 'https://b.test/']]])

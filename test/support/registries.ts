@@ -32,7 +32,6 @@ const viemChain = v.object({
   id: v.number(),
   testnet: v.optional(v.boolean(), false),
   blockTime: v.optional(v.number()),
-  contracts: v.optional(v.object({ multicall3: v.optional(v.object({ address })) })),
   rpcUrls: v.object({ default: v.object({ http: v.array(v.string()) }) }),
 })
 

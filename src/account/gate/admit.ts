@@ -4,6 +4,7 @@ import ratePrimeSql from '../../../sql/queries/rate_window_prime.sql' with { typ
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Admission, RefusalCode } from '../../http/plane/gate.ts'
+import type { Feature } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
 
@@ -16,6 +17,8 @@ export interface AdmitRequest {
   readonly hash: string
   /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
   readonly endpoint: string | null
+  /** What must be switched on for it. */
+  readonly features: readonly Feature[]
 }
 
 /** A request whose key is known. */
@@ -23,7 +26,7 @@ interface Call {
   readonly request: AdmitRequest
   readonly fact: KeyFact
   /** Why it is refused whatever the window holds; empty if it is not. */
-  readonly refusal: string
+  readonly refusal: RefusalCode | ''
 }
 
 /** An organization's requests in one batch. */
@@ -92,13 +95,13 @@ async function readMissing(
     fact: {
       organizationId: read.organization_ids[place] ?? '',
       apiKeyId: read.api_key_ids[place] ?? '',
-      refusal: read.refusals[place] ?? '',
+      refusal: (read.refusals[place] ?? '') as KeyFact['refusal'],
       rateLimit: read.rate_limits[place] ?? 0,
       expiresAtMs: Number(read.expire_at_ms[place]),
     },
   }))
-  const { changed, disabled } = read
-  if (!facts.learn({ epoch: Number(read.epoch), changed, disabled, keys }, since)) return undefined
+  const { changed, endpoints_off: endpointsOff, features_off: featuresOff } = read
+  if (!facts.learn({ epoch: Number(read.epoch), changed, endpointsOff, featuresOff, keys }, since)) return undefined
   for (const { hash } of keys) missing.delete(hash)
   for (const hash of missing) facts.forget(hash)
   return missing
@@ -113,11 +116,14 @@ function callsOf(
   for (const request of requests) {
     const fact = facts.find(request.hash)
     if (fact === undefined && !unknown.has(request.hash)) return undefined
-    const { endpoint } = request
-    const isOff = endpoint !== null && facts.isDisabled(endpoint)
-    calls.push(fact && { request, fact, refusal: fact.refusal || (isOff ? 'ENDPOINT_DISABLED' : '') })
+    calls.push(fact && { request, fact, refusal: fact.refusal || switchedOff(request, facts) })
   }
   return calls
+}
+
+function switchedOff({ endpoint, features }: AdmitRequest, { off }: Facts): RefusalCode | '' {
+  if (endpoint !== null && off.endpoints.has(endpoint)) return 'ENDPOINT_DISABLED'
+  return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }
 
 /** Sorted by id: by code units, which for these ids is byte order. */
@@ -196,6 +202,6 @@ function admission(
   const waitMs = Math.floor(resetUs / 1_000) - requestedAtMs
   const rateLimit = { limit, remaining, resetSec: Math.ceil(resetUs / 1_000_000), waitMs }
   if (passes) return { kind: 'admitted', caller, rateLimit, requestedAtMs }
-  const code = refusal === '' ? 'RATE_LIMIT_EXCEEDED' : (refusal as RefusalCode)
+  const code = refusal === '' ? 'RATE_LIMIT_EXCEEDED' : refusal
   return { kind: 'refused', code, caller, rateLimit, requestedAtMs }
 }

@@ -1,3 +1,4 @@
+import type { RefusalCode } from '../../http/plane/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /** Whose a key is, and what its organization may do. */
@@ -5,7 +6,7 @@ export interface KeyFact {
   readonly organizationId: string
   readonly apiKeyId: string
   /** Why its organization is refused; empty if it is not. */
-  readonly refusal: string
+  readonly refusal: RefusalCode | ''
   /** Requests admitted in any one second. */
   readonly rateLimit: number
   /** Milliseconds since the epoch; 0 for a key that does not expire. */
@@ -19,9 +20,16 @@ export interface Changes {
   readonly changed: readonly string[]
 }
 
+/** What the operator switched off. */
+interface Off {
+  readonly endpoints: ReadonlySet<string>
+  readonly features: ReadonlySet<string>
+}
+
 /** Facts as of `epoch`. */
 interface FactsRead extends Changes {
-  readonly disabled: readonly string[]
+  readonly endpointsOff: readonly string[]
+  readonly featuresOff: readonly string[]
   readonly keys: readonly { readonly hash: string; readonly fact: KeyFact }[]
 }
 
@@ -37,7 +45,8 @@ export interface Facts {
   find(hash: string): KeyFact | undefined
   /** True if the key was once recognised, even if its fact is out of date. */
   knows(hash: string): boolean
-  isDisabled(endpoint: string): boolean
+  /** Names of endpoints and features that the operator switched off. */
+  readonly off: Off
   /** Takes in the changes after `since`, the last one known when the database was asked. */
   note(changes: Changes, since: number): void
   /** Takes in facts too; false if a later change is known already, so that they may be out of date. */
@@ -56,14 +65,19 @@ const CHANGES_MAX = 10_000
 /** A database that lost its last changes, as a standby may, cannot report that: older facts are read again. */
 const AGE_MAX_MS = 60_000
 
-/** Makes an empty memory. */
-export function createFacts({ clock, entriesMax = ENTRIES_MAX }: { clock: Clock; entriesMax?: number }): Facts {
+/** Makes an empty memory. `featuresOff` are off whatever the database says. */
+export function createFacts(options: {
+  readonly clock: Clock
+  readonly entriesMax?: number
+  readonly featuresOff?: readonly string[]
+}): Facts {
+  const { clock, entriesMax = ENTRIES_MAX, featuresOff = [] } = options
   const facts = new Map<string, Remembered>()
   /** Epoch of the last change, by organization. */
   const changedAt = new Map<string, number>()
   let allChangedAt = 0
   let epoch = 0
-  let disabled: ReadonlySet<string> = new Set()
+  let off: Off = { endpoints: new Set(), features: new Set(featuresOff) }
 
   function clear(): void {
     facts.clear()
@@ -94,12 +108,14 @@ export function createFacts({ clock, entriesMax = ENTRIES_MAX }: { clock: Clock;
       return clock.monotonicMs() - fact.readMs < AGE_MAX_MS ? fact : undefined
     },
     knows: (hash) => facts.has(hash),
-    isDisabled: (endpoint) => disabled.has(endpoint),
+    get off() {
+      return off
+    },
     note,
     learn(read, since) {
       note(read, since)
       if (read.epoch < epoch) return false
-      disabled = new Set(read.disabled)
+      off = { endpoints: new Set(read.endpointsOff), features: new Set([...featuresOff, ...read.featuresOff]) }
       const readMs = clock.monotonicMs()
       for (const { hash, fact } of read.keys) {
         facts.delete(hash)

@@ -2,6 +2,7 @@ import ledgerFindSql from '../../../sql/queries/ledger_find.sql' with { type: 't
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Admission, Gate, Settled, Settlement } from '../../http/plane/gate.ts'
+import type { Feature } from '../../http/route.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
 import { before } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -41,6 +42,8 @@ interface GateOptions {
   /** How long a journal must have stood still before it is adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly metrics?: Metrics
+  /** Switched off whatever the database says. @default none */
+  readonly featuresOff?: readonly Feature[]
   /** Log rows of one organization's refused requests in one second. @default 100, and one that stands for the rest */
   readonly refusalRowsMax?: number
 }
@@ -52,6 +55,7 @@ const QUEUE_MAX = 8_192
 const DEADLINE_MS = 1_500
 /** How often the journal shows, within a lease, that this process lives. */
 const BEATS_PER_LEASE = 5
+const NO_FEATURES: readonly Feature[] = []
 
 /**
  * Makes the gate over one database: two batched statements. Facts about keys are remembered between requests, but the
@@ -68,7 +72,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     leaseMs = LEASE_MS,
     metrics = createMetrics(),
   } = options
-  const facts = createFacts({ clock })
+  const facts = createFacts({ clock, featuresOff: options.featuresOff ?? [] })
   const strangers = createStrangerLimit({ clock })
   const refusals = createRefusalLimit(options.refusalRowsMax)
   const voider = createVoider({
@@ -136,9 +140,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     get voidsWaiting() {
       return voider.waiting
     },
-    async admit({ key, endpoint }) {
+    async admit({ key, endpoint, features = NO_FEATURES }) {
       if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
-      const request = { hash: hashKey(key), endpoint }
+      const request = { hash: hashKey(key), endpoint, features }
       return facts.knows(request.hash) ? admissions.submit(request) : admitStranger(request)
     },
     async settle(settlement): Promise<Settled> {

@@ -47,11 +47,24 @@ export interface ChainClient {
    * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s by default). A
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
-  read<T>(
-    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
-    options: { readonly signal: AbortSignal; readonly budgetMs?: number },
-  ): Promise<T>
+  read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
 }
+
+/** What one read may take, and what it needs of the past. */
+export interface ReadOptions {
+  readonly signal: AbortSignal
+  /** @default {2500} */
+  readonly budgetMs?: number
+  /**
+   * The past that the read needs: the header of a block, or a block's state. An endpoint that does not keep it is not
+   * blamed, and the others are asked. For state, those that are known to reach the block come first; how far each one
+   * reached is remembered and named in the error if none does.
+   */
+  readonly past?: 'header' | PastBlock
+}
+
+/** A block whose state is read. */
+export type PastBlock = Pick<Block, 'number' | 'timestampSec'>
 
 /** The contract reverted. `data` is the ABI-encoded reason, possibly empty. */
 export class RevertError extends Error {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { BusyError } from './error.ts'
-import { createHealth, type Health } from './health.ts'
+import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
 import { createTransport, type ErrorMeanings, type Fetch, type RpcRequest } from './transport.ts'

@@ -7,7 +7,7 @@ import type { Chain } from '../chain.ts'
 import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
 import { type ConnectionOptions, createConnection } from './connection.ts'
 import { MissingBlockError } from './error.ts'
-import { HeadError, type Heads } from './heads.ts'
+import { HeadError, type Heads } from './memory/heads.ts'
 import type { RotatingEndpoint } from './rotation.ts'
 import type { RpcRequest } from './transport.ts'
 import { parseBytes, parseQuantity } from './value.ts'
@@ -34,6 +34,8 @@ interface ReadLimits {
   readonly timeoutMs: number
   /** True if no other endpoint answers: a block far off theirs is then accepted. */
   readonly isLastResort: boolean
+  /** True if a block that is missing now may still come: it is then asked for again. */
+  readonly mayCome: boolean
 }
 
 /** What endpoints of one chain share. */
@@ -89,7 +91,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function within({ timeoutMs, isLastResort }: ReadLimits): Endpoint {
+  function within({ timeoutMs, isLastResort, mayCome }: ReadLimits): Endpoint {
     return {
       index,
       learned,
@@ -104,13 +106,13 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
       request: (request, signal) => ask({ ...request, timeoutMs }, signal),
       call(request, signal) {
         const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
-        return request.block === 'latest' ? send(sent, signal) : sendPinned(sent, signal)
+        return request.block === 'latest' || !mayCome ? send(sent, signal) : sendPinned(sent, signal)
       },
     }
   }
 
   return {
-    ...within({ timeoutMs, isLastResort: false }),
+    ...within({ timeoutMs, isLastResort: false, mayCome: true }),
     health,
     within,
     get removed() {

@@ -17,6 +17,9 @@ export class BusyError extends UpstreamError {
 /** The node that answered does not have the block, perhaps only for now. */
 export class MissingBlockError extends UpstreamError {}
 
+/** The node does not keep the state or the body of a block that old, or its plan does not include it. */
+export class MissingStateError extends UpstreamError {}
+
 /** The `error` member of a JSON-RPC answer. */
 export interface RpcErrorObject {
   readonly code: number
@@ -37,8 +40,21 @@ const SHORT_OF_GAS = /out ?of ?gas|intrinsic gas/i
 const FAULT =
   /invalid ?(fe)? ?opcode|opcodenotfound|bad instruction|stack ?(underflow|overflow|limit)|(invalid|bad) ?jump|write protection|starting ?with ?(0x)?ef\b/i
 const RATE = /rate.?limit|too many requests|request limit|throttl|compute units|capacity|quota|over limit|slow down/i
-/** The block is too old for the node, so asking again does not help. */
-const NO_STATE = /missing trie node|pruned|historical state|not synced|syncing/i
+/**
+ * The block is too old for the node or for its plan, so asking again does not help. geth, bor and BSC "missing trie
+ * node", "historical state … is not available"; Erigon "old data not available due to pruning", "data before txNum";
+ * reth "state at block #1 is pruned", "no state found for block"; Nethermind "No state available for block"; Besu "World
+ * state unavailable"; zkSync "is pruned"; Sonic "does not maintain archive data"; Cosmos chains "lowest height is";
+ * providers speak of archives and of plans.
+ */
+const NO_STATE =
+  /missing trie node|prun(ed|ing)\b|\barchiv(e|al)\b|\bhistor(y|ical).{0,90}(unavailable|not (be )?(found|available|supported)|backend|no longer)|\bno historical|no state (found|available|data)|world ?state unavailable|state (not found|already discarded)|\bstate at block\b|old data not|data before .{0,40} is not available|purged for block|lowest height|maximum proof window|failed to load state|does not exist on height/i
+/** EIP-4444: the node has dropped the bodies of old blocks. */
+const PRUNED_CODE = 4444
+const NOT_SYNCED = /not synced|syncing/i
+/** Named before a missing block: a method's name may hold the word. */
+const NO_METHOD =
+  /method.{0,60}(not (found|available|supported|allowed|whitelisted)|does ?n.t exist|does not exist|disabled)/i
 /** The block is newer than the node, or of a fork that it does not follow. */
 const NO_BLOCK =
   /header (for hash )?not found|unknown block|block ?out ?of ?range|block.{0,90}not (be )?(found|available)|(block|resource).{0,90}(does ?n.t exist|not found)|cannot find block|state.{0,90}(not available|unavailable)|unfinalized data/i
@@ -65,7 +81,11 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   const reverted = revertData(error)
   if (reverted !== undefined) return new RevertError(reverted)
   if (BUSY_CODES.has(code) || RATE.test(message)) return new BusyError('The endpoint limits its rate', undefined)
-  if (NO_STATE.test(message)) return new UpstreamError('The endpoint does not have the state of the block')
+  if (code === -32601 || NO_METHOD.test(message)) return refused('kind')
+  if (code === PRUNED_CODE || NO_STATE.test(message)) {
+    return new MissingStateError('The endpoint does not have the state of the block')
+  }
+  if (NOT_SYNCED.test(message)) return new UpstreamError('The endpoint is not synced')
   if (NO_BLOCK.test(message)) return new MissingBlockError('The endpoint does not have the block')
   if (TOO_MUCH.test(message)) return refused('size')
   if (FAULT.test(message)) return new RevertError('0x')

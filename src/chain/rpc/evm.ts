@@ -1,15 +1,18 @@
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
+import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../read_block.ts'
-import { type ChainClient, type Endpoint, IncapableError } from './client.ts'
+import { type ChainClient, type Endpoint, IncapableError, type PastBlock, type ReadOptions } from './client.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
-import { createHeads } from './heads.ts'
-import { createSpread } from './health.ts'
+import { MissingBlockError, MissingStateError } from './error.ts'
+import { createDepths, type Depths } from './memory/depth.ts'
+import { createHeads } from './memory/heads.ts'
+import { createSpread } from './memory/health.ts'
 import type { RpcRecorder } from './metrics.ts'
-import { createRotation, type Exhaustion, type RotationPolicy } from './rotation.ts'
+import { createRotation, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
 import type { Fetch } from './transport.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
@@ -53,6 +56,7 @@ export function createChainClient(options: {
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
   const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
+  const depths = createDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
   const rotation = createRotation({
     ...{ endpoints, chainId: chain.id, policy: POLICY, clock, log, random },
@@ -61,14 +65,47 @@ export function createChainClient(options: {
     exhausted: (exhaustion) => unavailable(chain, exhaustion),
   })
 
-  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS }) => {
+  /** True if no node that follows the chain can still be waiting for the block. */
+  function isSettled({ timestampSec }: PastBlock): boolean {
+    return clock.now() / 1_000 - Number(timestampSec) > blockAgeMaxSec(chain)
+  }
+
+  /** What an attempt at the past ends with if the endpoint does not keep it; remembers what it keeps. */
+  async function deepened<T>(endpoint: ManagedEndpoint, past: ReadOptions['past'], run: () => Promise<T>): Promise<T> {
+    const block = past === 'header' ? undefined : past
+    try {
+      const answer = await run()
+      if (block !== undefined) depths.reached(endpoint.index, block.number)
+      return answer
+    } catch (error) {
+      const isDropped = error instanceof MissingStateError
+      if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
+      if (block !== undefined && (isDropped || isSettled(block))) depths.missed(endpoint.index, block.number)
+      throw new ShallowError('The endpoint does not keep the block', { cause: error })
+    }
+  }
+
+  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past }) => {
     const timeoutMs = budgetMs * CALL_SHARE
+    const block = past === 'header' ? undefined : past
+    const mayCome = block === undefined || !isSettled(block)
+    const preference =
+      block === undefined
+        ? undefined
+        : {
+            rankOf: (index: number) => depths.rankOf(index, block.number),
+            exhausted: (exhaustion: Exhaustion) => unavailableAt(block, { chain, depths, exhaustion }),
+          }
     return withinDeadline(
       (deadline) =>
-        rotation.ask((endpoint, { signal: within, isLastResort }) => {
-          const limited = endpoint.within({ timeoutMs, isLastResort })
-          return verified(endpoint, () => attempt(limited, within), within)
-        }, deadline),
+        rotation.ask(
+          (endpoint, { signal: within, isLastResort }) => {
+            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome })
+            return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
+          },
+          deadline,
+          preference,
+        ),
       { ms: budgetMs, signal, now: clock.monotonicMs },
     )
   }
@@ -96,4 +133,23 @@ function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhausti
     cause: errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   })
+}
+
+/** The error of a read at a past block: how far back each endpoint reached, if that is why nobody answered. */
+function unavailableAt(
+  { number }: PastBlock,
+  { chain, depths, exhaustion }: { readonly chain: Chain; readonly depths: Depths; readonly exhaustion: Exhaustion },
+): UnavailableError {
+  const { id, name, rpcUrls } = chain
+  if (exhaustion.errors.some((error) => !(error instanceof ShallowError))) return unavailable(chain, exhaustion)
+  const kept = rpcUrls.map((_, index) => {
+    const { reached } = depths.recordOf(index)
+    const depth = reached === undefined ? 'does not keep it' : `answered for blocks from ${reached} on`
+    return `endpoint ${index + 1} of chain ${id} ${depth}`
+  })
+  return new UnavailableError(
+    `Cannot read chain ${id} (${name}) at block ${number}: ${kept.join(', ')}; ` +
+      `set RPC_URL_${id} to an archive endpoint to read older blocks`,
+    { cause: exhaustion.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },
+  )
 }

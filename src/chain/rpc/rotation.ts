@@ -5,8 +5,8 @@ import type { Log } from '../../lib/log.ts'
 import { RpcRefusedError } from './client.ts'
 import type { Deadline } from './deadline.ts'
 import { BusyError } from './error.ts'
-import { HeadError } from './heads.ts'
-import type { Health, HealthState } from './health.ts'
+import { HeadError } from './memory/heads.ts'
+import type { Health, HealthState } from './memory/health.ts'
 import { CrowdedError } from './slots.ts'
 
 /** The shortest time between two routine probes of endpoints other than the one that serves. */
@@ -42,6 +42,17 @@ export interface Exhaustion {
   readonly busyMs: number
 }
 
+/** The endpoint does not keep the past that was asked for; says nothing about its health. */
+export class ShallowError extends UpstreamError {}
+
+/** How one question differs from others. */
+interface Preference {
+  /** Rank among endpoints that are equally healthy: the lowest first, undefined not at all. */
+  readonly rankOf: (index: number) => number | undefined
+  /** The error if no endpoint answered. */
+  readonly exhausted: (exhaustion: Exhaustion) => Error
+}
+
 /** How a kind of chain rotates. */
 export interface RotationPolicy {
   /** Tries of one endpoint for one question. */
@@ -64,7 +75,7 @@ interface Rotation<E extends RotatingEndpoint> {
    * Asks the best endpoint, then the others, and each again after a pause, until one answers or the time is over.
    * Errors other than `UpstreamError` and `RpcRefusedError` pass through.
    */
-  ask<T>(attempt: Attempt<E, T>, deadline: Deadline): Promise<T>
+  ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference?: Preference): Promise<T>
   /** True if an endpoint has answered within the last seconds, or `read` does now. */
   ready(read: () => Promise<unknown>): Promise<boolean>
   /** Stops work in the background. */
@@ -94,6 +105,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 }): Rotation<E> {
   const { endpoints, chainId, policy, isBehind, look, exhausted, clock, log, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs, lostAt } = policy
+  const noPreference: Preference = { rankOf: () => 0, exhausted }
   const background = new AbortController()
   /** Probes, and the single try that an endpoint in state `open` gets. */
   const trials = new Map<E, Promise<unknown>>()
@@ -107,7 +119,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 
   function isFailure(error: unknown): boolean {
     if (error instanceof RpcRefusedError) return policy.blamesRefusals
-    return error instanceof UpstreamError && !(error instanceof CrowdedError) && !(error instanceof HeadError)
+    const isBlameless = error instanceof CrowdedError || error instanceof HeadError || error instanceof ShallowError
+    return error instanceof UpstreamError && !isBlameless
   }
 
   async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -159,22 +172,25 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   }
 
   /**
-   * The next endpoint to try: the least tried for this question first, then by health, then one that is not behind, the
-   * quicker one, and as configured. Undefined when all have had their tries.
+   * The next endpoint to try: the least tried for this question first, then by health, as the question prefers, one
+   * that is not behind, the quicker one, and as configured. Undefined when all have had their tries.
    */
-  function pick(tries: ReadonlyMap<E, number>): E | undefined {
+  function pick(tries: ReadonlyMap<E, number>, { rankOf }: Preference): E | undefined {
     const ranked = endpoints
       .filter((endpoint) => endpoint.removed !== true && (tries.get(endpoint) ?? 0) < triesMax)
-      .map((endpoint) => {
+      .flatMap((endpoint) => {
         const { health, index } = endpoint
+        const preference = rankOf(index)
+        if (preference === undefined) return []
         const state = health.busyMs() > 0 ? 3 : { ready: 0, doubtful: 1, open: 2 }[health.state()]
-        const rank = [tries.get(endpoint) ?? 0, state, isBehind(index) ? 1 : 0, health.latencyClass(), index]
-        return { endpoint, rank }
+        const behind = isBehind(index) ? 1 : 0
+        const rank = [tries.get(endpoint) ?? 0, state, preference, behind, health.latencyClass(), index]
+        return [{ endpoint, rank }]
       })
     return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
   }
 
-  async function ask<T>(attempt: Attempt<E, T>, deadline: Deadline): Promise<T> {
+  async function ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference = noPreference): Promise<T> {
     const { signal } = deadline
     const tries = new Map<E, number>()
     /** Those whose newest block was far off the others'; asked again if no other endpoint answers. */
@@ -182,13 +198,13 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     const errors: unknown[] = []
     let attempts = 0
     for (;;) {
-      const next = pick(tries)
+      const next = pick(tries, preference)
       const endpoint = next ?? doubted.shift()
       if (endpoint === undefined || attempts >= attemptsMax || signal.aborted) {
         const busyMs = Math.min(
           ...endpoints.filter(({ removed }) => removed !== true).map(({ health }) => health.busyMs()),
         )
-        throw exhausted({ attempts, errors, busyMs })
+        throw preference.exhausted({ attempts, errors, busyMs })
       }
       const tried = tries.get(endpoint) ?? 0
       tries.set(endpoint, tried + 1)
@@ -215,7 +231,9 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       } catch (error) {
         if (!mayRotate(error) && !signal.aborted) throw error
         // The same endpoint would refuse the same request again.
-        if (error instanceof RpcRefusedError || error instanceof HeadError) tries.set(endpoint, triesMax)
+        if (error instanceof RpcRefusedError || error instanceof HeadError || error instanceof ShallowError) {
+          tries.set(endpoint, triesMax)
+        }
         if (error instanceof HeadError) doubted.push(endpoint)
         errors.push(error)
       }

@@ -3,7 +3,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Connection, createConnection } from '../rpc/connection.ts'
 import { withinDeadline } from '../rpc/deadline.ts'
-import { createSpread } from '../rpc/health.ts'
+import { createSpread } from '../rpc/memory/health.ts'
 import type { RpcRecorder } from '../rpc/metrics.ts'
 import { createRotation, type RotatingEndpoint, type RotationPolicy } from '../rpc/rotation.ts'
 import type { Fetch } from '../rpc/transport.ts'
@@ -56,6 +56,8 @@ export interface SolanaClient {
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
+  /** Ends what runs in the background, such as probes of endpoints that failed. */
+  close(): void
 }
 
 interface Endpoint extends RotatingEndpoint, Connection {}
@@ -140,6 +142,7 @@ export function createSolanaClient(options: {
     slotMs,
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
+    close: rotation.close,
   }
 }
 

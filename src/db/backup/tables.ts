@@ -15,6 +15,8 @@ export const BACKED_UP: readonly string[] = [
   'credit_grant',
   'api_key',
   'endpoint_disabled',
+  'feature_disabled',
+  'audit_entry',
   'request_log',
   'request_log_dropped',
   'request_rollup',

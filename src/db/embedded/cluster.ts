@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pause } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { systemCode } from '../../lib/error.ts'
 import { handOver, openDirectory } from './directory.ts'
@@ -169,9 +170,10 @@ async function checkOwner(home: Home): Promise<void> {
 
 /**
  * Clears what a killed server left: waits until its last process is gone, then removes its pid file and socket. The pid
- * file would keep a new server from starting if the old one is a zombie or another process has its pid now.
+ * file would keep a new server from starting if the old one is a zombie or another process has its pid now. Throws
+ * `AbortedError` if `signal` fires meanwhile.
  */
-export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
+export async function clearLeftovers(home: Home, clock: Clock, signal: AbortSignal): Promise<void> {
   const giveUp = clock.monotonicMs() + LEFTOVER_WAIT_MS
   for (;;) {
     const [pid] = (await livingServer(home)).pids
@@ -179,7 +181,7 @@ export async function clearLeftovers(home: Home, clock: Clock): Promise<void> {
     if (clock.monotonicMs() > giveUp) {
       throw new Error(`Cannot start the embedded database: an earlier server (pid ${pid}) still uses "${home.path}"`)
     }
-    await new Promise((resolve) => setTimeout(resolve, LEFTOVER_POLL_MS))
+    await pause(LEFTOVER_POLL_MS, signal)
   }
   const names = [SOCKET_NAME, `${SOCKET_NAME}.lock`].map((name) => join(home.socketDir, name))
   for (const path of [join(clusterPath(home.path), 'postmaster.pid'), ...names]) await removeName(path)

@@ -8,7 +8,7 @@ import { makeDataDirectory } from './directory.ts'
 import { type Home, openHome } from './home.ts'
 import { type Ownership, ownDirectory } from './owner.ts'
 import { unpackProgram } from './program.ts'
-import { type Server, type ServerSettings, startServer } from './server.ts'
+import { type Server, type ServerOptions, type ServerSettings, startServer } from './server.ts'
 import { embeddedUrl } from './socket.ts'
 
 /** What `startEmbedded` needs. */
@@ -31,7 +31,7 @@ export interface EmbeddedDatabase {
   readonly url: string
   /** Directory of the server's socket, for `psql -h`. */
   readonly socketDir: string
-  /** Stops the server within three seconds and releases the data directory. */
+  /** Stops the server, which it kills after three seconds, and releases the data directory. */
   close(): Promise<void>
 }
 
@@ -116,12 +116,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
 }
 
 /** Keeps a server running until `stop()`. */
-async function supervise(
-  home: Home,
-  options: EmbeddedOptions & { readonly program: string },
-): Promise<{ stop(): Promise<void> }> {
+async function supervise(home: Home, options: ServerOptions): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController()
-  let server: Server = await startClean(home, options)
+  let server: Server = await startClean(home, options, stopping.signal)
   const finished = watch()
 
   async function watch(): Promise<void> {
@@ -131,11 +128,12 @@ async function supervise(
       if (stopping.signal.aborted) return undefined
       options.log.error({ msg: 'Lost the embedded database' })
       try {
-        server = await startClean(home, options)
+        server = await startClean(home, options, stopping.signal)
         if (stopping.signal.aborted) return server.stop()
         options.log.info({ msg: 'Started the embedded database again' })
         waitMs = RESTART_WAIT_MIN_MS
       } catch (error) {
+        if (stopping.signal.aborted) return undefined
         options.log.error({ msg: 'Failed to start the embedded database again', error })
         await setTimeout(waitMs, undefined, { signal: stopping.signal }).catch(() => {})
         waitMs = Math.min(waitMs * 2, RESTART_WAIT_MAX_MS)
@@ -156,11 +154,11 @@ async function supervise(
  * Clears what a killed server left, and starts. A server that began after that look, because its service was killed a
  * moment ago, ends by itself: then once more.
  */
-async function startClean(home: Home, options: EmbeddedOptions & { readonly program: string }): Promise<Server> {
+async function startClean(home: Home, options: ServerOptions, signal: AbortSignal): Promise<Server> {
   for (let attempt = 1; ; attempt += 1) {
-    await clearLeftovers(home, options.clock)
+    await clearLeftovers(home, options.clock, signal)
     try {
-      return await startServer(home, options)
+      return await startServer(home, options, signal)
     } catch (error) {
       if (attempt === START_ATTEMPTS || !(error instanceof Error && ANOTHER_SERVER.test(error.message))) throw error
     }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { pause } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { accessSettings } from './access.ts'
@@ -12,7 +13,7 @@ import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 /** A running PostgreSQL. */
 export interface Server {
-  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone. */
+  /** Shuts the server down; after three seconds, kills it. Resolves when it is gone, or after five seconds anyway. */
   stop(): Promise<void>
   /** Resolves when the server has ended, for any reason. */
   readonly ended: Promise<void>
@@ -45,61 +46,77 @@ const READY_MAX_MS = 60_000
 const READY_POLL_MS = 3
 const FAST_STOP_MS = 2_000
 const STOP_MAX_MS = 3_000
+const LEAVE_MS = 5_000
+/** How long the last messages of a server that has ended may take. */
+const LAST_WORDS_MAX_MS = 1_000
 const SAID_MAX = 2_000
 
+/** How a server is started. */
+export interface ServerOptions {
+  readonly program: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings?: ServerSettings
+}
+
 /**
- * Starts the server on the home's cluster and waits until it accepts connections. Throws with the server's messages.
+ * Starts the server on the home's cluster and waits until it accepts connections. Throws with the server's messages,
+ * or `AbortedError` if `signal` fires before it is ready; the server is stopped then.
  */
-export async function startServer(
-  home: Home,
-  options: {
-    readonly program: string
-    readonly clock: Clock
-    readonly log: Log
-    readonly settings?: ServerSettings
-  },
-): Promise<Server> {
+export async function startServer(home: Home, options: ServerOptions, signal: AbortSignal): Promise<Server> {
   const settings = { ...SETTINGS, ...accessSettings(home.serverPath), ...options.settings }
   const child = spawnWatched(home, { program: options.program, settings })
   const said = listen(child, { log: options.log, home })
   let running = true
+  let leave = () => {}
   const ended = new Promise<void>((resolve) => {
+    leave = resolve
     child.once('error', () => resolve())
+    // Comes when all processes of the server are gone, but not while a program that a session began has our pipe.
     child.once('close', () => resolve())
+    child.once('exit', () => setTimeout(resolve, LAST_WORDS_MAX_MS))
   }).then(() => {
     running = false
   })
 
-  const giveUp = options.clock.monotonicMs() + READY_MAX_MS
-  for (;;) {
-    const answer = await sessionState(home.socketDir)
-    const state = answer !== 'away' && (await startedByAnother(home, child)) ? 'away' : answer
-    if (state === 'ready') break
-    if (state === 'refused') {
-      child.stdin?.destroy()
-      throw new Error(
-        `Cannot start the embedded database: PostgreSQL does not know uid ${process.geteuid?.()}; ` +
-          'it needs an entry in /etc/passwd',
-      )
-    }
-    if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
-    if (options.clock.monotonicMs() > giveUp) {
-      child.stdin?.destroy()
-      throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
-    }
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS))
+  async function stop(): Promise<void> {
+    child.stdin?.destroy()
+    const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)
+    const hardest = setTimeout(() => killServer(home, child), STOP_MAX_MS)
+    const last = setTimeout(() => {
+      options.log.warn({ msg: 'Left the embedded database, whose end was not seen' })
+      leave()
+    }, LEAVE_MS)
+    await ended
+    for (const timer of [harder, hardest, last]) clearTimeout(timer)
   }
 
-  return {
-    ended,
-    async stop() {
-      child.stdin?.destroy()
-      const harder = setTimeout(() => signalServer(home, 'SIGQUIT'), FAST_STOP_MS)
-      const hardest = setTimeout(() => killServer(home), STOP_MAX_MS)
-      await ended
-      clearTimeout(harder)
-      clearTimeout(hardest)
-    },
+  try {
+    await untilReady()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { ended, stop }
+
+  async function untilReady(): Promise<void> {
+    const giveUp = options.clock.monotonicMs() + READY_MAX_MS
+    for (;;) {
+      const answer = await sessionState(home.socketDir)
+      const state = answer !== 'away' && (await startedByAnother(home, child)) ? 'away' : answer
+      if (state === 'ready') return
+      if (state === 'refused') {
+        throw new Error(
+          `Cannot start the embedded database: PostgreSQL does not know uid ${process.geteuid?.()}; ` +
+            'it needs an entry in /etc/passwd',
+        )
+      }
+      if (!running) throw new Error(`Cannot start the embedded database: ${said() || 'the server ended'}`)
+      if (options.clock.monotonicMs() > giveUp) {
+        throw new Error('Cannot start the embedded database: it was not ready within 60 seconds')
+      }
+      await pause(READY_POLL_MS, signal)
+    }
   }
 }
 
@@ -160,9 +177,11 @@ async function signalServer(home: Home, signal: NodeJS.Signals): Promise<void> {
   if (postmaster !== undefined) signalProcess(postmaster, signal)
 }
 
-/** Kills the postmaster and its children: frozen ones would not notice that it is gone. */
-async function killServer(home: Home): Promise<void> {
+/** Kills the postmaster and its children, because frozen ones would not notice that it is gone, and the watchdog. */
+async function killServer(home: Home, watchdog: ChildProcess): Promise<void> {
   for (const pid of (await livingServer(home)).pids) signalProcess(pid, 'SIGKILL')
+  // The negative number means the group, which is the watchdog's own.
+  if (watchdog.pid !== undefined && watchdog.exitCode === null) signalProcess(-watchdog.pid, 'SIGKILL')
 }
 
 function signalProcess(pid: number, signal: NodeJS.Signals): void {

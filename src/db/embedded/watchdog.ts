@@ -2,12 +2,13 @@
  * The server is the child of a watchdog that reads our pipe: when this process ends, even by `kill -9`, the pipe closes
  * and the watchdog stops the server. Signals to our terminal, such as Ctrl-C, do not reach it. A shell starts
  * background processes with SIGINT ignored, and one sent before the server has its handler is lost, so it is repeated
- * until the server has ended. An image without `sleep` has `cat`, which takes a moment too.
+ * until the server has ended. An image without `sleep` has `cat`, which takes a moment too. What waits for our pipe has
+ * none of the server's: a `cat` that outlives it would look like a server whose messages have not ended.
  */
 export const WATCHDOG_SH = `trap '' INT TERM HUP
 exec 4<&0
 "$0" "$@" 4<&- </dev/null & p=$!
-(cat <&4 >/dev/null; while kill -INT $p 2>/dev/null; do sleep 0.1 2>/dev/null || cat /dev/null; done) & w=$!
+(cat <&4; while kill -INT $p; do sleep 0.1 || cat /dev/null; done) >/dev/null 2>&1 & w=$!
 wait $p; s=$?
 kill -9 $w 2>/dev/null
 exit $s`

@@ -6,7 +6,7 @@ import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 import { PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 
 /** Version of the interface description; that of the interface is the path's `/v1`. */
-const DOCUMENT_VERSION = '1.0.0'
+export const DOCUMENT_VERSION = '1.0.0'
 const DESCRIPTION = [
   'On-chain positions of a wallet: what it holds, earns, owes and risks.',
   'HEAD is answered wherever GET is, at the same price and with the same headers, without a body.',
@@ -107,7 +107,8 @@ function operation(route: Route): unknown {
   }
 }
 
-function operationId({ method, path }: Route): string {
+/** Name of an operation: `get_positions_uniswap_v3_by_id`. */
+export function operationId({ method, path }: Route): string {
   const words = braced(path)
     .split('/')
     .slice(2)
@@ -115,7 +116,8 @@ function operationId({ method, path }: Route): string {
   return [method.toLowerCase(), ...words].join('_').replace(/[^a-z0-9]+/gi, '_')
 }
 
-function withRequestId(schema: JsonSchema): JsonSchema {
+/** Schema of a success body: that of `Route.output` with the `request_id` that the app adds. */
+export function withRequestId(schema: JsonSchema): JsonSchema {
   const properties = (schema['properties'] ?? {}) as JsonSchema
   const required = (schema['required'] ?? []) as readonly string[]
   return {

@@ -7,7 +7,7 @@ import { readJson } from '../request/body.ts'
 import { bearerKey } from '../request/key.ts'
 import { readParameters } from '../request/parameters.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Answer, PresentContext, Reply } from '../route.ts'
+import type { Answer, Asked, PresentContext, Reply } from '../route.ts'
 import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
@@ -32,6 +32,10 @@ export interface Exchange {
   readonly found: Found | { readonly kind: 'page'; readonly page: Page }
   /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
+  /** Input of the endpoint, if it does not come from path, query and body. May throw what is wrong with it. */
+  readonly asked?: () => Asked
+  /** Path in the log, if it is not the endpoint's template. */
+  readonly logged?: string
 }
 
 /** What answering needs. */
@@ -47,7 +51,7 @@ export interface ExchangeServices {
 }
 
 /** A finished answer, and the state of its organization if the key was recognised. */
-interface SettledAnswer {
+export interface SettledAnswer {
   readonly answer: PreparedAnswer
   readonly account?: AccountState
 }
@@ -73,7 +77,7 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
     const key = bearerKey(request.headers.get('authorization'))
     if (gate !== undefined && key !== undefined) {
-      const asked = await gate.admit({ key, endpoint: found.kind === 'endpoint' ? found.endpoint.name : null })
+      const asked = await gate.admit({ key, ...askedOf(found) })
       if (asked.kind !== 'unknown_key') admission = asked
     }
     if (fault !== undefined) throw fault
@@ -100,6 +104,12 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   }
 }
 
+/** What a request asks the gate for. */
+function askedOf(found: Exchange['found']) {
+  if (found.kind !== 'endpoint') return { endpoint: null }
+  return { endpoint: found.endpoint.name, features: found.endpoint.features }
+}
+
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
 async function work(
   { caller, requestedAtMs }: Recognised,
@@ -119,8 +129,11 @@ async function work(
   const { route } = endpoint
   const { organizationId } = caller
 
-  const parameters = readParameters(route.input, { params, query })
-  const call = await route.accept({ parameters, body: () => readJson(request) })
+  const asked = exchange.asked?.() ?? {
+    parameters: readParameters(route.input, { params, query }),
+    body: () => readJson(request),
+  }
+  const call = await route.accept(asked)
   if (call.creditsMin > caller.credits) {
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
   }
@@ -140,7 +153,7 @@ async function work(
 }
 
 function settlementOf(
-  { settlementId, requestId, method, path, found }: Exchange,
+  { settlementId, requestId, method, path, found, logged }: Exchange,
   options: { readonly admission: Recognised; readonly answer: PreparedAnswer; readonly elapsedMs: number },
 ): Settlement {
   const { caller, requestedAtMs, kind } = options.admission
@@ -153,7 +166,7 @@ function settlementOf(
     admitted: kind === 'admitted',
     requestedAtMs,
     method,
-    path: template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
+    path: logged ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
     routed: template !== undefined,
     status,
     credits,

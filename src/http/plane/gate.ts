@@ -1,3 +1,5 @@
+import type { Feature } from '../route.ts'
+
 /** Who is calling: the organization pays, the key is named in its log. */
 export interface Caller {
   readonly organizationId: string
@@ -17,7 +19,12 @@ export interface RateLimit {
 }
 
 /** Why a recognised key was refused before its input was read. */
-export type RefusalCode = 'ORGANIZATION_NOT_FOUND' | 'ACCOUNT_SUSPENDED' | 'ENDPOINT_DISABLED' | 'RATE_LIMIT_EXCEEDED'
+export type RefusalCode =
+  | 'ORGANIZATION_NOT_FOUND'
+  | 'ACCOUNT_SUSPENDED'
+  | 'ENDPOINT_DISABLED'
+  | 'FEATURE_DISABLED'
+  | 'RATE_LIMIT_EXCEEDED'
 
 /** Answer of `admit`. `requestedAtMs` is the database's clock, the one clock that all processes share. */
 export type Admission =
@@ -68,10 +75,20 @@ export interface Settled {
   readonly creditsRemaining: bigint
 }
 
+/** What a request asks of the gate. */
+interface GateRequest {
+  /** What follows `Bearer `. */
+  readonly key: string
+  /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
+  readonly endpoint: string | null
+  /** What must be switched on to answer it. @default none */
+  readonly features?: readonly Feature[]
+}
+
 /** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */
 export interface Gate {
-  /** `key`: what follows `Bearer `; `endpoint`: `GET /v1/…` as OpenAPI names it, null for an unknown path. */
-  admit(request: { readonly key: string; readonly endpoint: string | null }): Promise<Admission>
+  /** Admits a request, or says why not. */
+  admit(request: GateRequest): Promise<Admission>
   /**
    * Charges and logs in one durable step; of requests that the gate itself refused, no more than about a hundred of an
    * organization in one second are logged. When it throws, the outcome is voided: never charged, logged as 503.

@@ -9,6 +9,7 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   ORGANIZATION_NOT_FOUND: 'Cannot find the organization of this key',
   ACCOUNT_SUSPENDED: 'Cannot answer: the organization is suspended',
   ENDPOINT_DISABLED: 'Cannot answer: the operator has switched this endpoint off',
+  FEATURE_DISABLED: 'Cannot answer: the operator has switched this feature off',
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
 

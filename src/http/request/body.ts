@@ -21,15 +21,20 @@ export function bodyFault(headers: Headers): HttpError | undefined {
  * does not arrive in time, 400 for another content type, text that is not UTF-8 or not a JSON object, nesting beyond 16.
  */
 export async function readJson(request: Request): Promise<object> {
+  const value = await readAnyJson(request)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
+  return value
+}
+
+/** Reads and parses a body that is any JSON value. Throws like `readJson`. */
+export async function readAnyJson(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw invalidBody('expected content type application/json', CLOSE)
   }
   const bytes = await readBytes(request)
   if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
-  const value = parseJson(utf8(bytes))
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
-  return value
+  return parseJson(utf8(bytes))
 }
 
 /** JSON text as a value. Of a repeated key the last one counts; `__proto__` is an unknown field to every schema. */

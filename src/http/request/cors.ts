@@ -12,6 +12,8 @@ const EXPOSED = [
   'retry-after',
 ].join(', ')
 
+const ALLOWED = ['authorization', 'content-type', 'x-request-id', 'mcp-protocol-version'].join(', ')
+
 /** Allows the configured origins. Answers to others carry no permission, so browsers hide them. */
 export function createCors(origins: readonly string[]): Cors {
   if (origins.length === 0) return () => undefined
@@ -29,7 +31,7 @@ export function preflightHeaders(allow: string): Readonly<Record<string, string>
   return {
     allow,
     'access-control-allow-methods': allow,
-    'access-control-allow-headers': 'authorization, content-type, x-request-id',
+    'access-control-allow-headers': ALLOWED,
     'access-control-max-age': '600',
   }
 }

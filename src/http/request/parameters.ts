@@ -38,6 +38,37 @@ export function readParameters(schema: v.GenericSchema, raw: RawInput): Paramete
 }
 
 /**
+ * Parameters that are JSON values instead of text: numbers and booleans as the text that a query would have, null and
+ * empty text as missing. Throws `CodedError` INVALID_PARAMETER for a name that the schema does not have, for text that
+ * is too long or that HTTP could not carry, and for a whole number that lost digits when JSON was read.
+ */
+export function parametersOf(
+  schema: v.GenericSchema,
+  given: Readonly<Record<string, unknown>>,
+): Parameters & { readonly values: Readonly<Record<string, unknown>> } {
+  const values: Record<string, unknown> = Object.create(null)
+  for (const [name, value] of Object.entries(given)) {
+    if (!hasEntry(schema, name)) throw invalidParameter(shown(name), 'expected no such field')
+    if (value === null || value === '') continue
+    values[name] = textOf(name, value)
+  }
+  return { values }
+}
+
+/** A number or a boolean as text; other values as they are, for the schema to judge. */
+function textOf(name: string, value: unknown): unknown {
+  if (typeof value === 'number') {
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return String(value)
+    throw invalidParameter(name, 'expected a number of this size as text, because JSON numbers lose digits')
+  }
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value !== 'string') return value
+  if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+  if (/[\0\p{Surrogate}]/u.test(value)) throw invalidParameter(name, 'expected text without NUL, in whole characters')
+  return value
+}
+
+/**
  * The values as the schema wants them, or the first mistake as a `CodedError`: MISSING_PARAMETER, or INVALID_PARAMETER
  * that names the parameter, its value and what is expected.
  */

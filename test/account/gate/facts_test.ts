@@ -9,7 +9,7 @@ function fact(organizationId: string): KeyFact {
 /** Takes in that the keys `a` and `b` belong to organizations of these names, as of `epoch`. */
 function learn(facts: Facts, epoch: number, { since = facts.epoch, changed = [] as string[] } = {}): boolean {
   const keys = ['a', 'b'].map((name) => ({ hash: name, fact: fact(name) }))
-  return facts.learn({ epoch, changed, disabled: ['GET /v1/off'], keys }, since)
+  return facts.learn({ epoch, changed, endpointsOff: ['GET /v1/off'], featuresOff: ['mcp'], keys }, since)
 }
 
 function found(facts: Facts): string {
@@ -20,7 +20,7 @@ test('a fact is found until its organization changes', () => {
   const facts = createFacts({ clock: systemClock })
   expect(found(facts)).toBe('')
   expect(learn(facts, 5)).toBe(true)
-  expect([found(facts), facts.epoch, facts.isDisabled('GET /v1/off')]).toEqual(['ab', 5, true])
+  expect([found(facts), facts.epoch, facts.off.endpoints.has('GET /v1/off')]).toEqual(['ab', 5, true])
   facts.note({ epoch: 7, changed: ['a', 'c'] }, 5)
   expect([found(facts), facts.epoch, facts.knows('a')]).toEqual(['b', 7, true])
   expect(learn(facts, 7)).toBe(true)

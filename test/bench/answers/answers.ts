@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/slots.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
-import { MULTICALL3, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
+import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { MORPHO } from '../../devnet/morpho_blue/calls.ts'
@@ -207,7 +207,7 @@ async function environment(options: {
   const chainsFile = join(directory, 'chains.json')
   const { main, lido, etherfi } = MARKETS
   const chain = {
-    ...{ id: 1, name: 'Devnet', rpcUrls: [options.url], blockTimeMs: options.blockTimeMs, multicall3: MULTICALL3 },
+    ...{ id: 1, name: 'Devnet', rpcUrls: [options.url], blockTimeMs: options.blockTimeMs },
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
     aaveV3: Object.entries({ main, lido, etherfi }).map(([market, { provider }]) => ({

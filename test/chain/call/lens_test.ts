@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { deploylessCode, INIT_CODE_BYTES_MAX, readDeploylessAnswer } from '../../../src/chain/call/deployless.ts'
 import { callByOverride, callDeployless, readByRung } from '../../../src/chain/call/lens.ts'
-import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { createEndpoint } from '../../../src/chain/rpc/endpoint.ts'
-import { createHeads } from '../../../src/chain/rpc/heads.ts'
+import { IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
-import { silentLog } from '../../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { useFaultyChain } from '../../support/endpoint.ts'
 import { until } from '../../support/until.ts'
 
 const never = new AbortController().signal
@@ -22,34 +18,7 @@ const BURN: Hex = '0x5b600056'
 const ECHO_AT: Hex = '0x00000000000000000000000000000000000ec402'
 const ZEROS: Hex = '0x6000356000f3'
 
-let anvil: Anvil
-let rpc: FaultyRpc
-let endpoint: Endpoint
-
-beforeAll(async () => {
-  anvil = await startAnvil()
-  rpc = await startFaultyRpc(anvil.rpcUrl)
-}, 60_000)
-beforeEach(() => {
-  rpc.rule(() => undefined)
-  rpc.reset()
-  const chain = {
-    id: 1,
-    name: 'Ethereum',
-    rpcUrls: [rpc.url],
-    blockTimeMs: 0,
-    finality: { depth: 0 },
-    prices: { usdFeeds: {}, stablecoins: [] },
-    spamTokens: [],
-  }
-  const clock = systemClock
-  const heads = createHeads({ clock, blockTimeMs: 0 })
-  endpoint = createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
-})
-afterAll(async () => {
-  await rpc?.stop()
-  await anvil?.stop()
-}, 60_000)
+const chain = useFaultyChain()
 
 async function failure(promise: Promise<unknown>): Promise<Error> {
   return promise.then(
@@ -66,11 +35,15 @@ const BOTH = [
 for (const [name, callLens] of BOTH) {
   test(`${name}() answers what the code answers to its data, in one request`, async () => {
     const data: Hex = '0x11223344556677'
-    expect(await callLens(endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
-    expect(await callLens(endpoint, { runtime: ECHO, data, block: 0n }, never)).toBe(data)
-    const { hash } = await createRpc(anvil.rpcUrl).call<{ readonly hash: Hex }>('eth_getBlockByNumber', '0x0', false)
-    expect(await callLens(endpoint, { runtime: ECHO, data, block: { hash } }, never)).toBe(data)
-    expect(rpc.seen.map(({ method, params }) => [method, params[1]])).toEqual([
+    expect(await callLens(chain.endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
+    expect(await callLens(chain.endpoint, { runtime: ECHO, data, block: 0n }, never)).toBe(data)
+    const { hash } = await createRpc(chain.anvil.rpcUrl).call<{ readonly hash: Hex }>(
+      'eth_getBlockByNumber',
+      '0x0',
+      false,
+    )
+    expect(await callLens(chain.endpoint, { runtime: ECHO, data, block: { hash } }, never)).toBe(data)
+    expect(chain.rpc.seen.map(({ method, params }) => [method, params[1]])).toEqual([
       ['eth_call', 'latest'],
       ['eth_call', '0x0'],
       ['eth_call', { blockHash: hash }],
@@ -80,14 +53,14 @@ for (const [name, callLens] of BOTH) {
   test(`${name}() takes 24,576 bytes of code with 16 KB of data and answers 300,000 bytes`, async () => {
     const padded = padHex(ECHO, { size: 24_576, dir: 'right' })
     const data = `0x${'c0ffee'.repeat(5_461)}` as const
-    expect(await callLens(endpoint, { runtime: padded, data, block: 'latest' }, never)).toBe(data)
+    expect(await callLens(chain.endpoint, { runtime: padded, data, block: 'latest' }, never)).toBe(data)
     const zeros = { runtime: ZEROS, data: numberToHex(300_000, { size: 32 }), block: 'latest' } as const
-    expect(size(await callLens(endpoint, zeros, never))).toBe(300_000)
+    expect(size(await callLens(chain.endpoint, zeros, never))).toBe(300_000)
   })
 
   test(`${name}() throws RevertError with what the code reverted with`, async () => {
     for (const data of ['0x08c379a0deadbeef', '0x00', `0x${'ab'.repeat(30_000)}`] as const) {
-      const error = await failure(callLens(endpoint, { runtime: REVERT, data, block: 'latest' }, never))
+      const error = await failure(callLens(chain.endpoint, { runtime: REVERT, data, block: 'latest' }, never))
       expect(error).toBeInstanceOf(RevertError)
       expect((error as RevertError).data).toBe(data)
     }
@@ -96,31 +69,33 @@ for (const [name, callLens] of BOTH) {
 
 test('callDeployless() gives an empty answer and one that begins with 0xEF as they are', async () => {
   for (const data of ['0x', '0xef00'] as const) {
-    expect(await callDeployless(endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
+    expect(await callDeployless(chain.endpoint, { runtime: ECHO, data, block: 'latest' }, never)).toBe(data)
   }
 })
 
 test('callDeployless() fills init code to the last byte that nodes accept, and refuses one more unsent', async () => {
   const overhead = size(deploylessCode(ECHO, '0x'))
   const most = `0x${'ab'.repeat(INIT_CODE_BYTES_MAX - overhead)}` as const
-  expect(await callDeployless(endpoint, { runtime: ECHO, data: most, block: 'latest' }, never)).toBe(most)
-  rpc.reset()
-  const error = await failure(callDeployless(endpoint, { runtime: ECHO, data: `${most}ab`, block: 'latest' }, never))
+  expect(await callDeployless(chain.endpoint, { runtime: ECHO, data: most, block: 'latest' }, never)).toBe(most)
+  chain.rpc.reset()
+  const error = await failure(
+    callDeployless(chain.endpoint, { runtime: ECHO, data: `${most}ab`, block: 'latest' }, never),
+  )
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect((error as RpcRefusedError).reason).toBe('size')
-  expect(rpc.seen).toEqual([])
+  expect(chain.rpc.seen).toEqual([])
 })
 
 test('callDeployless() refuses code that cannot be deployed', async () => {
   const tooLong = padHex(ECHO, { size: 24_577, dir: 'right' })
   expect(
-    await failure(callDeployless(endpoint, { runtime: tooLong, data: '0x', block: 'latest' }, never)),
+    await failure(callDeployless(chain.endpoint, { runtime: tooLong, data: '0x', block: 'latest' }, never)),
   ).toBeInstanceOf(RpcRefusedError)
   const reserved = concatHex(['0xef', ECHO])
   expect(
-    await failure(callDeployless(endpoint, { runtime: reserved, data: '0x', block: 'latest' }, never)),
+    await failure(callDeployless(chain.endpoint, { runtime: reserved, data: '0x', block: 'latest' }, never)),
   ).toBeInstanceOf(RpcRefusedError)
-  expect(rpc.seen.length).toBe(1)
+  expect(chain.rpc.seen.length).toBe(1)
 })
 
 test('readDeploylessAnswer() takes no other revert for an answer', () => {
@@ -135,7 +110,7 @@ function ladder(data: Hex = '0x1234', runtime: Hex = ECHO) {
     name,
     run: (signal: AbortSignal) => {
       ran.push(name)
-      return callLens(endpoint, { runtime, data, block: 'latest' }, signal)
+      return callLens(chain.endpoint, { runtime, data, block: 'latest' }, signal)
     },
   }))
   return { ran, rungs }
@@ -143,69 +118,75 @@ function ladder(data: Hex = '0x1234', runtime: Hex = ECHO) {
 
 test('readByRung() uses the best rung if it works and remembers nothing', async () => {
   const { ran, rungs } = ladder()
-  expect(await readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
+  expect(await readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
   expect(ran).toEqual(['callByOverride'])
-  expect(endpoint.learned.size).toBe(0)
+  expect(chain.endpoint.learned.size).toBe(0)
 })
 
 for (const how of ['ignore', 'refuse'] as const) {
   test(`readByRung() goes down once if overrides are met with "${how}" and tries again after ten minutes`, async () => {
-    rpc.rule(() => ({ kind: 'no_overrides', how }))
+    chain.rpc.rule(() => ({ kind: 'no_overrides', how }))
     let nowMs = 1_000
     const clock = { now: () => nowMs, monotonicMs: () => nowMs }
     const { ran, rungs } = ladder()
-    const read = () => readByRung(endpoint, { topic: 'echo', rungs, clock }, never)
+    const read = () => readByRung(chain.endpoint, { topic: 'echo', rungs, clock }, never)
     expect(await read()).toBe('0x1234')
     expect(await read()).toBe('0x1234')
     expect(ran).toEqual(['callByOverride', 'callDeployless', 'callDeployless'])
-    rpc.rule(() => undefined)
+    chain.rpc.rule(() => undefined)
     nowMs += 10 * 60_000
     expect(await read()).toBe('0x1234')
     expect(ran.at(-1)).toBe('callByOverride')
-    expect(endpoint.learned.size).toBe(0)
+    expect(chain.endpoint.learned.size).toBe(0)
   })
 }
 
 test('readByRung() remembers nothing if only this request was too large', async () => {
-  rpc.rule(({ params }) => (params.length > 2 ? { kind: 'answer_max', bytes: 10 } : undefined))
+  chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'answer_max', bytes: 10 } : undefined))
   const { ran, rungs } = ladder()
-  expect(await readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
+  expect(await readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
   expect(ran).toEqual(['callByOverride', 'callDeployless'])
-  expect(endpoint.learned.size).toBe(0)
+  expect(chain.endpoint.learned.size).toBe(0)
 })
 
 test('readByRung() goes on if an endpoint hides what calls revert with, and says at the end that it can run no lens', async () => {
-  rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : { kind: 'no_revert_data' }))
+  chain.rpc.rule(({ params }) =>
+    params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : { kind: 'no_revert_data' },
+  )
   const { ran, rungs } = ladder()
-  const error = await failure(readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
+  const error = await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
   expect(error).toBeInstanceOf(IncapableError)
   expect(ran).toEqual(['callByOverride', 'callDeployless'])
 })
 
 test('readByRung() does not call an endpoint incapable that only found this request too large', async () => {
   const tooMuch = { kind: 'error', error: { code: -32000, message: 'out of gas' } } as const
-  rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
+  chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
   const { rungs } = ladder()
-  const error = await failure(readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
+  const error = await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect(error).not.toBeInstanceOf(IncapableError)
 })
 
 test('readByRung() takes a revert with a reason, and one without on every rung, for a failure of the endpoint', async () => {
   const told = ladder('0x08c379a0', REVERT)
-  const error = await failure(readByRung(endpoint, { topic: 'echo', rungs: told.rungs, clock: systemClock }, never))
+  const error = await failure(
+    readByRung(chain.endpoint, { topic: 'echo', rungs: told.rungs, clock: systemClock }, never),
+  )
   expect(error).toBeInstanceOf(UpstreamError)
   expect(told.ran).toEqual(['callByOverride'])
   const silent = ladder('0x', REVERT)
-  const quiet = await failure(readByRung(endpoint, { topic: 'echo', rungs: silent.rungs, clock: systemClock }, never))
+  const quiet = await failure(
+    readByRung(chain.endpoint, { topic: 'echo', rungs: silent.rungs, clock: systemClock }, never),
+  )
   expect(quiet).toBeInstanceOf(UpstreamError)
   expect(silent.ran).toEqual(['callByOverride', 'callDeployless'])
 })
 
 test('readByRung() leaves failures of the endpoint itself to the client', async () => {
-  rpc.rule(() => ({ kind: 'http', status: 500, body: '' }))
+  chain.rpc.rule(() => ({ kind: 'http', status: 500, body: '' }))
   const { ran, rungs } = ladder()
-  expect(await failure(readByRung(endpoint, { topic: 'echo', rungs, clock: systemClock }, never))).toBeInstanceOf(
+  expect(await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))).toBeInstanceOf(
     UpstreamError,
   )
   expect(ran).toEqual(['callByOverride'])
@@ -214,34 +195,34 @@ test('readByRung() leaves failures of the endpoint itself to the client', async 
 test('call() asks again for a block that is not there yet, and for nothing else', async () => {
   const call = { to: ECHO_AT, code: ECHO, data: '0x12' } as const
   const missing = { kind: 'error', error: { code: -32000, message: 'header not found' } } as const
-  rpc.rule(() => (rpc.seen.length <= 3 ? missing : undefined))
-  expect(await endpoint.call({ ...call, block: 0n }, never)).toBe('0x12')
-  expect(rpc.seen.length).toBe(4)
+  chain.rpc.rule(() => (chain.rpc.seen.length <= 3 ? missing : undefined))
+  expect(await chain.endpoint.call({ ...call, block: 0n }, never)).toBe('0x12')
+  expect(chain.rpc.seen.length).toBe(4)
   for (const [block, error, times] of [
     [0n, missing.error, 6],
     ['latest', missing.error, 1],
     [0n, { code: -32000, message: 'missing trie node' }, 1],
   ] as const) {
-    rpc.reset()
-    rpc.rule(() => ({ kind: 'error', error }))
-    expect(await failure(endpoint.call({ ...call, block }, never))).toBeInstanceOf(UpstreamError)
-    expect(rpc.seen.length).toBe(times)
+    chain.rpc.reset()
+    chain.rpc.rule(() => ({ kind: 'error', error }))
+    expect(await failure(chain.endpoint.call({ ...call, block }, never))).toBeInstanceOf(UpstreamError)
+    expect(chain.rpc.seen.length).toBe(times)
   }
 })
 
 test('call() asks no more for a block that is not there once the caller has left', async () => {
-  rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
+  chain.rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
   const leaving = new AbortController()
-  const calling = failure(endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
-  await until('a request', () => rpc.seen.length === 1)
+  const calling = failure(chain.endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
+  await until('a request', () => chain.rpc.seen.length === 1)
   leaving.abort()
   expect(await calling).toBeInstanceOf(AbortedError)
   await Bun.sleep(100)
-  expect(rpc.seen.length).toBe(1)
+  expect(chain.rpc.seen.length).toBe(1)
 })
 
 test('a lens that burns all gas is a request that is too large', async () => {
-  const error = await failure(callByOverride(endpoint, { runtime: BURN, data: '0x', block: 'latest' }, never))
+  const error = await failure(callByOverride(chain.endpoint, { runtime: BURN, data: '0x', block: 'latest' }, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect((error as RpcRefusedError).reason).toBe('size')
 })

@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test'
 import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { BusyError, errorFromRpc, MissingBlockError, type RpcErrorObject } from '../../../src/chain/rpc/error.ts'
+import {
+  BusyError,
+  errorFromRpc,
+  MissingBlockError,
+  MissingStateError,
+  type RpcErrorObject,
+} from '../../../src/chain/rpc/error.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
 const REASON = '0x08c379a0'
@@ -118,3 +124,46 @@ test.each([
     expect(meaning instanceof MissingBlockError).toBe(may)
   },
 )
+
+test.each([
+  ['geth', { code: -32000, message: `missing trie node ${'9f'.repeat(32)} (path ) state 0x9f is not available` }],
+  ['geth with path scheme', { code: -32000, message: `historical state ${'9f'.repeat(32)} is not available` }],
+  ['geth tracing', { code: -32000, message: 'required historical state unavailable (reexec=128)' }],
+  ['geth without old bodies', { code: 4444, message: 'pruned history unavailable' }],
+  ['Erigon', { code: -32000, message: 'old data not available due to pruning' }],
+  ['Erigon 3', { code: -32000, message: 'seek with txNum=19628 but data before txNum=26625 is not available' }],
+  ['reth', { code: -32603, message: 'State at block #11052984 is pruned' }],
+  ['reth on OP stack', { code: -32603, message: 'no state found for block 0x9f' }],
+  ['reth without proofs', { code: -32603, message: 'distance to target block exceeds maximum proof window' }],
+  ['Nethermind', { code: -32002, message: 'No state available for block 0x9f' }],
+  ['Besu', { code: -32000, message: 'World state unavailable' }],
+  ['OpenEthereum', { code: -32000, message: 'your node is running with state pruning. Run with --pruning=archive.' }],
+  ['zkSync', { code: -32602, message: 'Block with such an ID is pruned, the first retained block is 5' }],
+  ['Sonic', { code: -32000, message: 'state does not maintain archive data' }],
+  ['OP before Bedrock', { code: -32000, message: 'no historical RPC is available for this historical (pre-bedrock)' }],
+  ['Moonbeam', { code: -32603, message: 'State already discarded for 0x9f' }],
+  ['Cronos', { code: -32000, message: 'height 5 is not available, lowest height is 100' }],
+  ['Infura', { code: -32002, message: 'project ID does not have access to archive state' }],
+  ['PublicNode', { code: -32602, message: 'Archive requests require a personal token' }],
+  ['Chainstack', { code: -32002, message: 'Access to archival, debug, or trace data is not in your current plan' }],
+] as [string, RpcErrorObject][])('errorFromRpc() knows state that is gone, as %s says it', (_, error) => {
+  const meaning = errorFromRpc(error)
+  expect(meaning).toBeInstanceOf(MissingStateError)
+  expect(meaning.message).not.toContain(error.message)
+})
+
+test.each([
+  { code: -32601, message: 'the method eth_getBlockReceipts does not exist/is not available' },
+  { code: -32000, message: 'method eth_getBlockReceipts not available' },
+  { code: -32000, message: 'rpc method is not whitelisted' },
+])('errorFromRpc() takes a method that is not offered for no missing block: %o', (error) => {
+  const meaning = errorFromRpc(error)
+  expect(meaning).toBeInstanceOf(RpcRefusedError)
+  expect((meaning as RpcRefusedError).reason).toBe('kind')
+})
+
+test('errorFromRpc() does not take a node that is still syncing for one without the past', () => {
+  const meaning = errorFromRpc({ code: -32000, message: 'node is not synced' })
+  expect(meaning).toBeInstanceOf(UpstreamError)
+  expect(meaning).not.toBeInstanceOf(MissingStateError)
+})

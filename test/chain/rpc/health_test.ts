@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { createHeads } from '../../../src/chain/rpc/heads.ts'
-import { createHealth, createSpread } from '../../../src/chain/rpc/health.ts'
+import { createHeads } from '../../../src/chain/rpc/memory/heads.ts'
+import { createHealth, createSpread } from '../../../src/chain/rpc/memory/health.ts'
 
 let nowMs = 0
 const clock = { now: () => nowMs, monotonicMs: () => nowMs }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { BusyError } from '../../../src/chain/rpc/error.ts'
@@ -6,30 +6,16 @@ import { createTransport } from '../../../src/chain/rpc/transport.ts'
 import { parseBytes, parseQuantity } from '../../../src/chain/rpc/value.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
-import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
-import { type Fault, type FaultyRpc, startFaultyRpc, startTrap } from '../../support/rpc.ts'
+import { useFaultyChain } from '../../support/endpoint.ts'
+import { type Fault, startTrap } from '../../support/rpc.ts'
 
 const TIMEOUT_MS = 250
 const SECRET = 'hunter2secret'
 const never = new AbortController().signal
 
-let anvil: Anvil
-let rpc: FaultyRpc
+const chain = useFaultyChain()
 
-beforeAll(async () => {
-  anvil = await startAnvil()
-  rpc = await startFaultyRpc(anvil.rpcUrl)
-}, 60_000)
-beforeEach(() => {
-  rpc.rule(() => undefined)
-  rpc.reset()
-})
-afterAll(async () => {
-  await rpc?.stop()
-  await anvil?.stop()
-}, 60_000)
-
-function transport(url = `${rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS) {
+function transport(url = `${chain.rpc.url}v2/${SECRET}`, timeoutMs = TIMEOUT_MS) {
   return createTransport({ url, timeoutMs, clock: systemClock, fetch: globalThis.fetch })
 }
 
@@ -45,13 +31,13 @@ async function failure(promise: Promise<unknown>): Promise<Error> {
 }
 
 function faulty(fault: Fault): Promise<Error> {
-  rpc.rule(() => fault)
+  chain.rpc.rule(() => fault)
   return failure(readBlockNumber())
 }
 
 test('send() answers what the endpoint answers', async () => {
   expect(await readBlockNumber()).toBe(0n)
-  expect(rpc.seen.map(({ method }) => method)).toEqual(['eth_blockNumber'])
+  expect(chain.rpc.seen.map(({ method }) => method)).toEqual(['eth_blockNumber'])
 })
 
 const DIGITS_400 = `0x${'f'.repeat(400)}`
@@ -107,7 +93,7 @@ test.each([
   ['of 200,000 values', Array(199_996).fill(0), true],
   ['of more values', Array(200_001).fill(0), false],
 ] as const)('send() reads an answer %s only if no honest node needs more', async (_, result, isRead) => {
-  rpc.rule(() => ({ kind: 'result', result }))
+  chain.rpc.rule(() => ({ kind: 'result', result }))
   const request = { method: 'eth_blockNumber', params: [], parse: (answer: unknown) => answer }
   const outcome = await transport(undefined, 5_000)
     .send(request, never)
@@ -127,7 +113,7 @@ test('send() gives up on an endpoint that hangs, and on one that drips, when its
 })
 
 test('send() leaves at once when the caller leaves', async () => {
-  rpc.rule(() => ({ kind: 'hang' }))
+  chain.rpc.rule(() => ({ kind: 'hang' }))
   const caller = new AbortController()
   const startedMs = performance.now()
   const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity, timeoutMs: 10_000 }
@@ -174,8 +160,8 @@ test.each([
 })
 
 test('send() reads an honest answer of 4 MB', async () => {
-  rpc.rule(() => ({ kind: 'result', result: `0x${'ab'.repeat(2 * 1024 * 1024)}` }))
-  const bytes = await transport(rpc.url, 5_000).send({ method: 'eth_call', params: [], parse: parseBytes }, never)
+  chain.rpc.rule(() => ({ kind: 'result', result: `0x${'ab'.repeat(2 * 1024 * 1024)}` }))
+  const bytes = await transport(chain.rpc.url, 5_000).send({ method: 'eth_call', params: [], parse: parseBytes }, never)
   expect(bytes.length).toBe(2 + 4 * 1024 * 1024)
 })
 
@@ -217,14 +203,14 @@ test('send() shows no address in any error or cause', async () => {
   const deadUrl = `${dead.url.href}v2/${SECRET}`
   await dead.stop(true)
   const request = { method: 'eth_blockNumber', params: [], parse: parseQuantity }
-  const quoted = { code: -32000, message: `no such project: ${rpc.url}v2/${SECRET}` }
+  const quoted = { code: -32000, message: `no such project: ${chain.rpc.url}v2/${SECRET}` }
   const errors = [
     await failure(transport(deadUrl).send(request, never)),
     await failure(transport(`http://nobody.invalid/v2/${SECRET}`).send(request, never)),
-    await failure(transport(`https://127.0.0.1:${new URL(rpc.url).port}/${SECRET}`).send(request, never)),
+    await failure(transport(`https://127.0.0.1:${new URL(chain.rpc.url).port}/${SECRET}`).send(request, never)),
     await faulty({ kind: 'error', error: quoted }),
     await faulty({ kind: 'error', error: { ...quoted, code: -32602 } }),
-    await faulty({ kind: 'http', status: 308, body: '', headers: { location: `${rpc.url}${SECRET}` } }),
+    await faulty({ kind: 'http', status: 308, body: '', headers: { location: `${chain.rpc.url}${SECRET}` } }),
     await faulty({ kind: 'cut' }),
     await faulty({ kind: 'hang' }),
   ]

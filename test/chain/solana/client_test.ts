@@ -5,6 +5,7 @@ import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { addressOf, KLEND, served } from '../../support/kamino.ts'
 import { CLOCK, type Fault, type SolanaDouble, startSolanaDouble } from '../../support/solana.ts'
+import { until } from '../../support/until.ts'
 
 const HELD = addressOf('held')
 const ABSENT = addressOf('absent')
@@ -321,4 +322,25 @@ describe('ready()', () => {
     first.always = { kind: 'http', status: 503 }
     expect(await client(first).ready(NEVER)).toBe(false)
   })
+})
+
+test('close() ends the probes of endpoints that do not serve, and starts no others', async () => {
+  let monotonicMs = 0
+  const clock = { now: systemClock.now, monotonicMs: () => monotonicMs }
+  const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
+  const rpcUrls = [first.url, second.url]
+  const solana = createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock, log, random: () => 0 })
+  await readHeld(solana)
+  expect(second.seen.length).toBe(0)
+  monotonicMs += 10_000
+  await readHeld(solana)
+  await until('a probe', () => second.seen.length === 1)
+  solana.close()
+  // The first read may come while the last probe is still under way.
+  for (let read = 0; read < 2; read++) {
+    monotonicMs += 10_000
+    await readHeld(solana)
+    await Bun.sleep(50)
+  }
+  expect(second.seen.length).toBe(1)
 })

@@ -66,6 +66,11 @@ test('a restored database has every row of every table as it was, odd texts, nul
     [],
   )
   await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
+  await db.run(`insert into feature_disabled (feature) values ('mcp')`, [])
+  await db.run(
+    `insert into audit_entry (actor, action, subject, detail) values ('cli', 'switch.off', 'mcp', '{"a": [1, null]}')`,
+    [],
+  )
   await db.run('select request_rollup_fold()', [])
   await db.run(
     `insert into request_rollup_pending (hour, organizations, keys, paths, statuses, requests, credits)

@@ -66,6 +66,15 @@ function isRunning(pid: number): boolean {
   return state !== '' && !state.startsWith('Z')
 }
 
+/** True if the pid file names a postmaster that is not `first`. */
+function isAnother(dataDir: string, first: number): boolean {
+  try {
+    return serverPids(dataDir, 'postmaster')[0] !== first
+  } catch {
+    return false
+  }
+}
+
 test('startEmbedded() makes a database that keeps its data over a restart and syncs every commit', async () => {
   const dataDir = join(temporaryDirectory(), 'made', 'here')
   const steps: string[] = []
@@ -191,6 +200,35 @@ test('close() ends a server that hangs, within five seconds', async () => {
     expect(pids.filter(isRunning)).toEqual([])
   })
   await (await start(dataDir)).close()
+})
+
+test('close() does not wait for a program that a session began and that outlives the server', async () => {
+  const server = await start(temporaryDirectory())
+  const pid = await withDatabase(server.url, async (db) => {
+    await db.run('create table begun (pid integer)', [])
+    // It inherits the server's messages, as every program of a session does.
+    await db.run(`copy begun from program '(trap "" HUP INT QUIT TERM; exec sleep 60) >/dev/null & echo $!'`, [])
+    const [row] = await db.run<{ pid: number }>('select pid from begun', [])
+    return row?.pid ?? 0
+  })
+  try {
+    await server.close()
+    expect(isRunning(pid)).toBe(true)
+  } finally {
+    process.kill(pid, 'SIGKILL')
+  }
+})
+
+test('close() ends a server that is being started again and does not get ready', async () => {
+  const dataDir = temporaryDirectory()
+  const server = await start(dataDir)
+  await withDatabase(server.url, (db) => db.run('alter system set pre_auth_delay = 60', []))
+  const [first = 0] = serverPids(dataDir, 'postmaster')
+  process.kill(first, 'SIGKILL')
+  await until('another server to be started', () => isAnother(dataDir, first))
+  const [second = 0] = serverPids(dataDir, 'postmaster')
+  await server.close()
+  expect(isRunning(second)).toBe(false)
 })
 
 test('startEmbedded() starts despite a pid file whose pid belongs to another process now', async () => {

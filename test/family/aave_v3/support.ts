@@ -29,7 +29,6 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
     blockTimeMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
-    multicall3: devnet.addresses.multicall3,
     prices: { usdFeeds: {}, stablecoins: [] },
     spamTokens: [],
     ...overrides,

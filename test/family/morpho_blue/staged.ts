@@ -15,14 +15,8 @@ import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/c
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { marketState, noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
 import type { AccruedByContract, MarketParams, RawMarket, RawRead } from '../../../src/family/morpho_blue/read/state.ts'
-import {
-  type Ask,
-  type Call,
-  type CallResult,
-  callAlone,
-  multicall,
-  multicall3Of,
-} from '../../support/staged/multicall.ts'
+import { MULTICALL3 } from '../../devnet/addresses.ts'
+import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
 
 const STRUCTS = [
   'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
@@ -72,7 +66,7 @@ export async function readPositionStaged(
   signal: AbortSignal,
 ): Promise<PositionRead> {
   const { chain } = client
-  const source = { chainId: chain.id, multicall3: multicall3Of(client), prices: priceSourcesOf(chain.prices) }
+  const source = { chainId: chain.id, multicall3: MULTICALL3, prices: priceSourcesOf(chain.prices) }
   const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
   return interpret(await client.read(attempt, { signal }), { chain, question })
 }

@@ -1,11 +1,5 @@
-import { type Address, type Hex, numberToHex, padHex, size } from 'viem'
-import {
-  type BlockAt,
-  type ChainClient,
-  type Endpoint,
-  RevertError,
-  RpcRefusedError,
-} from '../../../src/chain/rpc/client.ts'
+import { type Hex, numberToHex, padHex, size } from 'viem'
+import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/chain/token_text.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
@@ -30,12 +24,6 @@ export function hasAnswer(answer: CallResult, words: number): boolean {
 export function textAnswer(answer: CallResult | undefined): Hex | undefined {
   if (answer?.ok !== true || answer.data.length > 2 + TEXT_ANSWER_BYTES_MAX * 2) return undefined
   return answer.data.slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
-}
-
-/** Multicall3 of a client's chain; throws if it has none. */
-export function multicall3Of({ chain }: ChainClient): Address {
-  if (chain.multicall3 === undefined) throw new Error(`Chain ${chain.id} has no Multicall3`)
-  return chain.multicall3
 }
 
 /** Makes many calls at one block, so that none of them spoils the others; answers come in their order. */

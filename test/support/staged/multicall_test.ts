@@ -1,12 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, multicall3Abi, numberToHex, padHex } from 'viem'
-import type { Endpoint } from '../../../src/chain/rpc/client.ts'
-import { createEndpoint } from '../../../src/chain/rpc/endpoint.ts'
-import { createHeads } from '../../../src/chain/rpc/heads.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
-import { type FaultyRpc, startFaultyRpc } from '../rpc.ts'
+import { useFaultyChain } from '../endpoint.ts'
 import { type Call, multicall } from './multicall.ts'
 
 const never = new AbortController().signal
@@ -14,44 +8,19 @@ const ECHO = '0x00000000000000000000000000000000000ec401'
 const REVERT = '0x00000000000000000000000000000000000ec402'
 const NOBODY = '0x00000000000000000000000000000000000ec403'
 
-let anvil: Anvil
-let rpc: FaultyRpc
-let endpoint: Endpoint
+const chain = useFaultyChain()
 let multicall3: Hex
 
 beforeAll(async () => {
-  anvil = await startAnvil()
-  rpc = await startFaultyRpc(anvil.rpcUrl)
   await ask('anvil_setCode', [ECHO, '0x366000600037366000f3'])
   await ask('anvil_setCode', [REVERT, '0x366000600037366000fd'])
   multicall3 = await deployMulticall3()
-}, 60_000)
-beforeEach(() => {
-  rpc.rule(() => undefined)
-  rpc.reset()
-  const prices = { usdFeeds: {}, stablecoins: [] }
-  const chain = {
-    id: 1,
-    name: 'Ethereum',
-    rpcUrls: [rpc.url],
-    blockTimeMs: 0,
-    finality: { depth: 0 },
-    prices,
-    spamTokens: [],
-  }
-  const clock = systemClock
-  const heads = createHeads({ clock, blockTimeMs: 0 })
-  endpoint = createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
 })
-afterAll(async () => {
-  await rpc?.stop()
-  await anvil?.stop()
-}, 60_000)
 
 async function ask(method: string, params: unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const headers = { 'content-type': 'application/json' }
-  const answer = await (await fetch(anvil.rpcUrl, { method: 'POST', headers, body })).json()
+  const answer = await (await fetch(chain.anvil.rpcUrl, { method: 'POST', headers, body })).json()
   return (answer as { result: unknown }).result
 }
 
@@ -77,7 +46,7 @@ test('multicall() answers in order, and a failing call spoils no other', async (
     { to: REVERT, data: '0x' },
     { to: ECHO, data: `0x${'cd'.repeat(5_000)}` },
   ]
-  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  const answers = await multicall(chain.endpoint, { calls, block: 'latest', multicall3 }, never)
   expect(answers).toEqual([
     { ok: true, data: '0x' },
     { ok: false, data: '0x08c379a0' },
@@ -86,35 +55,35 @@ test('multicall() answers in order, and a failing call spoils no other', async (
     { ok: false, data: '0x' },
     { ok: true, data: `0x${'cd'.repeat(5_000)}` },
   ])
-  expect(rpc.seen.length).toBe(1)
+  expect(chain.rpc.seen.length).toBe(1)
 })
 
 test('multicall() makes 500 calls in one request and more in several at once', async () => {
-  expect(await multicall(endpoint, { calls: [], block: 'latest', multicall3 }, never)).toEqual([])
-  expect(rpc.seen.length).toBe(0)
+  expect(await multicall(chain.endpoint, { calls: [], block: 'latest', multicall3 }, never)).toEqual([])
+  expect(chain.rpc.seen.length).toBe(0)
   // Long enough for all to arrive before the first is answered.
-  rpc.rule(() => ({ kind: 'delay', ms: 100 }))
+  chain.rpc.rule(() => ({ kind: 'delay', ms: 100 }))
   const calls = echoes(1_201)
-  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  const answers = await multicall(chain.endpoint, { calls, block: 'latest', multicall3 }, never)
   expect(answers).toEqual(calls.map(({ data }) => ({ ok: true, data })))
-  expect(rpc.seen.length).toBe(3)
-  expect(rpc.depth()).toBe(1)
+  expect(chain.rpc.seen.length).toBe(3)
+  expect(chain.rpc.depth()).toBe(1)
 })
 
 test('multicall() halves what the endpoint finds too much', async () => {
-  rpc.rule(() => ({ kind: 'answer_max', bytes: 20_000 }))
+  chain.rpc.rule(() => ({ kind: 'answer_max', bytes: 20_000 }))
   const calls = echoes(100, 500)
-  const answers = await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  const answers = await multicall(chain.endpoint, { calls, block: 'latest', multicall3 }, never)
   expect(answers.map(({ data }) => data)).toEqual(calls.map(({ data }) => data))
-  expect(rpc.seen.length).toBeGreaterThan(4)
+  expect(chain.rpc.seen.length).toBeGreaterThan(4)
 })
 
 test('multicall() sends what the ABI encodes', async () => {
   const calls = [...echoes(3, 7), ...echoes(2, 64), { to: NOBODY, data: '0x' } as const]
-  await multicall(endpoint, { calls, block: 'latest', multicall3 }, never)
+  await multicall(chain.endpoint, { calls, block: 'latest', multicall3 }, never)
   const tuples = calls.map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
   const expected = encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args: [tuples] })
-  expect(rpc.seen[0]?.params[0]).toMatchObject({ data: expected })
+  expect(chain.rpc.seen[0]?.params[0]).toMatchObject({ data: expected })
 })
 
 test('multicall() believes no answer of another shape', async () => {
@@ -123,8 +92,8 @@ test('multicall() believes no answer of another shape', async () => {
     `0x${'ff'.repeat(96)}`,
     `0x${numberToHex(32, { size: 32 }).slice(2)}${'0'.repeat(64)}`,
   ]) {
-    rpc.rule(() => ({ kind: 'result', result }))
-    const answer = multicall(endpoint, { calls: echoes(2), block: 'latest', multicall3 }, never)
+    chain.rpc.rule(() => ({ kind: 'result', result }))
+    const answer = multicall(chain.endpoint, { calls: echoes(2), block: 'latest', multicall3 }, never)
     expect(await answer.catch((error: Error) => error.name)).toBe('UpstreamError')
   }
 })

@@ -4,7 +4,8 @@ import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { AaveV3Deployment } from '../../../../src/family/aave_v3/deployments.ts'
 import { type ChainRead, interpret } from '../../../../src/family/aave_v3/position.ts'
 import type { RawAccount, RawCategory, RawRead, RawReserve } from '../../../../src/family/aave_v3/read/state.ts'
-import { multicall, multicall3Of, multicallEach } from '../../../support/staged/multicall.ts'
+import { MULTICALL3 } from '../../../devnet/addresses.ts'
+import { multicall, multicallEach } from '../../../support/staged/multicall.ts'
 import { askCategory, askReserve } from './facts.ts'
 import { readMarkets } from './markets.ts'
 import { createRound, type Round } from './round.ts'
@@ -25,9 +26,8 @@ export async function readWalletsStaged(
   signal: AbortSignal,
 ): Promise<ChainRead> {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  const multicall3 = multicall3Of(client)
   const attempt = (endpoint: Endpoint, within: AbortSignal) =>
-    readStaged({ endpoint, chainId: client.chain.id, multicall3, providers }, wallets, within)
+    readStaged({ endpoint, chainId: client.chain.id, multicall3: MULTICALL3, providers }, wallets, within)
   return interpret(await client.read(attempt, { signal, budgetMs: 20_000 }), { deployments, wallets })
 }
 

@@ -7,7 +7,7 @@ import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read
 import type { RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
 import { createTokenJudge } from '../../../../src/family/uniswap_v3/spam/judge.ts'
 import { inTurns } from '../../../../src/lib/async/turns.ts'
-import { multicall3Of } from '../../../support/staged/multicall.ts'
+import { MULTICALL3 } from '../../../devnet/addresses.ts'
 import type { StagedSource } from './entries.ts'
 import { readOneStaged, readWalletStaged } from './read.ts'
 
@@ -25,7 +25,7 @@ export function createStagedReader(
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {
     const subject = { deployments, ...priceSourcesOf(chain.prices) }
     const attempt = (endpoint: Endpoint, within: AbortSignal) =>
-      reading({ endpoint, chainId: chain.id, multicall3: multicall3Of(client), subject }, within)
+      reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })
     return await inTurns(interpret(raw, { chain, deployments, judge, spam }))
   }

@@ -5,7 +5,7 @@ import { type OpenapiDocument, type Operation, resolved } from '../../../../src/
 import { docsPage } from '../../../../src/http/openapi/docs/page.ts'
 import { openapiDocument } from '../../../../src/http/openapi/document.ts'
 import { readConfig } from '../../../../src/service/config.ts'
-import { describeServices } from '../../../../src/service/services.ts'
+import { describeServices } from '../../../../src/service/routes.ts'
 import { createClient } from '../../../support/client.ts'
 import { createFixture, fixtureRoutes } from '../../fixture.ts'
 

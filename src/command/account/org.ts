@@ -8,11 +8,11 @@ import {
   restoreOrganization,
   setRateLimit,
   suspendOrganization,
-} from '../account/organization.ts'
-import type { Database } from '../db/database.ts'
-import { withAccountDatabase } from './account_database.ts'
-import { type Command, type CommandArgs, parseLabel, parseWhole } from './command.ts'
-import { print, printRows } from './print.ts'
+} from '../../account/organization.ts'
+import type { Database } from '../../db/database.ts'
+import { withAccountDatabase } from '../account_database.ts'
+import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
+import { print, printRows } from '../print.ts'
 
 const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
 

@@ -1,7 +1,7 @@
-import { GRANT_MAX, grantCredits, REASON_LENGTH_MAX, readCredits } from '../account/credit.ts'
-import { withAccountDatabase } from './account_database.ts'
-import { type Command, parseLabel, parseWhole, UsageError } from './command.ts'
-import { print } from './print.ts'
+import { GRANT_MAX, grantCredits, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
+import { withAccountDatabase } from '../account_database.ts'
+import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
+import { print } from '../print.ts'
 
 /** `credits grant|show`. */
 export const creditCommands: readonly Command[] = [

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
 
 /** After this many failures in a row only one caller at a time tries an endpoint. */
 const FAILURES_TO_OPEN = 3

@@ -1,6 +1,6 @@
-import type { Clock } from '../../lib/clock.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import type { Block } from '../block.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { Block } from '../../block.ts'
 
 /**
  * How far behind, in time, an endpoint may answer before others are preferred, and the least such distance in blocks.

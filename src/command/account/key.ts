@@ -7,11 +7,11 @@ import {
   type NewApiKey,
   rerollKey,
   revokeKey,
-} from '../account/api_key.ts'
-import { systemClock } from '../lib/clock.ts'
-import { withAccountDatabase } from './account_database.ts'
-import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from './command.ts'
-import { print, printRows } from './print.ts'
+} from '../../account/api_key.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { withAccountDatabase } from '../account_database.ts'
+import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
+import { print, printRows } from '../print.ts'
 
 const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
 const KEY_POSITIONALS = ['organization id', 'key id'] as const

@@ -1,0 +1,70 @@
+import listSql from '../../../sql/queries/switch_list.sql' with { type: 'text' }
+import updateSql from '../../../sql/queries/switch_update.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { FEATURES, type Feature } from '../../http/route.ts'
+import { CodedError } from '../../lib/error.ts'
+import type { Actor } from '../actor.ts'
+
+const list = query(listSql, 'read')
+const update = query(updateSql, 'read')
+
+/** Something that the operator can switch off as a whole. */
+export interface Switch {
+  readonly kind: 'endpoint' | 'feature'
+  /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or `snapshots`, `mcp`. */
+  readonly name: string
+  readonly isOn: boolean
+  /** Who switched it off: the environment's `off` counts whatever the operator does. */
+  readonly offBy: 'environment' | 'operator' | null
+  readonly offAt: Date | null
+}
+
+/** What this program can switch: its endpoints, and the features that the environment leaves on. */
+export interface Switchboard {
+  readonly endpoints: readonly string[]
+  readonly featuresOff: readonly Feature[]
+}
+
+/** More switches than any version of the program has. */
+const LIST_MAX = 10_000
+
+/** Every switch; also endpoints of other versions, as long as they are off. */
+export async function listSwitches(db: Database, board: Switchboard): Promise<readonly Switch[]> {
+  const off = new Map((await list(db, [LIST_MAX])).map((row) => [row.name, row]))
+  const absent = [...off.values()].filter((row) => row.kind === 'endpoint' && !board.endpoints.includes(row.name))
+  const endpoints = [...board.endpoints, ...absent.map(({ name }) => name)].sort()
+  return [
+    ...FEATURES.map((name) => ({ kind: 'feature' as const, name })),
+    ...endpoints.map((name) => ({ kind: 'endpoint' as const, name })),
+  ].map(({ kind, name }) => {
+    const offAt = off.get(name)?.off_at ?? null
+    const byEnvironment = board.featuresOff.some((feature) => feature === name)
+    const offBy = byEnvironment ? 'environment' : offAt === null ? null : 'operator'
+    return { kind, name, isOn: offBy === null, offBy, offAt }
+  })
+}
+
+/**
+ * Switches an endpoint or a feature; the next request of every process feels it. Idempotent. Throws `CodedError`
+ * INVALID_PARAMETER if there is no such switch; one that is off can always be switched on.
+ */
+export async function setSwitch(
+  db: Database,
+  options: { readonly name: string; readonly isOn: boolean; readonly board: Switchboard; readonly by: Actor },
+): Promise<Switch> {
+  const { name, isOn, board, by } = options
+  const found = (await listSwitches(db, board)).find((each) => each.name === name)
+  if (found === undefined) throw unknownSwitch(name)
+  await update(db, [found.kind, name, isOn, by.kind, by.sessionId])
+  const after = (await listSwitches(db, board)).find((each) => each.name === name)
+  return after ?? { ...found, isOn: true, offBy: null, offAt: null }
+}
+
+function unknownSwitch(name: string): CodedError {
+  return new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot find switch "${name.slice(0, 64)}": expected ${FEATURES.join(', ')}, or an endpoint such as ` +
+      '"GET /v1/lending/aave-v3"',
+  )
+}

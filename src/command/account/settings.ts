@@ -1,0 +1,45 @@
+import { CLI } from '../../account/actor.ts'
+import { listSwitches, type Switch, setSwitch } from '../../account/admin/switches.ts'
+import { switchboardOf } from '../../service/routes.ts'
+import { withAccountDatabase } from '../account_database.ts'
+import type { Command } from '../command.ts'
+import { print, printRows } from '../print.ts'
+
+const FEELS = 'the next request of every process feels it'
+
+/** `settings list|off|on`. */
+export const settingsCommands: readonly Command[] = [
+  {
+    name: 'settings list',
+    positionals: [],
+    options: {},
+    summary: 'List what can be switched off: features and endpoints',
+    run: async (args, io) => {
+      const board = switchboardOf(io.config())
+      const switches = await withAccountDatabase(io, (db) => listSwitches(db, board))
+      printRows(switches.map(shown), { args, io, none: 'Nothing can be switched off' })
+    },
+  },
+  turn('off', { isOn: false, summary: `Switch a feature or an endpoint off; ${FEELS}` }),
+  turn('on', { isOn: true, summary: `Switch a feature or an endpoint on again; ${FEELS}` }),
+]
+
+function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; readonly summary: string }): Command {
+  return {
+    name: `settings ${verb}`,
+    positionals: ['snapshots, mcp or an endpoint such as "GET /v1/lending/aave-v3"'],
+    options: {},
+    summary,
+    run: async (args, io) => {
+      const [name = ''] = args.positionals
+      const board = switchboardOf(io.config())
+      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, isOn, board, by: CLI }))
+      const state = turned.isOn ? 'on' : turned.offBy === 'environment' ? 'off by the environment' : 'off'
+      print(shown(turned), { args, io, text: `${turned.name} is ${state}` })
+    },
+  }
+}
+
+function shown({ kind, name, isOn, offBy, offAt }: Switch) {
+  return { kind, name, state: isOn ? 'on' : 'off', off_by: offBy, off_at: offAt }
+}

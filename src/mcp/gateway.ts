@@ -1,0 +1,129 @@
+import * as v from 'valibot'
+import { HttpError } from '../http/error.ts'
+import type { SettledAnswer } from '../http/plane/exchange.ts'
+import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/plane/gateway.ts'
+import { readAnyJson } from '../http/request/body.ts'
+import { bearerKey } from '../http/request/key.ts'
+import { type Route, route } from '../http/route.ts'
+import { endpointOf } from '../http/route_table.ts'
+import { callsTool, messagesOf, type RawMessage } from './messages.ts'
+import { codeOf, resultOf } from './result.ts'
+import { toolsOf } from './tools.ts'
+
+/** Bodies that are read at the same time: no key is known before they are, so strangers could take all places. */
+const UNREAD_MAX = 256
+/**
+ * Tools for agents by the Model Context Protocol, streamable HTTP without sessions: one tool for each route. Each call
+ * of a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing.
+ * Pages of other origins than `origins` are refused, as the protocol wants against DNS rebinding.
+ */
+export function createMcp(options: {
+  readonly routes: readonly Route[]
+  readonly origins: readonly string[]
+}): Gateway {
+  const tools = toolsOf(options.routes)
+  const origins = new Set(options.origins)
+  let unread = 0
+
+  async function messagesIn(request: Request): Promise<readonly RawMessage[]> {
+    const origin = request.headers.get('origin')
+    if (origin !== null && !origins.has(origin)) {
+      throw new HttpError(
+        'INVALID_REQUEST',
+        'Cannot answer pages of this origin: CORS_ORIGINS lists those that may call',
+        {
+          status: 403,
+        },
+      )
+    }
+    if (unread >= UNREAD_MAX)
+      throw new HttpError('SERVICE_UNAVAILABLE', 'Cannot answer: too many bodies are being read')
+    unread += 1
+    try {
+      return messagesOf(await readAnyJson(request))
+    } finally {
+      unread -= 1
+    }
+  }
+
+  async function answerKnown(request: Request, run: RunMessage): Promise<SettledAnswer> {
+    const messages = await messagesIn(request)
+    let last: SettledAnswer | undefined
+    let refusal: SettledAnswer | undefined
+    const runOne = async (message: Message): Promise<SettledAnswer> => {
+      last = await run(message)
+      if (concernsAll(codeOf(last), message)) refusal = last
+      return last
+    }
+    // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
+    const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
+    const { status, body } = await answerMessages(request, messages, {
+      tools,
+      call: async (tool, given) => resultOf(await runOne(tool.message(given))),
+      unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
+    })
+    // All other messages, and what the protocol refuses by itself, are admitted and logged together.
+    if (last === undefined || !messages.every(callsTool)) {
+      const taken = status < 400
+      const called = last !== undefined
+      const seen = await runOne(taken ? PROTOCOL : failing(unreadable(status)))
+      // What was charged must leave, even if the window is full by now.
+      if (!called && seen.answer.status !== (taken ? 200 : status)) return seen
+    }
+    if (refusal !== undefined) return refusal
+    return { answer: { status, body, credits: 0, headers: {} }, ...(last?.account && { account: last.account }) }
+  }
+
+  return {
+    endpoint: ENDPOINT,
+    async answer(request, run) {
+      // Without a key the answer is 401, whatever the body holds.
+      if (bearerKey(request.headers.get('authorization')) === undefined) return run(PROTOCOL)
+      try {
+        return await answerKnown(request, run)
+      } catch (error) {
+        return run(failing(error))
+      }
+    },
+  }
+}
+
+/** Stands for all messages that call no tool. */
+const ENDPOINT = endpointOf(
+  route({
+    method: 'POST',
+    path: GATEWAY_PATH,
+    summary: 'Messages of the Model Context Protocol.',
+    input: v.object({}),
+    output: v.object({ data: v.null() }),
+    asOf: false,
+    feature: 'mcp',
+    price: 'Nothing.',
+    creditsMin: () => 0,
+    read: async () => null,
+    credits: () => 0,
+    present: () => ({ data: null }),
+  }),
+)
+
+const PROTOCOL: Message = { endpoint: ENDPOINT, asked: emptyInput, path: GATEWAY_PATH, query: '' }
+
+/** A message that is answered with this failure. */
+function failing(error: unknown): Message {
+  return {
+    ...PROTOCOL,
+    asked() {
+      throw error
+    },
+  }
+}
+
+/** True for failures that every message would meet, of which clients know the status: a wrong key, and `MCP=off`. */
+function concernsAll(code: string | undefined, { endpoint }: Message): boolean {
+  if (code === 'INVALID_API_KEY') return true
+  return code === 'FEATURE_DISABLED' && (endpoint.route.feature ?? 'mcp') === 'mcp'
+}
+
+function unreadable(status: number): HttpError {
+  return new HttpError('INVALID_REQUEST', 'Cannot read the request as the protocol wants it', { status })
+}

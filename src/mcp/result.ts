@@ -1,0 +1,44 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { SettledAnswer } from '../http/plane/exchange.ts'
+
+/**
+ * The answer of an endpoint as a tool's result: its body as text and as data, or its error as text that says how to go
+ * on. What HTTP says in headers is in `_meta`.
+ */
+export function resultOf(settled: SettledAnswer): CallToolResult {
+  const { status, headers } = settled.answer
+  // A caller who left gets an answer without a body.
+  const body = settled.answer.body || CALLER_LEFT
+  const _meta = metaOf(settled)
+  if (status === 200) {
+    return { content: [{ type: 'text', text: body }], structuredContent: JSON.parse(body), _meta }
+  }
+  const { code, message, request_id: requestId } = JSON.parse(body).error
+  const wait = headers['retry-after']
+  const advice = wait === undefined ? '' : ` Try again in ${wait} s.`
+  return {
+    content: [{ type: 'text', text: `${code}: ${message}.${advice} (request_id ${requestId})` }],
+    isError: true,
+    _meta: { ..._meta, 'walletscope/status': status, 'walletscope/code': code },
+  }
+}
+
+/** Code of an error; undefined for a success. */
+export function codeOf({ answer }: SettledAnswer): string | undefined {
+  return answer.status < 400 || !answer.body ? undefined : JSON.parse(answer.body).error.code
+}
+
+const CALLER_LEFT = '{"error":{"code":"SERVICE_UNAVAILABLE","message":"The caller left","request_id":""}}'
+
+function metaOf({ answer, account }: SettledAnswer): Record<string, unknown> {
+  const asOf = answer.headers['x-as-of']
+  return {
+    ...(asOf === undefined ? {} : { 'walletscope/as_of': asOf }),
+    ...(account === undefined
+      ? {}
+      : {
+          'walletscope/credits_charged': account.creditsCharged,
+          'walletscope/credits_remaining': String(account.creditsRemaining),
+        }),
+  }
+}

@@ -1,0 +1,101 @@
+import { DOCUMENT_VERSION, operationId, withRequestId } from '../http/openapi/document.ts'
+import { fieldsOf, type JsonSchema, jsonSchema } from '../http/openapi/json_schema.ts'
+import type { Message } from '../http/plane/gateway.ts'
+import { parametersOf } from '../http/request/parameters.ts'
+import type { Route } from '../http/route.ts'
+import { endpointOf } from '../http/route_table.ts'
+
+/** What the server says of itself. */
+export const SERVER_INFO = { name: 'walletscope', version: DOCUMENT_VERSION }
+
+/** What an agent should know before it calls a tool. */
+export const INSTRUCTIONS = [
+  'Positions of wallets on chain: what they hold, earn, owe and risk. Every tool only reads.',
+  'Amounts are text with all their digits: do not round them, and give large whole numbers as text.',
+  'A call costs credits as its description says; only a success is charged.',
+  'An error begins with its code and says how to mend the call.',
+].join(' ')
+
+/** One route as a tool. */
+export interface Tool {
+  readonly name: string
+  /** The tool as `tools/list` shows it. */
+  readonly listing: {
+    readonly name: string
+    readonly title: string
+    readonly description: string
+    readonly inputSchema: JsonSchema & { readonly type: 'object' }
+    readonly outputSchema: JsonSchema & { readonly type: 'object' }
+    readonly annotations: { readonly readOnlyHint: true; readonly openWorldHint: true }
+  }
+  /** The call with these arguments. Mistakes in them are thrown by its `asked`. */
+  message(given: Readonly<Record<string, unknown>>): Message
+}
+
+/** One tool for each route, by name. Throws if two have one name, or a route two fields of one name. */
+export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
+  const tools = new Map(routes.map((route) => [operationId(route), toolOf(route)]))
+  if (tools.size !== routes.length) throw new Error('Cannot make the tools: two routes have one name')
+  return tools
+}
+
+function toolOf(route: Route): Tool {
+  const name = operationId(route)
+  const own = endpointOf(route)
+  const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
+  const inBody = new Set(route.body === undefined ? [] : fieldsOf(route.body).map((field) => field.name))
+  return {
+    name,
+    listing: {
+      name,
+      title: route.summary,
+      description: `${route.summary} Credits: ${route.price}`,
+      inputSchema: inputSchema(route),
+      outputSchema: { ...withRequestId(jsonSchema(route.output)), type: 'object' },
+      annotations: { readOnlyHint: true, openWorldHint: true },
+    },
+    message(given) {
+      const fields = Object.entries(given)
+      const body = Object.fromEntries(fields.filter(([field]) => inBody.has(field)))
+      const rest = Object.fromEntries(fields.filter(([field]) => !inBody.has(field)))
+      return {
+        endpoint,
+        asked: () => ({ parameters: parametersOf(route.input, rest), body: async () => body }),
+        ...address(route, rest),
+      }
+    },
+  }
+}
+
+/** Fields of path, query and body as one object. */
+function inputSchema(route: Route): JsonSchema & { readonly type: 'object' } {
+  const fields = [...fieldsOf(route.input), ...(route.body === undefined ? [] : fieldsOf(route.body))]
+  const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, schema]))
+  if (Object.keys(properties).length !== fields.length) {
+    throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)
+  }
+  return {
+    type: 'object',
+    properties,
+    required: fields.filter(({ required }) => required).map(({ name }) => name),
+    additionalProperties: false,
+  }
+}
+
+/** Path and query that ask the same over HTTP. Values that HTTP cannot carry are refused before these are used. */
+function address(
+  route: Route,
+  given: Readonly<Record<string, unknown>>,
+): { readonly path: string; readonly query: string } {
+  const text = (value: unknown) => (typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '') : String(value))
+  const inPath = new Set<string>()
+  const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
+    inPath.add(name)
+    return encodeURIComponent(text(given[name]))
+  })
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(given)) {
+    if (!inPath.has(name) && value !== null && value !== '') query.set(name, text(value))
+  }
+  return { path, query: query.toString() }
+}

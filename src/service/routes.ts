@@ -1,0 +1,45 @@
+import type { Switchboard } from '../account/admin/switches.ts'
+import { usageRoutes } from '../account/routes.ts'
+import type { Database } from '../db/database.ts'
+import type { FamilyServices } from '../family/family.ts'
+import { familyAliases } from '../family/mod.ts'
+import { openapiDocument } from '../http/openapi/document.ts'
+import { loggedTemplateOf } from '../http/plane/gateway.ts'
+import type { Route } from '../http/route.ts'
+import { createRouteTable } from '../http/route_table.ts'
+import type { Config } from './config.ts'
+
+/** What the routes read from. */
+type RouteServices = FamilyServices & { readonly db: Database }
+
+/** All routes of this configuration. They call `connect` when they first read. */
+export function routesOf(config: Config, connect: () => RouteServices): readonly Route[] {
+  const { families, chains, solana } = config
+  const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
+  // The usage route's path filter reads the table that holds the usage route itself.
+  const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
+  const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
+  const table = createRouteTable(routes, familyAliases(families))
+  return routes
+}
+
+/** The OpenAPI document of these routes. */
+export function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
+  return openapiDocument({ routes, publicUrl, operatorApart: operatorPort !== undefined })
+}
+
+/** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */
+export function describeServices(config: Config): string {
+  return openapiText(routesOf(config, neverConnect), config)
+}
+
+/** What the operator of this configuration can switch. */
+export function switchboardOf(config: Config): Switchboard {
+  const routes = routesOf(config, neverConnect)
+  const { endpoints } = createRouteTable(routes, familyAliases(config.families))
+  return { endpoints: endpoints.map(({ name }) => name), featuresOff: config.featuresOff }
+}
+
+function neverConnect(): never {
+  throw new Error('Cannot read: this program only describes the routes')
+}

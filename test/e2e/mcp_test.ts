@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { callTool, connectMcp } from '../support/mcp.ts'
+import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { executableProgram, nodeProgram, type Program, type Service, startService } from './program.ts'
+
+buildWhatIsStale()
+const devnet = await sharedDevnet()
+const LIST = 'get_positions_uniswap_v3'
+
+describe.each([
+  ['the executable alone', executableProgram, 'embedded'],
+  ['the Node bundle alone', nodeProgram, 'server'],
+] as const)("%s, asked by the SDK's client", (_, createProgram, kind) => {
+  let program: Program
+  let service: Service
+  let client: Client
+  let key: string
+  let database: Awaited<ReturnType<typeof emptyDatabase>> | undefined
+
+  beforeAll(async () => {
+    database = kind === 'server' ? await emptyDatabase() : undefined
+    program = createProgram({
+      ...{ CHAINS: '1', CHAINS_FILE: '../chains.json' },
+      ...(database === undefined ? {} : { DATABASE_URL: database.url }),
+    })
+    writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+    if (database !== undefined) await runJson(program, ['migrate'])
+    service = await startService(program)
+    const { id } = await runJson(program, ['org', 'create', 'agents', '--rate-limit', '1000'])
+    await runJson(program, ['credits', 'grant', id, '100', '--reason', 'tools'])
+    key = (await runJson(program, ['key', 'create', id, '--name', 'agent'])).key
+    client = await connectMcp({
+      url: `http://127.0.0.1:${service.port}/mcp`,
+      headers: { authorization: `Bearer ${key}` },
+    })
+  }, 60_000)
+
+  afterAll(async () => {
+    await client.close()
+    await service.stop()
+    await database?.drop()
+    program.remove()
+  }, 30_000)
+
+  async function http(path: string): Promise<ReturnType<typeof JSON.parse>> {
+    const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    return response.json()
+  }
+
+  test('has a tool for every operation of the OpenAPI document that needs a key', async () => {
+    const { paths } = await http('/openapi.json')
+    const operations = Object.values<Record<string, { operationId: string; security?: [] }>>(paths)
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ security }) => security === undefined)
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name).sort()).toEqual(operations.map(({ operationId }) => operationId).sort())
+    expect(tools.length).toBeGreaterThan(5)
+  })
+
+  test('answers what HTTP answers, page by page, within the schema that the client checks', async () => {
+    const wallet = devnet.wallets.provider
+    for (const full of [false, true]) {
+      const { data } = await callTool(client, LIST, { wallet, full, limit: 2, page: 2 })
+      const answer = await http(`/v1/positions/uniswap-v3?wallet=${wallet}&full=${full}&limit=2&page=2`)
+      expect({ ...data, request_id: '' }).toEqual({ ...answer, request_id: '' })
+      expect(data.pagination.next_page).toContain('/v1/positions/uniswap-v3?')
+    }
+  })
+
+  test('is charged and logged under its endpoint', async () => {
+    const { data } = await callTool(client, 'get_usage_logs', { path: '/mcp/v1/positions/amm_a', limit: 25 })
+    const rows = data.data.map(({ method, path, status_code, credits_charged }: Record<string, unknown>) => [
+      ...[method, path, status_code, credits_charged],
+    ])
+    expect(rows).toEqual([
+      ['GET', '/mcp/v1/positions/uniswap-v3', 200, 30],
+      ['GET', '/mcp/v1/positions/uniswap-v3', 200, 4],
+    ])
+    const protocol = await callTool(client, 'get_usage_logs', { path: '/mcp' })
+    expect(protocol.data.pagination.total).toBeGreaterThan(2)
+    expect(protocol.data.data[0]).toMatchObject({ method: 'POST', path: '/mcp', credits_charged: 0 })
+  })
+
+  test('says how to mend a call, and stops at an empty balance', async () => {
+    const wrong = await callTool(client, LIST, { wallet: '0x1' })
+    expect(wrong.text).toStartWith('INVALID_PARAMETER: Cannot read parameter "wallet": expected an EVM address')
+    await callTool(client, LIST, { wallet: devnet.wallets.provider, full: true, limit: 1 })
+    const poor = await callTool(client, LIST, { wallet: devnet.wallets.provider, full: true, limit: 2 })
+    expect([poor.isError, poor.text.split(':')[0]]).toEqual([true, 'INSUFFICIENT_CREDITS'])
+    await expect(client.callTool({ name: 'get_nothing' })).rejects.toThrow('Cannot find this tool')
+  })
+})

@@ -1,0 +1,369 @@
+import { describe, expect, test } from 'bun:test'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { createMcp } from '../../src/mcp/gateway.ts'
+import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
+import { createClient } from '../support/client.ts'
+import { callTool, connectMcp } from '../support/mcp.ts'
+
+const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+const ITEM = 'get_positions_uniswap_v3_by_id'
+const LIST = 'get_positions_uniswap_v3'
+const BATCH = 'post_lending_aave_v3_batch'
+
+function scene(options: Parameters<typeof createFixture>[0] = {}) {
+  const fixture = createFixture({
+    gateway: (routes) => createMcp({ routes, origins: ['https://app.example'] }),
+    ...options,
+  })
+  const ask = createClient(fixture.app.handler)
+  const post = (body: unknown, request: { key?: string; headers?: Record<string, string> } = { key: 'good' }) =>
+    ask('/mcp', {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...request,
+      headers: { ...ACCEPT, ...request.headers },
+    })
+  const connect = (key: string): Promise<Client> =>
+    connectMcp({
+      url: 'http://test.local/mcp',
+      headers: { authorization: `Bearer ${key}`, host: 'test.local' },
+      fetch: async (url, init) =>
+        fixture.app.handler({
+          request: new Request(String(url), init),
+          ip: '127.0.0.1',
+          platform: undefined,
+          env: () => undefined,
+          passThrough: () => {},
+          waitUntil: () => {},
+        }),
+    })
+  return { ...fixture, ask, post, connect }
+}
+
+function call(name: string, given: object, id: unknown = 1) {
+  return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: given } }
+}
+
+const LISTS = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+
+/** Rows of the log, oldest first. */
+function rows({ gate }: Fixture) {
+  return gate.rows.map(({ method, path, status, creditsCharged }) => [`${method} ${path}`, status, creditsCharged])
+}
+
+describe('a client of the SDK', () => {
+  test('finds one tool for each route, described by its literals', async () => {
+    const { connect } = scene()
+    const { tools } = await (await connect('good')).listTools()
+    expect(tools.map(({ name }) => name).sort()).toEqual(
+      [ITEM, LIST, BATCH, 'get_lending_kamino_position_by_obligation_address_yield'].sort(),
+    )
+    const list = tools.find(({ name }) => name === LIST)
+    expect(list?.description).toContain('Credits: ')
+    expect(list?.annotations?.readOnlyHint).toBe(true)
+    expect(list?.inputSchema).toMatchObject({
+      type: 'object',
+      properties: { wallet: { pattern: '^0x[0-9a-fA-F]{40}$' }, page: { type: 'integer', default: 1 } },
+      required: ['wallet'],
+      additionalProperties: false,
+    })
+    expect(list?.outputSchema).toMatchObject({ type: 'object', properties: { request_id: { type: 'string' } } })
+    expect(tools.find(({ name }) => name === BATCH)?.inputSchema.required).toEqual(['wallets'])
+  })
+
+  test('reads with typed arguments, and pays what HTTP would', async () => {
+    const made = scene()
+    const client = await made.connect('good')
+    const { data, text, meta, isError } = await callTool(client, LIST, { wallet: WALLET, limit: 5, page: 3 })
+    expect(isError).toBe(false)
+    expect(JSON.parse(text)).toEqual(data)
+    const http = await made.ask(`/v1/positions/uniswap-v3?wallet=${WALLET}&limit=5&page=3`, { key: 'good' })
+    expect({ ...data, request_id: '' }).toEqual({ ...http.body, request_id: '' })
+    expect(meta).toEqual({
+      'walletscope/as_of': '1:21000000,10:7',
+      'walletscope/credits_charged': 4,
+      'walletscope/credits_remaining': '996',
+    })
+    expect(rows(made).slice(-2)).toEqual([
+      ['GET /mcp/v1/positions/uniswap-v3', 200, 4],
+      ['GET /v1/positions/uniswap-v3', 200, 4],
+    ])
+  })
+
+  test('sends path parameters and bodies', async () => {
+    const made = scene()
+    const client = await made.connect('good')
+    const id = (2n ** 200n).toString()
+    expect((await callTool(client, ITEM, { id })).data.data.token_id).toBe(id)
+    expect((await callTool(client, BATCH, { wallets: [WALLET, WALLET] })).data.data).toEqual([WALLET, WALLET])
+    expect(rows(made).slice(-2)).toEqual([
+      ['GET /mcp/v1/positions/uniswap-v3/{id}', 200, 2],
+      ['POST /mcp/v1/lending/aave-v3/batch', 200, 30],
+    ])
+  })
+
+  test('connects and lists for nothing, even with an empty balance', async () => {
+    const made = scene()
+    const organization = made.gate.organizations.get('poor')
+    if (organization !== undefined) organization.credits = 0n
+    await (await made.connect('poor')).listTools()
+    expect(rows(made).every(([path, , credits]) => path === 'POST /mcp' || credits === 0)).toBe(true)
+    const { isError, text } = await callTool(await made.connect('poor'), ITEM, { id: 5 })
+    expect([isError, text.split(':')[0]]).toEqual([true, 'INSUFFICIENT_CREDITS'])
+  })
+
+  test('is told by a wrong key at once', async () => {
+    const { connect } = scene()
+    await expect(connect('unknown')).rejects.toThrow('INVALID_API_KEY')
+  })
+})
+
+describe('a mistake in the input has the message of HTTP', () => {
+  const cases: readonly [name: string, tool: string, given: Record<string, unknown>, path: string | null][] = [
+    ['missing', LIST, {}, '/v1/positions/uniswap-v3'],
+    ['null is missing', LIST, { wallet: null }, '/v1/positions/uniswap-v3'],
+    ['empty is missing', LIST, { wallet: '' }, '/v1/positions/uniswap-v3?wallet='],
+    ['not an address', LIST, { wallet: '0x12' }, '/v1/positions/uniswap-v3?wallet=0x12'],
+    ['too high a limit', LIST, { wallet: WALLET, limit: 26 }, `/v1/positions/uniswap-v3?wallet=${WALLET}&limit=26`],
+    ['a fraction', LIST, { wallet: WALLET, page: 1.5 }, `/v1/positions/uniswap-v3?wallet=${WALLET}&page=1.5`],
+    ['too long', LIST, { wallet: 'a'.repeat(300) }, `/v1/positions/uniswap-v3?wallet=${'a'.repeat(300)}`],
+    ['path parameter', ITEM, { id: 'a/b' }, '/v1/positions/uniswap-v3/a%2Fb'],
+    ['a list', LIST, { wallet: [WALLET] }, null],
+    ['an object', LIST, { wallet: { a: 1 } }, null],
+    ['NUL', LIST, { wallet: 'a\0' }, null],
+    ['half a character', LIST, { wallet: '\ud800' }, null],
+    ['lost digits', ITEM, { id: 2 ** 70 }, null],
+    ['unknown name', LIST, { wallet: WALLET, chainId: 1 }, null],
+    ['constructor', LIST, { wallet: WALLET, constructor: 'x' }, null],
+    ['unknown field of a body', BATCH, { wallets: [WALLET], walets: 1 }, null],
+    ['empty list', BATCH, { wallets: [] }, null],
+  ]
+  test.each(cases)('%s', async (_, tool, given, path) => {
+    const made = scene()
+    const { body, status } = await made.post(call(tool, given))
+    expect(status).toBe(200)
+    expect(body.result.isError).toBe(true)
+    const [{ text }] = body.result.content
+    expect(text).toMatch(/^(MISSING|INVALID)_PARAMETER: Cannot read parameter "/)
+    expect(body.result._meta['walletscope/status']).toBe(400)
+    expect(body.result.structuredContent).toBeUndefined()
+    if (path !== null) {
+      const { error } = (await made.ask(path, { key: 'good' })).body
+      expect(text).toStartWith(`${error.code}: ${error.message}. (request_id `)
+    }
+    expect(made.happenings.reads).toBe(0)
+    expect(rows(made)[0]?.slice(1)).toEqual([400, 0])
+    expect(rows(made)[0]?.[0]).toMatch(/ \/mcp\/v1\//)
+  })
+})
+
+describe('failures of the work are results that say how to go on', () => {
+  test('the rate limit with its wait', async () => {
+    const made = scene()
+    for (let sent = 0; sent < 2; sent += 1) await made.post(call(ITEM, { id: 1 }), { key: 'slow' })
+    const { status, body, headers } = await made.post(call(ITEM, { id: 1 }), { key: 'slow' })
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, '0'])
+    expect(body.result.content[0].text).toMatch(/^RATE_LIMIT_EXCEEDED: .* Try again in 1 s\. \(request_id /)
+    expect(made.gate.rows.at(-1)).toMatchObject({ status: 429, path: '/mcp/v1/positions/uniswap-v3/{id}' })
+    const listing = await made.post(LISTS, { key: 'slow' })
+    expect([listing.status, listing.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED'])
+  })
+
+  test('suspended organizations and disabled endpoints', async () => {
+    const made = scene()
+    const suspended = await made.post(call(ITEM, { id: 1 }), { key: 'suspended' })
+    expect(suspended.body.result.content[0].text).toStartWith('ACCOUNT_SUSPENDED: ')
+    expect((await made.post(LISTS, { key: 'suspended' })).status).toBe(403)
+    made.gate.disabled.add('GET /v1/positions/uniswap-v3/{id}')
+    const disabled = await made.post(call(ITEM, { id: 1 }))
+    expect(disabled.body.result.content[0].text).toStartWith('ENDPOINT_DISABLED: ')
+    made.gate.disabled.add('POST /mcp')
+    expect((await made.post(LISTS)).body.error.code).toBe('ENDPOINT_DISABLED')
+  })
+
+  test('a feature that is switched off: that of the tool, and MCP itself', async () => {
+    const made = scene()
+    made.gate.disabled.add('snapshots')
+    const snapshot = await made.post(call('get_lending_kamino_position_by_obligation_address_yield', {}))
+    expect(snapshot.body.result.content[0].text).toStartWith('FEATURE_DISABLED: ')
+    expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
+    made.gate.disabled.add('mcp')
+    for (const message of [call(ITEM, { id: 1 }), LISTS, [call(ITEM, { id: 1 })]]) {
+      const { status, body } = await made.post(message)
+      expect([status, body.error.code]).toEqual([403, 'FEATURE_DISABLED'])
+    }
+    expect(made.happenings.reads).toBe(1)
+  })
+
+  test('the database away, before and at the charge', async () => {
+    const made = scene()
+    made.gate.failSettle = new Error('away')
+    const { body } = await made.post(call(ITEM, { id: 1 }))
+    expect(body.result.content[0].text).toStartWith('INTERNAL_ERROR: ')
+    expect(body.result.structuredContent).toBeUndefined()
+  })
+
+  test('a caller who leaves is not charged', async () => {
+    const made = scene()
+    const leaving = new AbortController()
+    made.happenings.held = new Promise(() => {})
+    const asked = made.ask('/mcp', {
+      ...{ method: 'POST', key: 'good', headers: ACCEPT, signal: leaving.signal },
+      body: JSON.stringify(call(LIST, { wallet: WALLET })),
+    })
+    while (made.happenings.reads === 0) await Bun.sleep(1)
+    leaving.abort()
+    await asked
+    expect(rows(made)).toEqual([['GET /mcp/v1/positions/uniswap-v3', 499, 0]])
+    expect(made.app.inFlight()).toBe(0)
+  })
+})
+
+describe('the transport', () => {
+  test('needs a key before anything else', async () => {
+    const made = scene()
+    for (const body of [LISTS, call(ITEM, { id: 1 }), 'not json', [LISTS]]) {
+      for (const request of [{}, { key: 'unknown' }, { headers: { authorization: 'Basic abc' } }]) {
+        const { status, body: answer, headers } = await made.post(body, request)
+        expect([status, answer.error.code]).toEqual([401, 'INVALID_API_KEY'])
+        expect(headers.get('www-authenticate')).toBe('Bearer')
+      }
+    }
+    expect(made.happenings.reads).toBe(0)
+  })
+
+  test('takes POST only', async () => {
+    const made = scene()
+    for (const method of ['GET', 'DELETE', 'PUT']) {
+      const { status, headers } = await made.ask('/mcp', { method, key: 'good', headers: ACCEPT })
+      expect([status, headers.get('allow')]).toEqual([405, 'POST, OPTIONS'])
+    }
+    const options = await made.ask('/mcp', { method: 'OPTIONS' })
+    expect([options.status, options.headers.get('allow')]).toEqual([204, 'POST, OPTIONS'])
+    expect(rows(made).map(([path]) => path)).toEqual(['GET /mcp', 'DELETE /mcp', 'PUT /mcp'])
+    expect((await made.ask('/mcp/', { key: 'good' })).status).toBe(404)
+  })
+
+  test('refuses pages of other origins, as DNS rebinding would make them', async () => {
+    const made = scene()
+    for (const origin of ['http://test.local', 'https://evil.example', 'null', 'https://app.example.evil.example']) {
+      const { status, body } = await made.post(LISTS, { key: 'good', headers: { origin } })
+      expect([origin, status, body.error.code]).toEqual([origin, 403, 'INVALID_REQUEST'])
+    }
+    expect((await made.post(LISTS, { key: 'good', headers: { origin: 'https://app.example' } })).status).toBe(200)
+    expect(rows(made).map(([, status]) => status)).toEqual([403, 403, 403, 403, 200])
+  })
+
+  test('negotiates the version, and refuses one that it does not know', async () => {
+    const { post } = scene()
+    const initialize = (protocolVersion: string) =>
+      post({
+        ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+        params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+      })
+    for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
+      expect((await initialize(version)).body.result.protocolVersion).toBe(version)
+    }
+    const { body } = await initialize('1999-01-01')
+    expect(body.result).toMatchObject({ protocolVersion: '2025-11-25', capabilities: { tools: {} } })
+    expect(body.result.serverInfo.name).toBe('walletscope')
+    const wrong = await post(LISTS, { key: 'good', headers: { 'mcp-protocol-version': '1999-01-01' } })
+    expect([wrong.status, wrong.body.error.code]).toEqual([400, -32000])
+  })
+
+  test('answers notifications with 202', async () => {
+    const made = scene()
+    const { status, text } = await made.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    expect([status, text]).toEqual([202, ''])
+    expect(
+      (await made.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })).status,
+    ).toBe(202)
+    expect(rows(made)).toEqual([
+      ['POST /mcp', 200, 0],
+      ['POST /mcp', 200, 0],
+    ])
+  })
+
+  test('names what it does not have', async () => {
+    const made = scene()
+    const tool = await made.post(call('get_everything', {}))
+    expect([tool.status, tool.body.error.code]).toEqual([200, -32602])
+    expect(tool.body.error.message).toContain('Cannot find this tool')
+    const method = await made.post({ jsonrpc: '2.0', id: 1, method: 'resources/list' })
+    expect([method.status, method.body.error.code]).toEqual([200, -32601])
+    const task = await made.post({ ...call(ITEM, { id: 1 }), params: { name: ITEM, arguments: { id: 1 }, task: {} } })
+    expect(task.body.error.code).toBe(-32603)
+    expect(made.happenings.reads).toBe(0)
+    expect(rows(made).map(([path, status]) => [path, status])).toEqual([
+      ['POST /mcp', 404],
+      ['POST /mcp', 200],
+      ['POST /mcp', 200],
+    ])
+  })
+
+  test('refuses what it cannot read, and logs that', async () => {
+    const made = scene()
+    const deep = `${'['.repeat(20)}${']'.repeat(20)}`
+    const cases: readonly [body: unknown, headers: Record<string, string>, status: number, code: unknown][] = [
+      ['{', {}, 400, 'INVALID_REQUEST'],
+      ['', {}, 400, 'INVALID_REQUEST'],
+      ['3', {}, 400, 'INVALID_REQUEST'],
+      ['[]', {}, 400, 'INVALID_REQUEST'],
+      [deep, {}, 400, 'INVALID_REQUEST'],
+      [LISTS, { 'content-type': 'text/plain' }, 400, 'INVALID_REQUEST'],
+      [' '.repeat(300_000), {}, 413, 'INVALID_REQUEST'],
+      [{ hello: 1 }, {}, 400, -32700],
+      [{ ...call(ITEM, { id: 1 }), jsonrpc: '1.0' }, {}, 400, -32700],
+      [call(ITEM, { id: 1 }), { accept: 'application/json' }, 406, -32000],
+    ]
+    for (const [body, headers, status, code] of cases) {
+      const answer = await made.post(body, { key: 'good', headers })
+      expect([body, answer.status, answer.body.error.code]).toEqual([body, status, code])
+    }
+    expect(made.happenings.reads).toBe(0)
+    expect(rows(made).map(([, status]) => status)).toEqual(cases.map(([, , status]) => status))
+  })
+})
+
+describe('several messages in one body', () => {
+  test('are each admitted, charged and logged', async () => {
+    const made = scene()
+    const { body } = await made.post([call(ITEM, { id: 1 }, 'a'), call(ITEM, { id: 2 }, 'b'), LISTS])
+    expect(body.map(({ id }: { id: unknown }) => id).sort()).toEqual([1, 'a', 'b'])
+    expect(rows(made).sort()).toEqual([
+      ['GET /mcp/v1/positions/uniswap-v3/{id}', 200, 2],
+      ['GET /mcp/v1/positions/uniswap-v3/{id}', 200, 2],
+      ['POST /mcp', 200, 0],
+    ])
+    expect(made.gate.organizations.get('good')?.credits).toBe(996n)
+    expect(new Set(made.gate.rows.map(({ settlementId }) => settlementId)).size).toBe(3)
+  })
+
+  test('are answered together though the window is full after those that were charged', async () => {
+    const made = scene()
+    const { status, body } = await made.post(
+      [call(ITEM, { id: 1 }, 1), call(ITEM, { id: 2 }, 2), { ...LISTS, id: 3 }],
+      {
+        key: 'slow',
+      },
+    )
+    expect([status, body.length]).toEqual([200, 3])
+    expect(made.gate.organizations.get('slow')?.credits).toBe(996n)
+    expect(rows(made).at(-1)).toEqual(['POST /mcp', 429, 0])
+  })
+
+  test('are at most twenty, with different ids', async () => {
+    const made = scene()
+    const many = Array.from({ length: 21 }, (_, id) => call(ITEM, { id: 1 }, id))
+    expect((await made.post(many)).status).toBe(400)
+    expect((await made.post(many.slice(1))).body).toHaveLength(20)
+    expect((await made.post([call(ITEM, { id: 1 }), call(ITEM, { id: 2 })])).status).toBe(400)
+  })
+
+  test('cannot cancel each other, which would leave the request without an answer', async () => {
+    const { post } = scene()
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
+    const { body } = await post([call(ITEM, { id: 1 }), cancel])
+    expect(body.result.structuredContent.data.token_id).toBe('1')
+  })
+})
