@@ -1,4 +1,4 @@
-import type { Block } from '../chain/block.ts'
+import type { Block, PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { UnavailableError } from '../lib/error.ts'
 
@@ -6,6 +6,8 @@ import { UnavailableError } from '../lib/error.ts'
 export interface Place<Deployment> {
   readonly client: ChainClient
   readonly deployments: readonly Deployment[]
+  /** The block to read at; absent: the newest. */
+  readonly block?: PinnedBlock
 }
 
 /** Chains that are configured and have the family, by id. */

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import type { PinnedBlock } from '../block.ts'
+import { type Block, isAtBlock, type PinnedBlock } from '../block.ts'
 import { readLatestBlock } from '../read_block.ts'
 import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../rpc/client.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
@@ -21,8 +21,15 @@ type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
 /** How a lens is asked on one rung of one endpoint. */
 export interface LensAccess {
   readonly call: CallLens
-  /** Reads the newest block's header, for calls that must all see that block. Throws as `readLatestBlock`. */
+  /** The past block that is read at; undefined for the newest. */
+  readonly at: PinnedBlock | undefined
+  /** The block for calls that must all see one: the past one, or the newest's header. Throws as `readLatestBlock`. */
   pin(): Promise<PinnedBlock>
+  /**
+   * Receives the block of an answer that was not pinned by `pin`. Throws if the newest block cannot be right, or if it
+   * is not the past block.
+   */
+  observeBlock(block: Block): void
 }
 
 const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
@@ -79,16 +86,23 @@ export function ladderOf<T>(options: {
   readonly ways: readonly LensWay[]
   readonly endpoint: Endpoint
   readonly chainId: number
+  /** Absent: the newest block. */
+  readonly at?: PinnedBlock | undefined
   /** Runtime bytecode of the lens. */
   readonly runtime: Hex
   readonly byLens: (access: LensAccess, way: LensWay) => Promise<T>
 }): Rung<T>[] {
-  const { ways, endpoint, chainId, runtime, byLens } = options
+  const { ways, endpoint, chainId, at, runtime, byLens } = options
+  const observeBlock = (block: Block): void => {
+    if (at === undefined) endpoint.observeBlock(block)
+    else if (!isAtBlock(block, at)) throw new UpstreamError('The endpoint answers from another block than it was asked')
+  }
   return ways.map((name) => ({
     name,
     run(signal) {
       const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
-      return byLens({ call, pin: () => readLatestBlock(endpoint, chainId, signal) }, name)
+      const pin = async () => at ?? (await readLatestBlock(endpoint, chainId, signal))
+      return byLens({ call, at, pin, observeBlock }, name)
     },
   }))
 }

@@ -30,9 +30,11 @@ interface PinnedPagesSource<Page extends LensPage> {
   count(page: Page): number
 }
 
-/** How a list of entries is read in pages at the newest block. */
+/** How a list of entries is read in pages at the newest block or at a past one. */
 interface PagesSource<Page extends LensPage> extends PinnedPagesSource<Page> {
-  /** Gets the block of a page that was read at `latest`. Throws to refuse the page. */
+  /** The past block to read at; absent: the newest. */
+  readonly at?: PinnedBlock | undefined
+  /** Gets the block of a page that was read at `latest` or at the past block. Throws to refuse the page. */
   observeBlock(block: Block): void
   /** The newest block, for pages that must all see it. */
   pin(): Promise<PinnedBlock>
@@ -48,14 +50,19 @@ interface PlacedPage<Page extends LensPage> {
 export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
- * One page at the latest block, if it holds all entries. A longer list is read from its first page on, a few pages at a
+ * All pages at a past block; or one page at the latest block, if it holds all entries. A longer list is read from its first page on, a few pages at a
  * time, at a block pinned by its hash: two blocks of one height may agree in parent, time and everything else that a
  * call can see, so only the hash proves that all pages saw the same block. If a page ends early for lack of gas or
  * bytes, the next one starts there. Pages come in the order of entries. Throws `UpstreamError` if they do not belong to
  * one block, `RpcRefusedError` if one call cannot hold even one entry.
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
-  const { pageSize, countMin = 0 } = source
+  const { pageSize, countMin = 0, at } = source
+  if (at !== undefined) {
+    const pages = await readPagesAt(at, source)
+    source.observeBlock(pages[0].page.block)
+    return pages
+  }
   if (countMin > pageSize) return await readPagesAt(await source.pin(), source)
   const page = await source.read({ start: 0, end: pageSize, block: 'latest' })
   source.observeBlock(page.block)

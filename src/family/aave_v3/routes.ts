@@ -1,10 +1,21 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import { chainIdIn, documented, evmAddress, limit, page, targetHealthFactor } from '../../http/request/input.ts'
+import {
+  chainIdIn,
+  documented,
+  evmAddress,
+  limit,
+  moment,
+  momentFields,
+  momentRule,
+  page,
+  targetHealthFactor,
+} from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
+import type { Moment } from '../past.ts'
 import { asOf, leavingOut } from '../place.ts'
 import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
@@ -33,14 +44,18 @@ interface RoutesOptions {
 }
 
 function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const input = v.object({
-    wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets)),
-    chain_id: v.optional(chainIdIn(chainIds)),
-    target_health_factor: targetHealthFactor,
-    page,
-    limit,
-  })
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      market_id: v.optional(marketIdIn(markets)),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      target_health_factor: targetHealthFactor,
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+  )
   return route({
     method: 'GET',
     path: '/v1/lending/aave-v3',
@@ -61,12 +76,16 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
 }
 
 function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
-  const body = v.strictObject({
-    wallets,
-    chain_id: v.optional(chainNumberIn(chainIds)),
-    market_id: v.optional(marketIdIn(markets)),
-    target_health_factor: v.optional(targetNumber, 1.5),
-  })
+  const body = v.pipe(
+    v.strictObject({
+      wallets,
+      chain_id: v.optional(chainNumberIn(chainIds)),
+      market_id: v.optional(marketIdIn(markets)),
+      target_health_factor: v.optional(targetNumber, 1.5),
+      ...momentFields,
+    }),
+    momentRule(),
+  )
   return routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
@@ -140,7 +159,7 @@ function marketIdIn(names: ReadonlySet<string>) {
   )
 }
 
-interface Filter {
+interface Filter extends Moment {
   readonly chain_id?: number | undefined
   readonly market_id?: string | undefined
 }
@@ -158,7 +177,8 @@ interface Matching {
 }
 
 async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
-  const places = placesToAsk(reader, filter)
+  const asked = placesToAsk(reader, filter)
+  const places = await leavingOut(asked, reader.past.at(asked, filter, signal))
   const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw withoutAnswer(unanswerable)

@@ -1,6 +1,14 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import { chainIdIn, documented, evmAddress, targetHealthFactor, wholeNumber } from '../../http/request/input.ts'
+import {
+  chainIdIn,
+  documented,
+  evmAddress,
+  moment,
+  momentRule,
+  targetHealthFactor,
+  wholeNumber,
+} from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
@@ -30,12 +38,16 @@ export function createRoutes(options: {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
 }): readonly Route[] {
-  const input = v.object({
-    chain_id: chainWith(options.chainIds),
-    wallet: evmAddress,
-    market_id: marketId,
-    target_health_factor: targetHealthFactor,
-  })
+  const input = v.pipe(
+    v.object({
+      chain_id: chainWith(options.chainIds),
+      wallet: evmAddress,
+      market_id: marketId,
+      target_health_factor: targetHealthFactor,
+      ...moment,
+    }),
+    momentRule(),
+  )
   return [
     route({
       method: 'GET',
@@ -46,9 +58,10 @@ export function createRoutes(options: {
       errors: [404, 503],
       price: `${CREDITS} credits per successful call.`,
       creditsMin: () => CREDITS,
-      async read({ chain_id, wallet, market_id }, { signal }) {
+      async read({ chain_id, wallet, market_id, ...at }, { signal }) {
         const reader = options.reader()
-        const place = reader.places.get(chain_id)
+        const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
+        const [place] = await reader.past.at(configured, at, signal)
         if (place === undefined) {
           throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
         }

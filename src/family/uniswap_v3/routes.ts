@@ -1,6 +1,16 @@
 import * as v from 'valibot'
 import { type Address, isAddressEqual } from 'viem'
-import { chainIdIn, choice, evmAddress, flag, limit, page, tokenId } from '../../http/request/input.ts'
+import {
+  chainIdIn,
+  choice,
+  evmAddress,
+  flag,
+  limit,
+  moment,
+  momentRule,
+  page,
+  tokenId,
+} from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
@@ -40,9 +50,11 @@ function listRoute({ reader: connected, chainIds }: RoutesOptions): Route {
       status: v.optional(choice(['inactive'])),
       full: v.optional(flag, 'false'),
       chain_id: v.optional(chainIdIn(chainIds)),
+      ...moment,
       page,
       limit,
     }),
+    momentRule(),
     v.check(
       ({ status, full }) => !(full && status === 'inactive'),
       'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
@@ -57,9 +69,10 @@ function listRoute({ reader: connected, chainIds }: RoutesOptions): Route {
     errors: [503],
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
-    async read({ wallet, status, chain_id, page, limit }, { signal }) {
+    async read({ wallet, status, chain_id, page, limit, ...at }, { signal }) {
       const reader = connected()
-      const places = placesToAsk(reader, { chainId: chain_id, manager: undefined })
+      const asked = placesToAsk(reader, { chainId: chain_id, manager: undefined })
+      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
       const reads = await readWallet(reader, { wallet, places, signal })
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
       const positions = pageOf(matching, { page, limit })
@@ -78,12 +91,16 @@ function listRoute({ reader: connected, chainIds }: RoutesOptions): Route {
 }
 
 function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
-  const input = v.object({
-    id: tokenId,
-    chain_id: v.optional(chainIdIn(chainIds)),
-    manager_address: v.optional(evmAddress),
-    full: v.optional(flag, 'false'),
-  })
+  const input = v.pipe(
+    v.object({
+      id: tokenId,
+      chain_id: v.optional(chainIdIn(chainIds)),
+      manager_address: v.optional(evmAddress),
+      full: v.optional(flag, 'false'),
+      ...moment,
+    }),
+    momentRule(),
+  )
   return route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
@@ -93,9 +110,10 @@ function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
     errors: [404, 503],
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
-    async read({ id, chain_id, manager_address }, { signal }) {
+    async read({ id, chain_id, manager_address, ...at }, { signal }) {
       const reader = connected()
-      const places = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
+      const asked = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
+      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
       const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
       return { position: onlyPosition(reads, id), reads }
     },

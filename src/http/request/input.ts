@@ -124,6 +124,81 @@ export const instantFrom = instant('first')
 /** `YYYY-MM-DD` or ISO 8601; a date means its last millisecond in UTC, a timestamp without a zone is UTC. */
 export const instantTo = instant('last')
 
+const SECONDS = /^(?:0|[1-9][0-9]{0,11})$/
+const EXPECTED_MOMENT = 'expected Unix seconds, a date (YYYY-MM-DD) or an ISO 8601 timestamp'
+
+const momentText = v.pipe(
+  v.string(EXPECTED_MOMENT),
+  v.check((text) => momentSec(text) !== undefined, EXPECTED_MOMENT),
+  v.transform((text) => momentSec(text) ?? Number.NaN),
+)
+
+function momentSec(text: string): number | undefined {
+  if (SECONDS.test(text)) return Number(text)
+  const ms = instantMs(text, 'first')
+  return ms === undefined ? undefined : Math.floor(ms / 1_000)
+}
+
+const AT_BLOCK = 'Height of the block that the answer is about; needs chain_id.'
+const AT_TIME =
+  'Time that the answer is about, on each chain the last block at or before it: Unix seconds, YYYY-MM-DD (midnight, ' +
+  'UTC) or an ISO 8601 timestamp. Not together with at_block.'
+
+/** Query parameters of the block that an answer is about: its height, or seconds since the epoch. */
+export const moment = {
+  at_block: v.optional(
+    v.pipe(
+      wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, expected: 'expected the height of a block' }),
+      documented({ type: 'integer', minimum: 0, description: AT_BLOCK }),
+    ),
+  ),
+  at_time: v.optional(v.pipe(momentText, documented({ type: 'string', description: AT_TIME }))),
+}
+
+/** The same as fields of a JSON body: numbers, or text for a date. */
+export const momentFields = {
+  at_block: v.optional(
+    v.pipe(
+      v.number('expected the height of a block'),
+      v.safeInteger('expected the height of a block'),
+      v.minValue(0, 'expected the height of a block'),
+      documented({ type: 'integer', minimum: 0, description: AT_BLOCK }),
+    ),
+  ),
+  at_time: v.optional(
+    v.pipe(
+      v.union([v.number(), v.string()], EXPECTED_MOMENT),
+      v.transform(String),
+      momentText,
+      documented({ oneOf: [{ type: 'integer', minimum: 0 }, { type: 'string' }], description: AT_TIME }),
+    ),
+  ),
+}
+
+/** What `momentRule` looks at. */
+interface Momentous {
+  readonly chain_id?: number | undefined
+  readonly at_block?: number | undefined
+  readonly at_time?: number | undefined
+}
+
+/** A height means nothing without its chain, and a block has one time. */
+export function momentRule<Input extends Momentous>() {
+  return v.rawCheck<Input>(({ dataset, addIssue }) => {
+    if (!dataset.typed || dataset.value.at_block === undefined) return
+    const { at_time, chain_id } = dataset.value
+    if (at_time !== undefined) addIssue({ message: 'Cannot read parameter "at_time": expected it without "at_block"' })
+    else if (chain_id === undefined)
+      addIssue({
+        ...ABSENT,
+        path: [{ ...MEMBER, input: { ...dataset.value } as Record<string, unknown>, key: 'chain_id' }],
+      })
+  })
+}
+
+const ABSENT = { input: undefined, message: 'with "at_block"' }
+const MEMBER = { type: 'object', origin: 'value', value: undefined } as const
+
 function instant(edge: 'first' | 'last') {
   const expected = 'expected a date (YYYY-MM-DD) or an ISO 8601 timestamp'
   return v.pipe(

@@ -85,7 +85,8 @@ export function validated<Output>(
   const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
   if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
   if (issue.input === undefined) {
-    throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required`)
+    const why = issue.type === 'raw_check' ? ` ${issue.message}` : ''
+    throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required${why}`)
   }
   const hint = spaced.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
   throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}${hint}`)

@@ -54,7 +54,7 @@ export function readerOf(
     const complete: PositionReader['complete'] = async (_, { positions }) => ({
       ...{ positions: wholeOf(positions), unreadable: [] },
     })
-    return placed({ ...reader, complete })
+    return placed({ ...reader, complete, past: { at: async (places) => [...places] } })
   }
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),

@@ -5,6 +5,7 @@ import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type Place as FamilyPlace, placesOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
@@ -34,6 +35,7 @@ export type Place = FamilyPlace<AaveV3Deployment>
 export interface LendingReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
+  readonly past: PastPlaces<AaveV3Deployment>
   /**
    * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
    * throws `UnavailableError` that names the chain.
@@ -60,7 +62,7 @@ export function createLendingReader(options: {
   const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
 
   function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
-    const { client, deployments } = place
+    const { client, deployments, block } = place
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
@@ -69,13 +71,17 @@ export function createLendingReader(options: {
           checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
         },
-        { signal: shared, budgetMs: BUDGET_MS },
+        { signal: shared, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
       )
     return cache.reuse({ chain: client.chain, key: keyOf(place, wallets), read }, signal)
   }
 
   return {
     places,
+    past: createPastPlaces<AaveV3Deployment>({
+      ...{ name: 'Aave V3', clock },
+      contractOf: ({ poolAddressesProvider }) => poolAddressesProvider,
+    }),
     read: (wallets, { places: asked, signal }) =>
       together(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
@@ -85,14 +91,14 @@ export function createLendingReader(options: {
 }
 
 /** The key for sharing answers. It is hashed, because 500 addresses are a long key. */
-function keyOf({ deployments }: Place, wallets: readonly Address[]): string {
+function keyOf({ deployments, block }: Place, wallets: readonly Address[]): string {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  const question = `${providers.join()}:${wallets.join()}`.toLowerCase()
+  const question = `${block?.hash ?? ''}:${providers.join()}:${wallets.join()}`.toLowerCase()
   return `aave_v3:${question.length <= 256 ? question : keccak256(stringToHex(question))}`
 }
 
 function ladderFor(
-  { client: { chain }, deployments }: Place,
+  { client: { chain }, deployments, block }: Place,
   wallets: readonly Address[],
   { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
 ): Rung<RawRead>[] {
@@ -101,11 +107,9 @@ function ladderFor(
     ways,
     endpoint,
     chainId: chain.id,
+    at: block,
     runtime: LENS_RUNTIME,
-    byLens(access, way) {
-      const { observeBlock } = endpoint
-      return readByLens({ ...access, providers, pageSize: PAGE_SIZES[way], observeBlock }, wallets)
-    },
+    byLens: (access, way) => readByLens({ ...access, providers, pageSize: PAGE_SIZES[way] }, wallets),
   })
 }
 

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
-import type { Endpoint } from '../../../chain/rpc/client.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
 
@@ -13,12 +12,10 @@ export interface LensSource extends LensAccess {
   readonly providers: readonly Address[]
   /** Wallets per call. */
   readonly pageSize: number
-  /** Receives the block of a page that was read at the latest block. Throws if that block cannot be right. */
-  readonly observeBlock: Endpoint['observeBlock']
 }
 
 /**
- * What wallets have: one call at the latest block, or, for many wallets, all pages at one pinned block. Throws
+ * What wallets have: one call at the latest block, or, for many wallets or in the past, all pages at one pinned block. Throws
  * `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one wallet.
  */
 export async function readByLens(source: LensSource, wallets: readonly Address[]): Promise<RawRead> {

@@ -1,9 +1,12 @@
 import type { Address, Hex } from 'viem'
+import type { PinnedBlock } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../../chain/price.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { createPastPlaces, type PastPlaces } from '../../past.ts'
+import { type Place as FamilyPlace, placesOf } from '../../place.ts'
 import type { MorphoBlueDeployment } from '../deployments.ts'
 import { interpret, type PositionRead } from '../position.ts'
 import { decodeLens, encodeRead, type Question } from './abi.ts'
@@ -15,16 +18,14 @@ const BUDGET_MS = 4_000
 /** Positions that are kept until the next block. */
 const CACHE_ENTRIES_MAX = 10_000
 
-/** Where a chain's markets are read. */
-export interface Place {
-  readonly client: ChainClient
-  readonly deployment: MorphoBlueDeployment
-}
+/** Where a chain's markets are read; its one deployment is Morpho. */
+type Place = FamilyPlace<MorphoBlueDeployment>
 
 /** Reads positions in Morpho's markets. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
+  readonly past: PastPlaces<MorphoBlueDeployment>
   /**
    * One wallet's position in one market and everything that its figures depend on, at one block, in one request if the
    * endpoint overrides state. Throws `UnavailableError` that names the chain.
@@ -48,28 +49,29 @@ export function createPositionReader(options: {
   readonly ways?: readonly LensWay[]
 }): PositionReader {
   const { clients, deployments, clock, ways = LENS_WAYS } = options
-  const places = new Map<number, Place>()
-  for (const [id, client] of clients) {
-    const deployment = deployments.get(id)
-    if (deployment !== undefined) places.set(id, { client, deployment })
-  }
+  const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
   const cache = createBlockCache<PositionRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
   return {
     places,
-    read({ client, deployment }, { marketId, wallet, signal }) {
+    past: createPastPlaces<MorphoBlueDeployment>({
+      ...{ name: 'Morpho Blue', clock },
+      contractOf: ({ morpho }) => morpho,
+    }),
+    read({ client, deployments: [deployment], block }, { marketId, wallet, signal }) {
       const { chain } = client
+      if (deployment === undefined) throw new Error(`Cannot read chain ${chain.id}: it has no Morpho`)
       const question: Question = { morpho: deployment.morpho, marketId, wallet }
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
-            const ladder = ladderFor(question, { client, endpoint, ways })
+            const ladder = ladderFor(question, { client, block, endpoint, ways })
             const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
             return interpret(raw, { chain, question })
           },
-          { signal: shared, budgetMs: BUDGET_MS },
+          { signal: shared, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
         )
-      const key = `morpho_blue:${question.morpho}:${marketId}:${wallet}`
+      const key = `morpho_blue:${block?.hash ?? ''}:${question.morpho}:${marketId}:${wallet}`
       return cache.reuse({ chain, key, read }, signal)
     },
   }
@@ -77,19 +79,25 @@ export function createPositionReader(options: {
 
 function ladderFor(
   question: Question,
-  parts: { readonly client: ChainClient; readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
+  parts: {
+    readonly client: ChainClient
+    readonly block: PinnedBlock | undefined
+    readonly endpoint: Endpoint
+    readonly ways: readonly LensWay[]
+  },
 ): Rung<RawRead>[] {
-  const { client, endpoint, ways } = parts
+  const { client, block, endpoint, ways } = parts
   const { id: chainId, prices: chainPrices } = client.chain
   const prices = priceSourcesOf(chainPrices)
   return ladderOf({
     ways,
     endpoint,
     chainId,
+    at: block,
     runtime: LENS_RUNTIME,
-    async byLens({ call }) {
-      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: 'latest' }))
-      endpoint.observeBlock(raw.block)
+    async byLens({ call, at, observeBlock }) {
+      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: at ?? 'latest' }))
+      observeBlock(raw.block)
       return raw
     },
   })

@@ -132,7 +132,7 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
 }
 
 function ladderFor<Answer>(
-  { client: { chain }, deployments }: Place,
+  { client: { chain }, deployments, block: at }: Place,
   asking: {
     readonly endpoint: Endpoint
     readonly ways: readonly LensWay[]
@@ -142,10 +142,9 @@ function ladderFor<Answer>(
 ): Rung<Answer>[] {
   const { endpoint, ways, pageSizes, byLens } = asking
   const subject: LensSubject = { deployments, ...priceSourcesOf(chain.prices) }
-  const { observeBlock } = endpoint
   return ladderOf<Answer>({
-    ...{ ways, endpoint, chainId: chain.id, runtime: LENS_RUNTIME },
-    byLens: (access, way) => byLens({ ...access, subject, pageSize: pageSizes[way], observeBlock }),
+    ...{ ways, endpoint, chainId: chain.id, at, runtime: LENS_RUNTIME },
+    byLens: (access, way) => byLens({ ...access, subject, pageSize: pageSizes[way] }),
   })
 }
 

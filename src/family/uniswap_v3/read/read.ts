@@ -5,6 +5,7 @@ import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
@@ -26,6 +27,7 @@ const BRIEF_BYTES = 256
 export interface PositionReader {
   /** Chains that have this family, by id. */
   readonly places: ReadonlyMap<number, Place>
+  readonly past: PastPlaces<UniswapV3Deployment>
   /**
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
@@ -76,13 +78,13 @@ export function createPositionReader(options: {
   const lists: BlockCache<ChainRead<BriefPosition>> = createBlockCache<ChainRead<BriefPosition>>(limits)
   const singles: BlockCache<ChainRead> = createBlockCache<ChainRead>(limits)
 
-  function ask<Answer>(question: Question<Answer>, { client }: Place, signal: AbortSignal): Promise<Answer> {
+  function ask<Answer>(question: Question<Answer>, { client, block }: Place, signal: AbortSignal): Promise<Answer> {
     return client.read(
       (endpoint, attemptSignal) => {
         const ladder = question.ladder(endpoint, ways)
         return readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
       },
-      { signal, budgetMs: BUDGET_MS },
+      { signal, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
     )
   }
 
@@ -101,6 +103,7 @@ export function createPositionReader(options: {
 
   return {
     places,
+    past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
     readWallet: (wallet, { places, signal }) =>
       together(
         places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared)),
@@ -121,8 +124,9 @@ export function createPositionReader(options: {
         const picks = brief.map(({ deployment, tokenId }) => ({ manager: managerIndex(place, deployment), tokenId }))
         const { hash } = block
         if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
-        const question = someQuestion({ owner: wallet, picks, block: { ...block, hash } }, { place, judge })
-        return [(shared: AbortSignal) => readSingle(question, place, shared)]
+        const pinned = { ...place, block: { ...block, hash } }
+        const question = someQuestion({ owner: wallet, picks, block: pinned.block }, { place: pinned, judge })
+        return [(shared: AbortSignal) => readSingle(question, pinned, shared)]
       })
       const completed = await together(tasks, signal)
       const found = completed.flatMap((read) => read.positions)
@@ -134,8 +138,8 @@ export function createPositionReader(options: {
   }
 }
 
-function keyOf({ key }: Question<unknown>, { deployments }: Place): string {
-  return `uniswap_v3:${key}:${deployments.map(({ manager }) => manager).join()}`
+function keyOf({ key }: Question<unknown>, { deployments, block }: Place): string {
+  return `uniswap_v3:${block?.hash ?? ''}:${key}:${deployments.map(({ manager }) => manager).join()}`
 }
 
 function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): number {

@@ -2,7 +2,6 @@ import type { Hex } from 'viem'
 import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
-import type { Endpoint } from '../../../chain/rpc/client.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import {
@@ -25,8 +24,6 @@ export interface LensSource extends LensAccess {
   readonly subject: LensSubject
   /** Positions per call; the lens itself reads no more than 512, and in brief no more than 4,096. */
   readonly pageSize: number
-  /** Receives the block of a page that was read at the latest block. Throws if that block cannot be right. */
-  readonly observeBlock: Endpoint['observeBlock']
 }
 
 /** Whose list is read. */
@@ -37,8 +34,8 @@ interface ListRequest {
 }
 
 /**
-/**
- * A wallet's whole list: one call at the latest block, or, for longer lists, all pages at one pinned block. Of a list
+ * A wallet's whole list: one call at the latest block, or, for longer lists or in the past, all pages at one pinned
+ * block. Of a list
  * of more than `wholeMax` entries only the first page is read, and `taken` shows it. Throws `UpstreamError` if the
  * pages do not belong to one block, `RpcRefusedError` if a call is not enough for one position.
  */
@@ -71,7 +68,7 @@ interface DigestedPage<Digest> extends LensPage {
  * that block. Only the digests of pages are kept. Throws like `readWalletByLens`.
  */
 export async function scanWalletByLens<Digest>(
-  { subject, call, pageSize, pin }: LensSource,
+  { subject, call, pageSize, at, pin, observeBlock }: LensSource,
   { wallet, countOf, digest }: ListRequest & { readonly digest: (page: RawScan) => Promise<Digest> },
 ): Promise<{ readonly block: PinnedBlock; readonly pages: PlacedPages<DigestedPage<Digest>> }> {
   const block = await pin()
@@ -85,6 +82,7 @@ export async function scanWalletByLens<Digest>(
     },
     count: ({ managers }) => countOf(managers),
   })
+  if (at !== undefined) observeBlock(pages[0].page.block)
   return { block, pages }
 }
 
@@ -113,7 +111,7 @@ export async function readSomeByLens(
 
 /** The position of one id on every manager that knows it, in one call. */
 export async function readOneByLens(source: LensSource, tokenId: bigint): Promise<RawRead> {
-  const answer = await source.call({ data: encodeOne(source.subject, tokenId), block: 'latest' })
+  const answer = await source.call({ data: encodeOne(source.subject, tokenId), block: source.at ?? 'latest' })
   const read = await inTurns(decodeLens(answer))
   source.observeBlock(read.block)
   return read

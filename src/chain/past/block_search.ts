@@ -1,0 +1,49 @@
+/** A block by its height and time. */
+export interface BlockPoint {
+  readonly number: bigint
+  readonly timestampSec: bigint
+}
+
+/** Two blocks with a moment between them: `before` is at or before it, undefined if no such block is known yet. */
+export interface Bracket<B extends BlockPoint> {
+  readonly before: B | undefined
+  /** Later than the moment. */
+  readonly after: B
+}
+
+/** Every so many probes the middle is taken, so that uneven blocks cannot make the search slow. */
+const BISECT_EVERY = 4
+/** Extrapolation looks a little further back, so that the next probe likely lands before the moment. */
+const OVERSHOOT_DIVISOR = 200n
+
+/**
+ * Height of the block to look at next for the last block at or before a moment: by interpolation between both blocks,
+ * else by the block time (milliseconds; 0 if unknown). Undefined when the search is over: `before` is then the block,
+ * or, if it is undefined too, the chain began later. Times never fall with height and may be shared by several blocks.
+ */
+export function nextProbe(
+  { before, after }: Bracket<BlockPoint>,
+  { timeSec, blockTimeMs, probes }: { readonly timeSec: bigint; readonly blockTimeMs: number; readonly probes: number },
+): bigint | undefined {
+  if (before === undefined) {
+    if (after.number === 0n) return undefined
+    if (blockTimeMs === 0 || probes >= BISECT_EVERY) return 0n
+    const back = ((after.timestampSec - timeSec) * 1_000n) / BigInt(blockTimeMs)
+    return clamp(after.number - back - back / OVERSHOOT_DIVISOR - 1n, { min: 0n, max: after.number - 1n })
+  }
+  const blocks = after.number - before.number
+  if (blocks <= 1n) return undefined
+  const limits = { min: before.number + 1n, max: after.number - 1n }
+  if (probes % BISECT_EVERY === BISECT_EVERY - 1) return clamp(before.number + blocks / 2n, limits)
+  const share = (blocks * (timeSec - before.timestampSec)) / (after.timestampSec - before.timestampSec)
+  return clamp(before.number + share, limits)
+}
+
+/** The bracket after a look at a block inside it. */
+export function narrowed<B extends BlockPoint>(bracket: Bracket<B>, block: B, timeSec: bigint): Bracket<B> {
+  return block.timestampSec <= timeSec ? { ...bracket, before: block } : { ...bracket, after: block }
+}
+
+function clamp(value: bigint, { min, max }: { readonly min: bigint; readonly max: bigint }): bigint {
+  return value < min ? min : value > max ? max : value
+}

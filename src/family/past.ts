@@ -1,0 +1,115 @@
+import type { Address } from 'viem'
+import type { PinnedBlock } from '../chain/block.ts'
+import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
+import { parseBytes } from '../chain/rpc/value.ts'
+import { together } from '../lib/async/together.ts'
+import type { Clock } from '../lib/clock.ts'
+import { CodedError } from '../lib/error.ts'
+import type { Place } from './place.ts'
+
+/** The moment that an answer is about; without either the newest block. Never both. */
+export interface Moment {
+  /** A height, on the one chain that is asked. */
+  readonly at_block?: number | undefined
+  /** Seconds since the epoch: the last block at or before it, on each chain. */
+  readonly at_time?: number | undefined
+}
+
+/** A contract that was deployed at some block. */
+interface Deployed {
+  /** No events before it; 0 if nobody knows. */
+  readonly startBlock: number
+}
+
+/** Finds the block of each chain at a moment, and what stood there already. */
+export interface PastPlaces<Deployment extends Deployed> {
+  /**
+   * The same places at the moment, each with its block and the deployments that stood there by then; chains without any
+   * are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the newest
+   * block or before everything.
+   */
+  at(places: readonly Place<Deployment>[], moment: Moment, signal: AbortSignal): Promise<Place<Deployment>[]>
+}
+
+/** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
+export function createPastPlaces<Deployment extends Deployed>(options: {
+  readonly name: string
+  readonly clock: Clock
+  readonly contractOf: (deployment: Deployment) => Address
+}): PastPlaces<Deployment> {
+  const { name, clock, contractOf } = options
+  const blocks = createBlockFinder(clock)
+  /** The lowest block at which code was seen at a contract whose first block nobody knows. */
+  const seen = new Map<string, bigint>()
+
+  function blockAt(client: ChainClient, { at_block, at_time = 0 }: Moment, signal: AbortSignal): Promise<PinnedBlock> {
+    return at_block === undefined
+      ? blocks.byTime(client, BigInt(at_time), signal)
+      : blocks.byNumber(client, BigInt(at_block), signal)
+  }
+
+  async function stood(
+    deployment: Deployment,
+    { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (deployment.startBlock > 0) return BigInt(deployment.startBlock) <= block.number
+    const contract = contractOf(deployment)
+    const key = `${client.chain.id}:${contract}`
+    const known = seen.get(key)
+    if (known !== undefined && known <= block.number) return true
+    const params = [contract, { blockHash: block.hash }]
+    const code = await client.read(
+      (endpoint, within) => endpoint.request({ method: 'eth_getCode', params, parse: parseBytes }, within),
+      { signal, past: block },
+    )
+    if (code === '0x') return false
+    seen.set(key, block.number)
+    return true
+  }
+
+  async function placeAt(
+    { client, deployments }: Place<Deployment>,
+    moment: Moment,
+    signal: AbortSignal,
+  ): Promise<Place<Deployment> | string> {
+    const chain = `chain ${client.chain.id} (${client.chain.name})`
+    let block: PinnedBlock
+    try {
+      block = await blockAt(client, moment, signal)
+    } catch (error) {
+      if (!(error instanceof NoBlockError)) throw error
+      const { number, timestampSec } = error.nearest
+      if (moment.at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
+      if (moment.at_time !== undefined && timestampSec < moment.at_time) return 'expected no time in the future'
+      return `expected a time from ${timestampSec} on, when ${chain} began`
+    }
+    const standing = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
+    const here = deployments.filter((_, index) => standing[index])
+    if (here.length > 0) return { client, deployments: here, block }
+    const known = Math.min(...deployments.map(({ startBlock }) => startBlock))
+    const first = known > 0 ? `, expected ${known} or later` : ''
+    return `${name} did not stand on ${chain} at block ${block.number}${first}`
+  }
+
+  return {
+    async at(places, moment, signal) {
+      const { at_block, at_time } = moment
+      if (at_block === undefined && at_time === undefined) return [...places]
+      const found = await together(
+        places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
+        signal,
+      )
+      const standing = found.filter((each) => typeof each !== 'string')
+      const [reason] = found.filter((each) => typeof each === 'string')
+      if (standing.length === 0 && reason !== undefined) throw refused(moment, reason)
+      return standing
+    },
+  }
+}
+
+function refused({ at_block, at_time }: Moment, reason: string): CodedError {
+  const [parameter, value] = at_block === undefined ? ['at_time', at_time] : ['at_block', at_block]
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got ${value}`)
+}
