@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createPositionReader } from './read/read.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes } from './routes/mod.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */

@@ -1,0 +1,44 @@
+import * as v from 'valibot'
+import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route.ts'
+import { asOf, leavingOut } from '../../place.ts'
+import { presentPosition } from '../present.ts'
+import { positionOutput } from '../schema.ts'
+import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
+import { onlyPosition, placesToAsk, type RoutesOptions } from './places.ts'
+
+/** The state of one position. */
+export function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      id: tokenId,
+      chain_id: v.optional(chainIdIn(chainIds)),
+      manager_address: v.optional(evmAddress),
+      full: v.optional(flag, 'false'),
+      ...moment,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id',
+    summary: 'Reads the on-chain state of one liquidity position.',
+    input,
+    output: positionOutput,
+    errors: [404, 503],
+    price: '2 credits; 15 with full=true.',
+    creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    async read({ id, chain_id, manager_address, ...at }, { signal }) {
+      const reader = connected()
+      const asked = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
+      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
+      const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
+      return { position: onlyPosition(reads, id), reads }
+    },
+    credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    present: ({ position, reads }, { full }) => ({
+      data: presentPosition(position, { full, sqrtPrice: true }),
+      asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)),
+    }),
+  })
+}
