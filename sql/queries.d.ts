@@ -93,6 +93,70 @@ declare module '*/queries/gate_void.sql' {
   export default text
 }
 
+declare module '*/queries/history_chain_find.sql' {
+  const text: SqlText<
+    [chain_id: string | number],
+    { anchor_number: string; anchor_hash: string; stopped: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/history_chain_move.sql' {
+  const text: SqlText<
+    [chain_id: string | number, number: string | number, hash: string],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/history_chain_stop.sql' {
+  const text: SqlText<
+    [chain_id: string | number, number: string | number, hash: string],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/history_coverage_lease.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string, sec: number],
+    { subject: string }
+  >
+  export default text
+}
+
+declare module '*/queries/history_coverage_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string],
+    { subject: string; first_blocks: readonly string[]; last_blocks: readonly string[]; checked_to: string | null; is_leased: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/history_coverage_release.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/history_coverage_update_checked.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subject: string, checked_to: string | number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/history_progress_list.sql' {
+  const text: SqlText<
+    [],
+    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; anchor_number: string; stopped: boolean }
+  >
+  export default text
+}
+
 declare module '*/queries/ledger_find.sql' {
   const text: SqlText<
     [],
@@ -105,6 +169,22 @@ declare module '*/queries/ledger_sum.sql' {
   const text: SqlText<
     [],
     { organizations: number; granted: string; balance: string; charged: string; odd: number }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_event_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number, kind: string, max: string | number, skip: string | number],
+    { covered: boolean; total: string; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_event_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[]],
+    { stored: boolean }
   >
   export default text
 }
@@ -153,6 +233,22 @@ declare module '*/queries/organization_update_state.sql' {
   const text: SqlText<
     [id: string, change: string],
     { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/position_flow_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subject: string, token_id: string, from_block: string | number, to_block: string | number, max: string | number],
+    { covered: boolean; block: string | null; log_index: number | null; kind: string | null; liquidity: string | null; amount0: string | null; amount1: string | null; tx_hash: Uint8Array | null; time: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/position_flow_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, token_ids: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], kinds: readonly string[], liquidities: readonly string[], amounts0: readonly string[], amounts1: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[]],
+    { stored: boolean }
   >
   export default text
 }

@@ -14,6 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
   history: ['chain', 'db', 'lib', 'sql'],
   http: ['lib'],
+  dashboard: ['node_modules'],
   db: ['lib', 'sql'],
   chain: ['lib'],
   finance: ['lib'],

@@ -3,6 +3,9 @@ import type { PinnedBlock } from './block.ts'
 import type { Endpoint } from './rpc/client.ts'
 import { MissingBlockError } from './rpc/error.ts'
 
+/** A tag, a height, or a hash. */
+export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
+
 /** Which block of which chain to read. */
 interface BlockQuestion {
   readonly chainId: number
@@ -18,13 +21,9 @@ export async function readBlock(
   { chainId, number }: BlockQuestion,
   signal: AbortSignal,
 ): Promise<PinnedBlock> {
-  const tag = number === 'latest' ? number : `0x${number.toString(16)}`
-  const header = await endpoint.request(
-    { method: 'eth_getBlockByNumber', params: [tag, false], parse: (result) => parseHeader(result, number) },
-    signal,
-  )
+  const header = await readHeader(endpoint, { chainId, at: number }, signal)
   if (header === undefined) throw new MissingBlockError('The endpoint does not have the block')
-  return { chainId, ...header }
+  return header
 }
 
 /**
@@ -37,18 +36,39 @@ export async function readLatestBlock(endpoint: Endpoint, chainId: number, signa
   return block
 }
 
-function parseHeader(result: unknown, asked: bigint | 'latest'): Omit<PinnedBlock, 'chainId'> | undefined {
+/**
+ * The header of a block by any of its names; undefined if the endpoint does not have it. Reads `eth_getBlockByNumber`
+ * or `eth_getBlockByHash`. Throws as `Endpoint.request`.
+ */
+export async function readHeader(
+  endpoint: Pick<Endpoint, 'request'>,
+  { chainId, at }: { readonly chainId: number; readonly at: BlockName },
+  signal: AbortSignal,
+): Promise<PinnedBlock | undefined> {
+  const [method, name] =
+    typeof at === 'object'
+      ? ['eth_getBlockByHash', at.hash]
+      : ['eth_getBlockByNumber', typeof at === 'bigint' ? `0x${at.toString(16)}` : at]
+  const parse = (result: unknown) => parseHeader(result, at)
+  const header = await endpoint.request({ method, params: [name, false], parse }, signal)
+  return header === undefined ? undefined : { chainId, ...header }
+}
+
+function parseHeader(result: unknown, asked: BlockName): Omit<PinnedBlock, 'chainId'> | undefined {
   if (result === null && asked !== 'latest') return undefined
   const { number, timestamp, parentHash, hash } = (result ?? {}) as Readonly<Record<string, unknown>>
   const isQuantity = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
   if (!isQuantity(number) || !isQuantity(timestamp)) throw new TypeError('Cannot read the block header')
-  if (asked !== 'latest' && BigInt(number) !== asked) throw new TypeError('Cannot read the block header: it is another')
-  return {
+  const header = {
     number: BigInt(number),
     timestampSec: BigInt(timestamp),
     parentHash: parseHash(parentHash),
     hash: parseHash(hash),
   }
+  const isAnother =
+    typeof asked === 'object' ? header.hash !== asked.hash : typeof asked === 'bigint' && header.number !== asked
+  if (isAnother) throw new TypeError('Cannot read the block header: it is another')
+  return header
 }
 
 function parseHash(value: unknown): Hex {

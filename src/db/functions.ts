@@ -4,7 +4,11 @@ import gateAdmit from '../../sql/functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from '../../sql/functions/gate_facts.sql' with { type: 'text' }
 import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text' }
 import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
+import historyCover from '../../sql/functions/history_cover.sql' with { type: 'text' }
+import historyPlaceId from '../../sql/functions/history_place_id.sql' with { type: 'text' }
+import lendingEventStore from '../../sql/functions/lending_event_store.sql' with { type: 'text' }
 import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
+import positionFlowStore from '../../sql/functions/position_flow_store.sql' with { type: 'text' }
 import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
 import requestLogDrop from '../../sql/functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from '../../sql/functions/request_log_extend.sql' with { type: 'text' }
@@ -40,6 +44,10 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['request_log_page', requestLogPage],
   ['request_log_extend', requestLogExtend],
   ['request_log_drop', requestLogDrop],
+  ['history_place_id', historyPlaceId],
+  ['history_cover', historyCover],
+  ['lending_event_store', lendingEventStore],
+  ['position_flow_store', positionFlowStore],
 ]
 
 /** Every function, in an order in which they can be created. */

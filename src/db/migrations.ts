@@ -2,6 +2,7 @@ import account from '../../sql/migrations/0001_account.sql' with { type: 'text' 
 import requestLog from '../../sql/migrations/0002_request_log.sql' with { type: 'text' }
 import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
 import operator from '../../sql/migrations/0004_operator.sql' with { type: 'text' }
+import history from '../../sql/migrations/0005_history.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -18,6 +19,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0002_request_log', requestLog],
   ['0003_gate', gate],
   ['0004_operator', operator],
+  ['0005_history', history],
 ]
 
 /** Every migration, in order. */

@@ -49,6 +49,8 @@ export interface StoredPart<Row> {
   readonly subjects: readonly Hex[] | null
   readonly fromBlock: number
   readonly toBlock: number
+  /** How many different endpoints gave the logs; each block was read twice at least. */
+  readonly witnesses: number
   readonly rows: readonly Row[]
 }
 
@@ -57,7 +59,7 @@ export interface StreamTable<Row> {
   /** Whose row it is, as `EnsureRequest.subject` names it. */
   subjectOf(row: Row): Hex
   blockOf(row: Row): number
-  /** Stores rows and what is complete now in one statement. Throws as `Database.run`. */
+  /** Stores rows and what is complete now in one statement. Throws as `Database.run`, and if the history is stopped. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
 

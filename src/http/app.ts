@@ -14,6 +14,7 @@ import { exchangeOf, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from './plane
 import { createOrganizationSlots } from './plane/organization_slots.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
+import { FILES_PATH } from './plane/static.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
@@ -37,7 +38,9 @@ interface AppOptions {
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
-  /** True if only `operator` serves `/metrics` and `/readyz`. @default false */
+  /** Pages for people, served beside the others; the operator's on the operator's port if that is apart. */
+  readonly faces?: { readonly callers: Pages; readonly operator: Pages }
+  /** True if only `operator` serves the operator's pages. @default false */
   readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
@@ -55,7 +58,7 @@ interface AppOptions {
 export interface App {
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
-  /** Answers requests to the operator's own port, which has only `/metrics` and `/readyz`; never rejects. */
+  /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
   readonly operator: HattipHandler
   /** Requests accepted and not yet answered. */
   inFlight(): number
@@ -79,8 +82,9 @@ export function createApp(options: AppOptions): App {
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
-  const operatorPages = createOperatorPages({ ...options, draining: () => draining })
-  const publicPages = createPublicPages(options)
+  const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
+  const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, draining: () => draining })])
+  const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
@@ -154,6 +158,7 @@ export function createApp(options: AppOptions): App {
 }
 
 const ID_PREFIX_LENGTH = 'req_'.length
+const NO_PAGES: Pages = new Map()
 
 function settlementIdFrom(requestId: string): string {
   return requestId.slice(ID_PREFIX_LENGTH)
@@ -169,7 +174,7 @@ interface Port {
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
 function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (fault !== undefined) return 'refused'
-  if (found.kind === 'page') return path
+  if (found.kind === 'page') return path.startsWith(`${FILES_PATH}/`) ? FILES_PATH : path
   if (logged !== undefined) return `${method} ${logged}`
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }

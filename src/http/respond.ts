@@ -6,8 +6,10 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** An answer that is ready to be sent once it is paid for. */
 export interface PreparedAnswer {
   readonly status: number
-  /** Finished text; null only for 204. */
+  /** Finished text; null only for 204 and 304. */
   readonly body: string | null
+  /** The same text in the encoding that the headers name, sent in its place. */
+  readonly packed?: Uint8Array<ArrayBuffer>
   /** What it costs; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
@@ -58,5 +60,5 @@ export function respond(
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
-  return new Response(outcome.body, { status: outcome.status, headers })
+  return new Response(outcome.packed ?? outcome.body, { status: outcome.status, headers })
 }

@@ -24,8 +24,9 @@ export function routesOf(config: Config, connect: () => RouteServices): readonly
 }
 
 /** The OpenAPI document of these routes. */
-export function openapiText(routes: readonly Route[], { publicUrl, operatorPort }: Config): string {
-  return openapiDocument({ routes, publicUrl, operatorApart: operatorPort !== undefined })
+export function openapiText(routes: readonly Route[], { chains, publicUrl, operatorPort }: Config): string {
+  const names = Object.fromEntries(chains.map(({ id, name }) => [id, name]))
+  return openapiDocument({ routes, publicUrl, chains: names, operatorApart: operatorPort !== undefined })
 }
 
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */

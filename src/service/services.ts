@@ -18,6 +18,7 @@ import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
+import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { openapiText, routesOf } from './routes.ts'
 
@@ -120,6 +121,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
+        faces: createFaces(),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,

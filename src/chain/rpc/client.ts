@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
+import type { Refusal } from './refusal.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {
@@ -14,10 +15,7 @@ export interface Endpoint {
    */
   call(request: EthCall, signal: AbortSignal): Promise<Hex>
   /** Any other read; `parse` must check the shape and throw on nonsense. */
-  request<T>(
-    request: { readonly method: string; readonly params: readonly unknown[]; readonly parse: (result: unknown) => T },
-    signal: AbortSignal,
-  ): Promise<T>
+  request<T>(request: Read<T>, signal: AbortSignal): Promise<T>
   /**
    * Tells the client which block a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another
    * chain, is further from the wall clock than the chain allows, or is far off what other endpoints have shown. In the
@@ -26,6 +24,30 @@ export interface Endpoint {
   observeBlock(block: Pick<Block, 'chainId' | 'number' | 'timestampSec'>): void
   /** What was learned about this endpoint, by topic: which way of reading works there. `untilMs` is monotonic. */
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
+}
+
+/** One read that is no call; `parse` must check the shape and throw on nonsense. */
+export interface Read<T> {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly parse: (result: unknown) => T
+  /** From sending to the last byte, milliseconds. @default {as the endpoint's limits say} */
+  readonly timeoutMs?: number
+  /** What a refusal of this request means, if it is not what it would mean for any other; undefined if it is. */
+  readonly refusal?: (refusal: Refusal) => Error | undefined
+}
+
+/** One endpoint for work that no caller waits for, which chooses among a chain's endpoints by itself. */
+export interface BackgroundEndpoint {
+  /** Position in the configuration, for logs. */
+  readonly index: number
+  /** False if it serves another chain, or fails callers at the moment. */
+  readonly usable: boolean
+  /**
+   * Sends a request when callers leave a slot free. How it ends says nothing about the endpoint's health. Throws what
+   * `refusal` makes, and otherwise as `Endpoint.request`.
+   */
+  request<T>(request: Read<T>, signal: AbortSignal): Promise<T>
 }
 
 /** The block that a call sees. */
@@ -48,6 +70,8 @@ export interface ChainClient {
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
   read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
+  /** Every endpoint, in the order of the configuration, for work that chooses by itself. */
+  readonly background: readonly BackgroundEndpoint[]
 }
 
 /** What one read may take, and what it needs of the past. */

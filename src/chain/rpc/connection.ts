@@ -2,14 +2,17 @@ import type { Clock } from '../../lib/clock.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
-import { createSlots, ENDPOINT_LIMITS } from './slots.ts'
+import { createSlots, ENDPOINT_LIMITS, type Priority } from './slots.ts'
 import { createTransport, type ErrorMeanings, type Fetch, type RpcRequest } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
 export interface Connection {
   readonly health: Health
-  /** Throws as `Transport.send`, and `CrowdedError` if too many wait already. */
-  send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+  /**
+   * Throws as `Transport.send`, and `CrowdedError` if too many wait already. How work in the background fares changes
+   * nothing for callers: its answers are long, and its rate limits are its own.
+   */
+  send<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T>
 }
 
 /** What endpoints of one chain share. */
@@ -44,12 +47,15 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
 
   return {
     health,
-    send: (request, signal) =>
-      slots.run(async () => {
+    send(request, signal, priority = 'caller') {
+      const run = async () => {
+        if (priority === 'background') return await transport.send(request, signal)
         const startedMs = clock.monotonicMs()
         const result = await transport.send(request, signal).catch(slowDownIfBusy)
         health.measured(clock.monotonicMs() - startedMs)
         return result
-      }, signal),
+      }
+      return slots.run(run, signal, priority)
+    },
   }
 }

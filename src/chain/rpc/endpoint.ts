@@ -4,11 +4,12 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
-import { type BlockAt, type Endpoint, type EthCall, RevertError } from './client.ts'
+import { type BackgroundEndpoint, type BlockAt, type Endpoint, type EthCall, type Read, RevertError } from './client.ts'
 import { type ConnectionOptions, createConnection } from './connection.ts'
 import { MissingBlockError } from './error.ts'
 import { HeadError, type Heads } from './memory/heads.ts'
 import type { RotatingEndpoint } from './rotation.ts'
+import type { Priority } from './slots.ts'
 import type { RpcRequest } from './transport.ts'
 import { parseBytes, parseQuantity } from './value.ts'
 
@@ -19,6 +20,7 @@ const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 export interface ManagedEndpoint extends Endpoint, RotatingEndpoint {
   /** True once the endpoint has answered for another chain; it is then never asked again. */
   readonly removed: boolean
+  readonly background: BackgroundEndpoint
   /** The same endpoint for one read. */
   within(limits: ReadLimits): Endpoint
   /**
@@ -69,9 +71,9 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   /** Any request but a call. It runs no contract, so it cannot revert. */
-  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
     try {
-      return await send(request, signal)
+      return await send(request, signal, priority)
     } catch (error) {
       if (error instanceof RevertError) throw new UpstreamError(`The endpoint reverted ${request.method}`)
       throw error
@@ -103,7 +105,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
         const verdict = heads.observe(index, block)
         if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
       },
-      request: (request, signal) => ask({ ...request, timeoutMs }, signal),
+      request: (request, signal) => ask({ timeoutMs, ...request }, signal),
       call(request, signal) {
         const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
         return request.block === 'latest' || !mayCome ? send(sent, signal) : sendPinned(sent, signal)
@@ -111,20 +113,34 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     }
   }
 
+  async function verify(signal: AbortSignal): Promise<void> {
+    if (verified) return
+    verifying ??= checkChain().finally(() => {
+      verifying = undefined
+    })
+    await untilAborted(verifying, signal)
+  }
+
+  const background: BackgroundEndpoint = {
+    index,
+    get usable() {
+      return !removed && health.state() !== 'open'
+    },
+    async request<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+      await verify(signal)
+      return await ask(request, signal, 'background')
+    },
+  }
+
   return {
     ...within({ timeoutMs, isLastResort: false, mayCome: true }),
     health,
     within,
+    background,
     get removed() {
       return removed
     },
-    async verify(signal) {
-      if (verified) return
-      verifying ??= checkChain().finally(() => {
-        verifying = undefined
-      })
-      await untilAborted(verifying, signal)
-    },
+    verify,
   }
 }
 

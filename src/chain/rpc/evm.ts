@@ -113,6 +113,7 @@ export function createChainClient(options: {
   return {
     chain,
     read,
+    background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),
     close: rotation.close,
   }

@@ -5,6 +5,7 @@ import { fitsJson } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc, type RpcErrorObject } from './error.ts'
+import { errorOf, parseObject, type Refusal, refusalOf, retryAfterMs } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
 /** The part of `fetch` that a transport uses. */
@@ -17,7 +18,15 @@ export interface RpcRequest<T> {
   readonly parse: (result: unknown) => T
   /** From sending to the last byte, milliseconds. @default {as the transport was made} */
   readonly timeoutMs?: number
+  /** What a refusal of this request means, if it is not what it would mean for any other; undefined if it is. */
+  readonly refusal?: (refusal: Refusal) => Error | undefined
 }
+
+/** The answer is longer than we read. */
+export class LongAnswerError extends UpstreamError {}
+
+/** The answer did not come in time. */
+export class LateAnswerError extends UpstreamError {}
 
 /** JSON-RPC over HTTP to one endpoint. Every answer is checked. */
 export interface Transport {
@@ -35,8 +44,6 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const AT_ONCE_BYTES_MAX = 1024 * 1024
 /** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
-/** A longer `Retry-After` is cut to this. */
-const RETRY_AFTER_MS_MAX = 60_000
 
 /** What the errors of endpoints mean on one kind of chain. No message may repeat the endpoint's own words. */
 export interface ErrorMeanings {
@@ -75,7 +82,7 @@ export function createTransport(options: {
   let lastId = 0
 
   return {
-    async send({ method, params, parse, timeoutMs = options.timeoutMs }, signal) {
+    async send({ method, params, parse, refusal, timeoutMs = options.timeoutMs }, signal) {
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
@@ -86,10 +93,10 @@ export function createTransport(options: {
           return { response, text: await readText(response, deadline.signal) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
-        return resultOf({ response, text, id, parse, meanings })
+        return resultOf({ response, text, id, parse, refusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
-        if (deadline.signal.aborted) throw new UpstreamError(`No answer within ${timeoutMs} ms`)
+        if (deadline.signal.aborted) throw new LateAnswerError(`No answer within ${timeoutMs} ms`)
         throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
           ? error
           : new UpstreamError(`Cannot reach the endpoint${reasonOf(error)}`)
@@ -144,7 +151,7 @@ function decode(bytes: ArrayBuffer): string {
 }
 
 function tooLong(): Error {
-  return new UpstreamError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
+  return new LongAnswerError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
 interface Answer<T> {
@@ -152,15 +159,19 @@ interface Answer<T> {
   readonly text: string
   readonly id: number
   readonly parse: (result: unknown) => T
+  readonly refusal: RpcRequest<T>['refusal']
   readonly meanings: ErrorMeanings
 }
 
 /** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
-function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
+function resultOf<T>({ response, text, id, parse, refusal, meanings }: Answer<T>): T {
   const { status } = response
+  const refused = refusal === undefined ? undefined : refusalOf(response, text)
+  const meant = refused === undefined ? undefined : refusal?.(refused)
+  if (meant !== undefined) throw meant
   if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
-  if (!fitsJson(text, BODY_JSON_LIMITS)) throw new UpstreamError('The answer nests too deep or has too many values')
+  if (!fitsJson(text, BODY_JSON_LIMITS)) throw new LongAnswerError('The answer nests too deep or has too many values')
   const body = parseObject(text)
   const error = body === undefined ? undefined : errorOf(body)
   if (body === undefined || (!response.ok && error === undefined)) {
@@ -183,35 +194,6 @@ function resultOf<T>({ response, text, id, parse, meanings }: Answer<T>): T {
   } catch (cause) {
     throw new UpstreamError('The answer has an unexpected result', { cause })
   }
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const body: unknown = JSON.parse(text)
-    return typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? (body as Record<string, unknown>)
-      : undefined
-  } catch {
-    // The caller reports a body that does not parse, with the status.
-    return undefined
-  }
-}
-
-function errorOf(body: Record<string, unknown>): RpcErrorObject | undefined {
-  const error = body['error']
-  if (error === undefined || error === null) return undefined
-  const { code, message, data } = typeof error === 'object' ? (error as Partial<RpcErrorObject>) : {}
-  return {
-    code: Number.isSafeInteger(code) ? Number(code) : 0,
-    message: typeof message === 'string' ? message.slice(0, 500) : '',
-    data,
-  }
-}
-
-/** `Retry-After` in milliseconds; only the form in seconds, since a date needs clocks to agree. */
-function retryAfterMs(response: Response): number | undefined {
-  const value = response.headers.get('retry-after') ?? ''
-  return /^\d{1,6}$/.test(value) ? Math.min(Number(value) * 1_000, RETRY_AFTER_MS_MAX) : undefined
 }
 
 /** The system's code of a failed connection, ` (ECONNREFUSED)`; never the message, which quotes the address. */

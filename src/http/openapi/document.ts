@@ -43,6 +43,8 @@ const DESCRIPTIONS: Readonly<Record<number, string>> = {
 export function openapiDocument(options: {
   readonly routes: readonly Route[]
   readonly publicUrl?: string | undefined
+  /** Names of the chains that are served, by id. */
+  readonly chains?: Readonly<Record<string, string>>
   /** True if the operator's pages are served elsewhere. @default false */
   readonly operatorApart?: boolean
 }): string {
@@ -62,6 +64,7 @@ export function openapiDocument(options: {
     },
     servers: [{ url: options.publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
+    'x-chains': options.chains ?? {},
     paths: { ...routePaths, ...(options.operatorApart ? PUBLIC_PAGE_PATHS : PAGE_PATHS) },
     components: {
       securitySchemes: {

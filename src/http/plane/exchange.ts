@@ -73,7 +73,7 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   let admission: Recognised | undefined
   let answer: PreparedAnswer
   try {
-    if (found.kind === 'page') return { answer: await found.page(requestId) }
+    if (found.kind === 'page') return { answer: await found.page(requestId, request) }
     if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
     const key = bearerKey(request.headers.get('authorization'))
     if (gate !== undefined && key !== undefined) {

@@ -5,7 +5,7 @@ import type { PreparedAnswer } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
 
 /** A page that needs no key. */
-export type Page = (requestId: string) => PreparedAnswer | Promise<PreparedAnswer>
+export type Page = (requestId: string, request: Request) => PreparedAnswer | Promise<PreparedAnswer>
 
 /** Pages by path. */
 export type Pages = ReadonlyMap<string, Page>

@@ -104,7 +104,6 @@ export const RAW_REQUESTS: readonly RawRequest[] = [
 
   // Nowhere.
   get('an unknown path', '/v1/nothing', 404, { code: 'NOT_FOUND' }),
-  get('the root', '/', 404, { code: 'NOT_FOUND' }),
   get('a slash at the end', `${LIST}/`, 404, { code: 'NOT_FOUND' }),
   get('a doubled slash', `/v1//positions/uniswap-v3/5`, 404, { code: 'NOT_FOUND' }),
   get('an encoded slash after dots', '/v1/..%2fmetrics', 404, { code: 'NOT_FOUND' }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { checkLogs } from '../../src/history/check_logs.ts'
-import type { HistoryLog } from '../../src/history/stream.ts'
+import { checkLogs } from '../../../src/history/logs/check_logs.ts'
+import type { HistoryLog } from '../../../src/history/stream.ts'
 
 const POOL = `0x${'aa'.repeat(20)}` as Hex
 const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}` as Hex

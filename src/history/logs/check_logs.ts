@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
-import { UpstreamError } from '../lib/error.ts'
-import type { HistoryLog, LogFilter } from './stream.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { HistoryLog, LogFilter } from '../stream.ts'
 
 /** What was asked: blocks from and to, both included, or one block by its hash. */
 export type LogRange =

@@ -1,0 +1,18 @@
+-- The short name of a contract whose history is followed; makes it at the first call.
+create or replace function history_place_id(p_chain_id bigint, p_contract bytea) returns smallint
+language plpgsql as $$
+declare
+  v_id smallint;
+begin
+  loop
+    select p.id into v_id from history_place p where p.chain_id = p_chain_id and p.contract = p_contract;
+    exit when v_id is not null;
+    -- Looked for first, since an insert that does nothing would use up a number.
+    insert into history_place (chain_id, contract) values (p_chain_id, p_contract)
+    on conflict (chain_id, contract) do nothing
+    returning id into v_id;
+    exit when v_id is not null;
+  end loop;
+  return v_id;
+end
+$$;

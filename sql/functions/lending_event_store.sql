@@ -1,0 +1,30 @@
+-- Stores lending events and what is complete with them. Events that are there already stay as they are. False if the
+-- chain's history is stopped; nothing is stored then. Bytes come in hexadecimal without prefix, '' for none.
+create or replace function lending_event_store(
+  p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
+  p_wallets text[], p_blocks bigint[], p_log_indexes integer[], p_legs integer[], p_kinds text[], p_assets text[],
+  p_amounts numeric[], p_counterparties text[], p_tx_hashes text[], p_times bigint[]
+) returns boolean
+language plpgsql as $$
+declare
+  v_place smallint;
+begin
+  v_place := history_cover(
+    p_chain_id, decode(p_contract, 'hex'), p_stream,
+    array(select decode(u.subject, 'hex') from unnest(p_subjects) u (subject)), p_from, p_to, p_witnesses
+  );
+  if v_place is null then
+    return false;
+  end if;
+  insert into lending_event
+    (wallet, place, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time)
+  select
+    decode(u.wallet, 'hex'), v_place, u.block, u.log_index, u.leg, u.kind, decode(u.asset, 'hex'), u.amount,
+    decode(nullif(u.counterparty, ''), 'hex'), decode(u.tx_hash, 'hex'), nullif(u.time, -1)
+  from unnest(
+    p_wallets, p_blocks, p_log_indexes, p_legs, p_kinds, p_assets, p_amounts, p_counterparties, p_tx_hashes, p_times
+  ) u (wallet, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time)
+  on conflict do nothing;
+  return true;
+end
+$$;

@@ -1,0 +1,21 @@
+-- Which blocks of some subjects are stored, and whether another process works on them or the chain's history stopped.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 subjects text[], '' for everybody
+-- $5 holder text, who asks
+-- subject not null
+-- first_blocks not null
+-- last_blocks not null
+-- is_leased not null
+with place as (
+  select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
+)
+select
+  encode(c.subject, 'hex') as subject,
+  array(select lower(r) from unnest(c.blocks) r order by lower(r))::text[] as first_blocks,
+  array(select upper(r) - 1 from unnest(c.blocks) r order by lower(r))::text[] as last_blocks,
+  c.checked_to,
+  coalesce(c.lease_until > now() and c.lease_holder <> $5, false) as is_leased
+from place join history_coverage c on c.place = place.id
+where c.stream = $3 and c.subject = any (array(select decode(u.subject, 'hex') from unnest($4::text[]) u (subject)))

@@ -1,0 +1,44 @@
+-- One page of a wallet's lending events, newest first, with how many there are and whether all of them are here.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 wallet text
+-- $5 from_block bigint, the first block that must be complete
+-- $6 to_block bigint, the last one
+-- $7 kind text, '' for all
+-- $8 max bigint
+-- $9 skip bigint
+-- covered not null
+-- total not null
+-- block null
+-- log_index null
+-- leg null
+-- kind null
+-- asset null
+-- amount null
+-- tx_hash null
+with place as (
+  select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
+),
+event as (
+  select e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time
+  from place join lending_event e on e.place = place.id
+  where e.wallet = decode($4, 'hex') and e.block between $5 and $6 and ($7 = '' or e.kind = $7)
+),
+fact as (
+  select
+    coalesce((
+      select range_agg(c.blocks) @> int8range($5, $6, '[]')
+      from place join history_coverage c on c.place = place.id
+      where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
+    ), false) as covered,
+    (select count(*) from event) as total
+)
+select f.covered, f.total, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time
+from fact f
+left join (
+  select v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time from event v
+  order by v.block desc, v.log_index desc, v.leg
+  limit $8 offset $9
+) e on true
+order by e.block desc, e.log_index desc, e.leg

@@ -1,0 +1,20 @@
+-- Stores lending events of a range of blocks and that the range is complete, all or nothing.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 subjects text[], '' for everybody
+-- $5 from_block bigint
+-- $6 to_block bigint
+-- $7 witnesses integer
+-- $8 wallets text[]
+-- $9 blocks bigint[]
+-- $10 log_indexes integer[]
+-- $11 legs integer[]
+-- $12 kinds text[]
+-- $13 assets text[]
+-- $14 amounts numeric[]
+-- $15 counterparties text[], '' for none
+-- $16 tx_hashes text[]
+-- $17 times bigint[], -1 for unknown
+-- stored not null
+select lending_event_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as stored

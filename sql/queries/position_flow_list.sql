@@ -1,0 +1,37 @@
+-- All flows of a liquidity position, oldest first, with whether all of them are here.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 subject text, the token id in 32 bytes
+-- $5 token_id numeric
+-- $6 from_block bigint, the first block that must be complete
+-- $7 to_block bigint, the last one
+-- $8 max bigint
+-- covered not null
+-- block null
+-- log_index null
+-- kind null
+-- liquidity null
+-- amount0 null
+-- amount1 null
+-- tx_hash null
+with place as (
+  select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
+),
+fact as (
+  select coalesce((
+    select range_agg(c.blocks) @> int8range($6, $7, '[]')
+    from place join history_coverage c on c.place = place.id
+    where c.stream = $3 and c.subject in (decode($4, 'hex'), '')
+  ), false) as covered
+)
+select f.covered, e.block, e.log_index, e.kind, e.liquidity, e.amount0, e.amount1, e.tx_hash, e.time
+from fact f
+left join (
+  select v.block, v.log_index, v.kind, v.liquidity, v.amount0, v.amount1, v.tx_hash, v.time
+  from place join position_flow v on v.place = place.id
+  where v.token_id = $5 and v.block between $6 and $7
+  order by v.block, v.log_index
+  limit $8
+) e on true
+order by e.block, e.log_index

@@ -1,0 +1,19 @@
+-- Stores flows of a range of blocks and that the range is complete, all or nothing.
+-- $1 chain_id bigint
+-- $2 contract text, hexadecimal without prefix as all bytes here
+-- $3 stream text
+-- $4 subjects text[], '' for everybody
+-- $5 from_block bigint
+-- $6 to_block bigint
+-- $7 witnesses integer
+-- $8 token_ids numeric[]
+-- $9 blocks bigint[]
+-- $10 log_indexes integer[]
+-- $11 kinds text[]
+-- $12 liquidities numeric[]
+-- $13 amounts0 numeric[]
+-- $14 amounts1 numeric[]
+-- $15 tx_hashes text[]
+-- $16 times bigint[], -1 for unknown
+-- stored not null
+select position_flow_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) as stored

@@ -1,0 +1,115 @@
+import { shortened, walletFault } from '../lib/address.js'
+import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
+import { classes, html, useEffect, useId, useState } from '../lib/view.js'
+
+/**
+ * Asks for the wallet.
+ * @param {{ wallet: string, atTime: boolean, asOf: string, large: boolean, onWallet: (wallet: string, asOf: string) => void }} props
+ */
+export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
+  const [text, setText] = useState(wallet)
+  const [moment, setMoment] = useState(asOf)
+  const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
+  const [recent, setRecent] = useState(recentWallets())
+  const id = useId()
+  useEffect(() => {
+    setText(wallet)
+    setMoment(asOf)
+    setRecent(recentWallets())
+  }, [wallet, asOf])
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const wanted = text.trim()
+    const wrong = walletFault(wanted)
+    setFault(wrong)
+    if (wrong === undefined) onWallet(wanted, moment)
+  }
+  const forget = () => {
+    forgetWallets()
+    setRecent([])
+  }
+  return html`<form class=${classes('ask', large && 'large')} onSubmit=${submit} novalidate>
+    <label for=${`${id}w`}>Wallet</label>
+    <div class="ask-line">
+      <input id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
+        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+      <button type="submit" class="main">Look</button>
+    </div>
+    <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
+    ${
+      atTime &&
+      html`<details class="as-of" open=${moment !== ''}><summary>${moment === '' ? 'As of now' : 'As of a past moment'}</summary>
+        <label for=${`${id}t`}>As of (UTC)</label>
+        <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${(/** @type {any} */ event) => setMoment(event.target.value === '' ? '' : `${event.target.value}Z`)} />
+        <p class="soft">Every figure is then read at the last block at or before that moment. Leave it empty for now.</p>
+      </details>`
+    }
+    ${
+      large &&
+      recent.length > 0 &&
+      html`<p class="recent"><span class="soft">In this tab:</span>
+        ${recent.map((each) => html`<button type="button" class="small mono" onClick=${() => onWallet(each, '')} aria-label=${`Look at ${each}`}>${shortened(each)}</button>`)}
+        <button type="button" class="small quiet" onClick=${forget}>Forget</button></p>`
+    }
+  </form>`
+}
+
+/** Asks for the API key, which stays in this tab. @param {{ onKey: (key: string) => void }} props */
+export function KeyForm({ onKey }) {
+  const [text, setText] = useState('')
+  const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
+  const id = useId()
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const key = text.trim()
+    if (!KEY_FORM.test(key)) setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
+    else onKey(key)
+  }
+  return html`<form class="ask large" onSubmit=${submit} novalidate>
+    <label for=${id}>API key</label>
+    <div class="ask-line">
+      <input id=${id} class="mono" type="password" name="key" value=${text} placeholder="ws_sk_…" autocomplete="off" spellcheck=${false}
+        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+      <button type="submit" class="main">Use it</button>
+    </div>
+    <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
+    <p class="soft">It stays in this tab, goes to this service only, and is never part of a link.</p>
+  </form>`
+}
+
+/**
+ * Adds a position that no list names: of these protocols the service answers about one market or obligation at a time.
+ * @param {{ title: string, intro: string, fields: readonly { name: string, label: string, form: RegExp, fault: string, options?: readonly (readonly [string, string])[] }[], onAdd: (values: Record<string, string>) => void }} props
+ */
+export function AddForm({ title, intro, fields, onAdd }) {
+  const [values, setValues] = useState(
+    /** @type {Record<string, string>} */ (
+      Object.fromEntries(fields.map(({ name, options }) => [name, options?.[0]?.[0] ?? '']))
+    ),
+  )
+  const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
+  const id = useId()
+  const set = (/** @type {string} */ name) => (/** @type {any} */ event) =>
+    setValues({ ...values, [name]: event.target.value.trim() })
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const wrong = fields.find(({ name, form }) => !form.test(values[name] ?? ''))
+    setFault(wrong?.fault)
+    if (wrong === undefined) onAdd(values)
+  }
+  return html`<form class="card add" onSubmit=${submit} novalidate aria-label=${title}>
+    <p class="soft">${intro}</p>
+    <div class="fields">
+      ${fields.map(
+        ({ name, label, options }) => html`<p><label for=${`${id}${name}`}>${label}</label>
+          ${
+            options
+              ? html`<select id=${`${id}${name}`} value=${values[name]} onChange=${set(name)}>${options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`
+              : html`<input id=${`${id}${name}`} class="mono" value=${values[name]} autocomplete="off" spellcheck=${false} aria-describedby=${`${id}f`} onInput=${set(name)} />`
+          }</p>`,
+      )}
+      <button type="submit">Add <i>${fields.length > 1 && title.startsWith('Kamino') ? '16' : '8'} credits</i></button>
+    </div>
+    <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
+  </form>`
+}

@@ -1,0 +1,102 @@
+import { shortened } from '../../lib/address.js'
+import { chainName } from '../../lib/catalog.js'
+import { html } from '../../lib/view.js'
+import { Copy } from '../../part/copy.js'
+import { Change, Facts, Percent, Plain, Rate, Usd } from '../../part/figure.js'
+import { Empty, Trouble, Waiting } from '../../part/notice.js'
+import { Proof } from '../../part/proof.js'
+import { Gauge } from './gauge.js'
+
+/** @param {{ id: string }} props */
+function Identity({ id }) {
+  return html`<code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" />`
+}
+
+/** @param {{ data: any }} props yield figures, the same for both families */
+function Yield({ data }) {
+  return html`<${Facts} rows=${[
+    ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
+    ['Leverage', html`<${Plain} value=${data.position_leverage} digits=${3} unit="×" />`],
+    ['Supply, weighted', html`<${Rate} value=${data.weighted_supply_apy} />`],
+    ['Borrow, weighted', html`<${Rate} value=${data.weighted_borrow_apy} />`],
+  ]} />
+    <${Facts} rows=${[
+      ['Earned a day', html`<${Change} value=${data.daily_supply_interest_usd} />`],
+      ['Paid a day', html`<${Usd} value=${data.daily_borrow_interest_usd} />`],
+      ['Net in a week', html`<${Change} value=${data.projected_earnings.weekly} />`],
+      ['Net in a month', html`<${Change} value=${data.projected_earnings.monthly} />`],
+      ['Net in a year', html`<${Change} value=${data.projected_earnings.yearly} />`],
+    ]} />`
+}
+
+/** @typedef {{ parts: readonly import('../asking.js').AskedPart[], context: import('../page.js').Context, onRemove: () => void, again: (path: string) => void }} Props */
+
+/** A position in one market of Morpho Blue. @param {Props} props */
+export function MorphoCard({ parts: [part], context, onRemove, again }) {
+  const { answer, chainId, id = '' } = /** @type {import('../asking.js').AskedPart} */ (part)
+  return html`<article class="card market" aria-label=${`Morpho Blue, market ${id}`}>
+    <header>
+      <h4>Morpho Blue <span class="soft">${chainName(context.catalog, chainId)}</span></h4>
+      <p class="soft"><${Identity} id=${id} /></p>
+      <${Remove} onRemove=${onRemove} />
+    </header>
+    ${answer === undefined && html`<${Waiting}>Asking ${chainName(context.catalog, chainId)}<//>`}
+    ${answer?.ok === false && html`<${Problem} failure=${answer} onRetry=${() => again(part?.path ?? '')} />`}
+    ${answer?.ok && html`<div class="market-body two"><${Yield} data=${answer.body.data} /></div><${Proof} answer=${answer} catalog=${context.catalog} />`}
+  </article>`
+}
+
+/** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
+export function KaminoCard({ parts, context, onRemove, again }) {
+  const [risk, earned] = parts
+  const id = risk?.id ?? ''
+  const failed = parts.find(({ answer }) => answer?.ok === false)
+  const data = risk?.answer?.ok ? risk.answer.body.data : undefined
+  const retry = () => {
+    for (const { path, answer } of parts) if (answer?.ok === false) again(path)
+  }
+  return html`<article class="card market" aria-label=${`Kamino, obligation ${id}`}>
+    <header>
+      <h4>Kamino <span class="soft">Solana</span></h4>
+      <p class="soft"><${Identity} id=${id} /></p>
+      <${Remove} onRemove=${onRemove} />
+    </header>
+    ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${Waiting}>Asking Solana<//>`}
+    ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} onRetry=${retry} />`}
+    <div class="market-body">
+      ${
+        data &&
+        html`<${Gauge} healthFactor=${data.health_factor} target=${data.target_health_factor} />
+          <${Facts} rows=${[
+            ['Loan to value', html`<${Percent} value=${data.current_ltv_percentage} />`],
+            ['Liquidation at', html`<${Rate} value=${data.risk_metrics.liquidationThreshold} />`],
+            ['Borrowing limit', html`<${Usd} value=${data.risk_metrics.maxBorrowCapacityUSD} />`],
+            ['Borrowing limit used', html`<${Rate} value=${data.risk_metrics.borrowUtilization} />`],
+          ]} />
+          <${Facts} rows=${[
+            [
+              html`Safe to borrow <span class="target-key">keeps ${data.target_health_factor}</span>`,
+              html`<${Usd} value=${data.safe_borrow_amount_usd} />`,
+            ],
+            [
+              html`Safe to withdraw <span class="target-key">keeps ${data.target_health_factor}</span>`,
+              html`<${Usd} value=${data.safe_withdraw_amount_usd} />`,
+            ],
+          ]} />`
+      }
+    </div>
+    ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${earned.answer.body.data} /></div>`}
+    ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${context.catalog} />`)}
+  </article>`
+}
+
+/** Nothing there is no error: the address may be of another chain, or the position closed. @param {{ failure: import('../../lib/api.js').Failure, onRetry: () => void }} props */
+function Problem({ failure, onRetry }) {
+  if (failure.code !== 'NOT_FOUND') return html`<${Trouble} failure=${failure} onRetry=${onRetry} />`
+  return html`<${Empty} title="Nothing here">${failure.message}.<//>`
+}
+
+/** @param {{ onRemove: () => void }} props */
+function Remove({ onRemove }) {
+  return html`<button type="button" class="small remove" onClick=${onRemove}>Remove</button>`
+}

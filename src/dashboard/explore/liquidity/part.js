@@ -1,0 +1,117 @@
+import { chainName } from '../../lib/catalog.js'
+import { percentOfRatio, significant } from '../../lib/decimal.js'
+import { counted } from '../../lib/time.js'
+import { classes, html, useState } from '../../lib/view.js'
+import { Amount, Usd } from '../../part/figure.js'
+import { Proof } from '../../part/proof.js'
+import { PAGE_SIZE } from '../plan.js'
+import { isFullRange, room } from '../scale.js'
+import { ProfitAndLoss } from './pnl.js'
+import { RangePicture } from './range.js'
+
+/** @type {Record<string, string>} */
+const PROTOCOLS = { uniswap_v3: 'Uniswap V3', pancakeswap_v3: 'PancakeSwap V3', sushiswap_v3: 'SushiSwap V3' }
+
+/**
+ * The positions of one answer, whatever it left out, and where it comes from.
+ * @param {{ part: import('../asking.js').AskedPart, context: import('../page.js').Context, onMore?: () => void, onClosed?: () => void }} props
+ */
+export function LiquidityPart({ part, context, onMore, onClosed }) {
+  const { answer, chainId } = part
+  if (answer === undefined || answer.ok === false) return null
+  const { data, counts, pagination } = answer.body
+  const left = pagination.total - pagination.page * PAGE_SIZE
+  return html`<div class="part">
+    <h3>${chainName(context.catalog, chainId)}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
+    <div class="cards">
+      ${data.map((/** @type {any} */ position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} context=${context} />`)}
+    </div>
+    <${LeftOut} counts=${counts} />
+    <p class="more">
+      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>15 credits each</i></button>`}
+      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>1 credit each</i></button>`}
+    </p>
+    <${Proof} answer=${answer} catalog=${context.catalog} />
+  </div>`
+}
+
+/** @param {{ counts: any }} props spam, and what could not be decoded */
+function LeftOut({ counts: { errors, spams } }) {
+  if (errors === 0 && spams.length === 0) return null
+  return html`<details class="left-out">
+    <summary>
+      ${spams.length > 0 && html`${counted(spams.length, 'position')} left out as spam. `}
+      ${errors > 0 && html`${counted(errors, 'position')} could not be decoded.`}
+    </summary>
+    <ul>
+      ${spams.map((/** @type {any} */ spam) => html`<li><b>#${spam.token_id}</b> ${spam.reason}</li>`)}
+    </ul>
+  </details>`
+}
+
+/** @param {{ position: any, context: import('../page.js').Context }} props */
+function PositionCard({ position, context }) {
+  const { position_state: state, in_range: inRange, usd, prices } = position
+  const { token0, token1 } = state
+  // The side on which the price is above one reads better.
+  const [inverse, setInverse] = useState(prices !== undefined && Number(prices.current) < 1)
+  const [base, quote] = inverse ? [token1, token0] : [token0, token1]
+  const status = !position.is_active ? ['closed', 'Closed'] : inRange ? ['good', 'In range'] : ['warn', 'Out of range']
+  return html`<article class="card position" aria-label=${`Position ${position.token_id}, ${token0.symbol} and ${token1.symbol}`}>
+    <header>
+      <h4>${token0.symbol} <span class="soft">/</span> ${token1.symbol}</h4>
+      <span class=${classes('badge', status[0])}>${status[1]}</span>
+      <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code} · ${percentOfRatio(feeRatio(state.pool.feeTier))} fee · #${position.token_id}</p>
+      ${usd && html`<p class="card-value"><${Usd} value=${usd.total} /></p>`}
+    </header>
+    ${
+      prices &&
+      html`<p class="picture-title">
+          <span>${quote.symbol} per ${base.symbol}</span>
+          <button type="button" class="small" onClick=${() => setInverse(!inverse)} aria-label=${`Show prices as ${base.symbol} per ${quote.symbol}`}>⇄ flip</button>
+        </p>
+        <${RangePicture} position=${position} inverse=${inverse} />
+        <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
+        <${Holdings} position=${position} />`
+    }
+    ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. Nothing is left in it.</p>`}
+    <${ProfitAndLoss} position=${position} context=${context} />
+  </article>`
+}
+
+/** Hundredths of a basis point as a ratio. @param {string} feeTier */
+function feeRatio(feeTier) {
+  const digits = feeTier.padStart(7, '0')
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+}
+
+/** How far the price may go. @param {{ position: any, inverse: boolean, base: string }} props */
+function Room({ position, inverse, base }) {
+  const { position_state: state, in_range: inRange } = position
+  if (isFullRange(state)) return html`<p class="room soft">Earns at every price.</p>`
+  const sign = inverse ? -1 : 1
+  const [lower = 0, upper = 0] = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
+  const current = Number(state.pool.tick) * sign
+  const { down, up } = room({ lower, upper, current })
+  const share = (/** @type {number} */ ratio) => percentOfRatio(Math.abs(ratio).toFixed(6), 1)
+  if (inRange) return html`<p class="room soft">Earns until ${base} falls ${share(down)} or rises ${share(up)}.</p>`
+  return html`<p class="room soft">Earns nothing until ${base} ${current < lower ? `rises ${share(down)}` : `falls ${share(up)}`}.</p>`
+}
+
+/** @param {{ position: any }} props amounts and fees by token */
+function Holdings({ position: { position_state: state, amounts, uncollected_fees: fees, usd } }) {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Amounts"><table class="holdings">
+      <thead><tr><td></td><th scope="col">Holds</th><th scope="col">Uncollected fees</th><th scope="col">Price</th></tr></thead>
+      <tbody>
+        ${['token0', 'token1'].map(
+          (name) => html`<tr>
+            <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
+            <td><${Amount} value=${amounts[name].amount} symbol=${state[name].symbol} /></td>
+            <td><${Amount} value=${fees[name].amount} symbol=${state[name].symbol} /></td>
+            <td><${Usd} value=${usd[`${name}_price`]} /></td>
+          </tr>`,
+        )}
+        <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td><${Usd} value=${usd.uncollected_fees} /></td><td></td></tr>
+      </tbody>
+    </table></div>`
+}

@@ -1,0 +1,75 @@
+import { ask } from '../../lib/api.js'
+import { isNegative, sumDollars } from '../../lib/decimal.js'
+import { html, useState } from '../../lib/view.js'
+import { Change, Facts, Percent, Usd } from '../../part/figure.js'
+import { Trouble, Waiting } from '../../part/notice.js'
+import { Proof } from '../../part/proof.js'
+import { queryOf } from '../plan.js'
+
+/**
+ * Profit and loss of a position: at once if the answer has it, else for its price.
+ * @param {{ position: any, context: import('../page.js').Context }} props
+ */
+export function ProfitAndLoss({ position, context }) {
+  const [asked, setAsked] = useState(/** @type {any} */ (undefined))
+  if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
+  if (!context.catalog.pnl) return null
+  const query = queryOf({
+    chain_id: position.chain_id,
+    manager_address: position.manager_address,
+    ...(position.is_active ? {} : { status: 'inactive' }),
+    ...(context.view.asOf === '' ? {} : { at_time: context.view.asOf }),
+  })
+  const load = () => {
+    setAsked('waiting')
+    ask(`v1/positions/uniswap-v3/${position.token_id}/pnl?${query}`, { key: context.key }).then(setAsked)
+  }
+  if (asked === undefined) {
+    return html`<p class="more"><button type="button" onClick=${load}>Profit and loss <i>${position.is_active ? 8 : 4} credits</i></button></p>`
+  }
+  if (asked === 'waiting') return html`<${Waiting}>Reading the position's history<//>`
+  if (!asked.ok)
+    return html`<${Trouble} failure=${asked} title="Profit and loss could not be worked out" onRetry=${load} />`
+  return html`<${Figures} pnl=${asked.body.data} /><${Proof} answer=${asked} catalog=${context.catalog} />`
+}
+
+/** @param {{ pnl: any }} props */
+function Figures({ pnl }) {
+  const negated = (/** @type {string} */ text) => (text.startsWith('-') ? text.slice(1) : `-${text}`)
+  const fees = sumDollars([pnl.net_impermanent_loss, negated(pnl.pure_impermanent_loss)])
+  const made = [
+    ['Prices of what was put in', pnl.market_pnl_usd_value],
+    ['Fees earned', fees],
+    ['Divergence loss', pnl.pure_impermanent_loss],
+  ]
+  return html`<section class="pnl" aria-label="Profit and loss">
+    <p class="pnl-total">Profit and loss <b><${Change} value=${pnl.pnl_usd_value} /></b> <${Percent} value=${pnl.pnl_percentage} /></p>
+    <${Parts} rows=${made} />
+    <${Facts} rows=${[
+      ['Realized', html`<${Change} value=${pnl.realized_usd_value} />`],
+      ['Unrealized', html`<${Change} value=${pnl.unrealized_usd_value} />`],
+      ['Holding instead', html`<${Usd} value=${pnl.hodl_gross_benchmark_usd_value} />`],
+      ['Against holding', html`<${Change} value=${pnl.alpha_vs_hodl_gross_usd_value} />`],
+      ['Average capital', html`<${Usd} value=${pnl.time_weighted_average_capital} />`],
+    ]} />
+  </section>`
+}
+
+/** What a profit is made of, as bars on both sides of zero. @param {{ rows: readonly string[][] }} props */
+function Parts({ rows }) {
+  const widest = Math.max(...rows.map(([, value = '0']) => Math.abs(Number(value))), 1e-6)
+  return html`<dl class="bars">
+    ${rows.map(
+      ([name, value = '0']) => html`<div>
+        <dt>${name}</dt>
+        <dd>
+          <svg class="bar-picture" viewBox="-100 0 200 10" preserveAspectRatio="none" aria-hidden="true">
+            <rect class=${isNegative(value) ? 'loss' : 'gain'} x=${Math.min(0, (Number(value) / widest) * 100)} y="1" width=${Math.abs((Number(value) / widest) * 100)} height="8" />
+            <line x1="0" x2="0" y1="0" y2="10" />
+          </svg>
+          <${Change} value=${value} />
+        </dd>
+      </div>`,
+    )}
+  </dl>`
+}

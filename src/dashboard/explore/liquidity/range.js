@@ -1,0 +1,68 @@
+import { significant } from '../../lib/decimal.js'
+import { useWidth } from '../../lib/hooks.js'
+import { html } from '../../lib/view.js'
+import { isFullRange, rangeScale } from '../scale.js'
+
+const HEIGHT = 116
+const BASE = 78
+const TOP = 24
+
+/**
+ * A position as a picture: its range on a line of prices (in logarithms), the current price in it, and which token each
+ * part of the range is held in: below the current price the second of the pair, above it the first.
+ * @param {{ position: any, inverse: boolean }} props
+ */
+export function RangePicture({ position, inverse }) {
+  const [ref, width] = useWidth()
+  const { position_state: state, prices, in_range: inRange } = position
+  const shown = inverse ? prices.inverse : prices
+  const sign = inverse ? -1 : 1
+  const bounds = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
+  const [lower = 0, upper = 0] = bounds
+  const current = Number(state.pool.tick) * sign
+  const full = isFullRange(state)
+  const scale = rangeScale({ lower, upper, current, width })
+  const at = { lower: scale(lower), upper: scale(upper), current: scale(current) }
+  const split = Math.min(Math.max(at.current, at.lower), at.upper)
+  const [base, quote] = inverse ? [1, 0] : [0, 1]
+  const words = `Range ${full ? 'over all prices' : `from ${significant(shown.lower)} to ${significant(shown.upper)}`}, current price ${significant(shown.current)}, ${inRange ? 'in range' : 'out of range'}`
+  return html`<div class="picture" ref=${ref}>
+    ${
+      width > 0 &&
+      html`<svg width=${width} height=${HEIGHT} role="img" aria-label=${words}>
+        <line class="axis" x1="0" x2=${width} y1=${BASE} y2=${BASE} />
+        <rect class=${`token${quote}`} x=${at.lower} y=${TOP} width=${Math.max(0, split - at.lower)} height=${BASE - TOP} />
+        <rect class=${`token${base}`} x=${split} y=${TOP} width=${Math.max(0, at.upper - split)} height=${BASE - TOP} />
+        <line class="bound" x1=${at.lower} x2=${at.lower} y1=${TOP} y2=${BASE + 6} />
+        <line class="bound" x1=${at.upper} x2=${at.upper} y1=${TOP} y2=${BASE + 6} />
+        <line class="now" x1=${at.current} x2=${at.current} y1=${TOP - 6} y2=${BASE + 6} />
+        <circle class="now" cx=${at.current} cy=${TOP - 6} r="4" />
+        <${Label} x=${at.current} y=${12} width=${width} text=${significant(shown.current)} strong beside />
+        <${Bounds} at=${at} width=${width} lower=${full ? '0' : significant(shown.lower)} upper=${full ? '∞' : significant(shown.upper)} />
+      </svg>`
+    }
+  </div>`
+}
+
+const CHARACTER = 7.4
+
+/** Both bounds' labels; when they would touch, they lean away from each other. */
+function Bounds({ at, width, lower, upper }) {
+  const apart = at.upper - at.lower > ((lower.length + upper.length) * CHARACTER) / 2 + 12
+  return html`
+    <${Label} x=${at.lower} y=${BASE + 24} width=${width} text=${lower} anchor=${apart ? 'middle' : 'end'} />
+    <${Label} x=${at.upper} y=${BASE + 24} width=${width} text=${upper} anchor=${apart ? 'middle' : 'start'} />
+  `
+}
+
+/** Text at `x` that stays within the picture. */
+function Label({ x, y, width, text, strong = false, beside = false, anchor = 'middle' }) {
+  const length = text.length * CHARACTER
+  if (beside) {
+    const left = x + 10 + length > width
+    return html`<text class=${strong ? 'strong' : ''} x=${left ? x - 10 : x + 10} y=${y + 10} text-anchor=${left ? 'end' : 'start'}>${text}</text>`
+  }
+  const offset = { start: [0, 1], middle: [0.5, 0.5], end: [1, 0] }[anchor] ?? [0.5, 0.5]
+  const held = Math.min(Math.max(x, length * (offset[0] ?? 0)), width - length * (offset[1] ?? 0))
+  return html`<text class=${strong ? 'strong' : ''} x=${held} y=${y} text-anchor=${anchor}>${text}</text>`
+}

@@ -1,0 +1,115 @@
+import { shortened, walletKind } from '../lib/address.js'
+import { onCharge } from '../lib/api.js'
+import { readCatalog } from '../lib/catalog.js'
+import { useLoaded } from '../lib/hooks.js'
+import { fragmentOf, viewOf } from '../lib/link.js'
+import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
+import { html, useEffect, useState } from '../lib/view.js'
+import { Copy } from '../part/copy.js'
+import { Empty, Trouble, Waiting } from '../part/notice.js'
+import { Shell } from '../part/shell.js'
+import { KeyForm, WalletForm } from './form.js'
+import { Result } from './result.js'
+
+/**
+ * What every part of a view is given.
+ * @typedef {object} Context
+ * @property {string} key
+ * @property {import('../lib/catalog.js').Catalog} catalog
+ * @property {import('../lib/link.js').View} view
+ */
+
+export function ExplorePage() {
+  const [key, setKey] = useState(keptKey())
+  const [view, setView] = useView()
+  const { value: catalog, again } = useLoaded(readCatalog, [])
+  const [charge, setCharge] = useState(
+    /** @type {{ spent: number, remaining: string | undefined }} */ ({ spent: 0, remaining: undefined }),
+  )
+  useEffect(
+    () => onCharge(({ charged, remaining }) => setCharge(({ spent }) => ({ spent: spent + charged, remaining }))),
+    [],
+  )
+  useEffect(() => setCharge(({ remaining }) => ({ spent: 0, remaining })), [view.wallet, view.asOf])
+  useEffect(() => {
+    document.title = view.wallet === '' ? 'walletscope' : `${shortened(view.wallet)} · walletscope`
+  }, [view.wallet])
+  const use = (/** @type {string | undefined} */ next) => {
+    keepKey(next)
+    setKey(next)
+  }
+  const aside =
+    key !== undefined &&
+    html`<${KeyState} value=${key} remaining=${charge.remaining} onForget=${() => use(undefined)} />`
+  return html`<${Shell} page="Explore" aside=${aside}>${content()}<//>`
+
+  function content() {
+    if (catalog === undefined) return html`<${Waiting}>Reading what this service serves<//>`
+    if ('ok' in catalog) return html`<${Trouble} failure=${catalog} onRetry=${again} />`
+    const look = (/** @type {string} */ wallet, /** @type {string} */ asOf) => {
+      rememberWallet(wallet)
+      setView({ ...view, wallet, asOf, ...(wallet === view.wallet ? {} : { morpho: [], kamino: [] }) })
+    }
+    const form = (/** @type {boolean} */ large) =>
+      html`<${WalletForm} wallet=${view.wallet} atTime=${catalog.atTime} asOf=${view.asOf} large=${large} onWallet=${look} />`
+    if (key === undefined)
+      return html`<${Welcome} catalog=${catalog} wallet=${view.wallet}><${KeyForm} onKey=${use} /><//>`
+    if (walletKind(view.wallet) === undefined) return html`<${Welcome} catalog=${catalog} wallet="">${form(true)}<//>`
+    return html`${form(false)}<${Title} view=${view} /><${Result} key=${`${key} ${view.wallet} ${view.asOf}`} context=${{ key, catalog, view }} setView=${setView} spent=${charge.spent} />`
+  }
+}
+
+/** The view that the address names, and how to change it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
+function useView() {
+  const [view, setView] = useState(viewOf(location.hash))
+  useEffect(() => {
+    const follow = () => setView(viewOf(location.hash))
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return [
+    view,
+    (next) => {
+      const fragment = fragmentOf(next)
+      // Through the history, so that "back" leads to the view before.
+      if (fragment !== location.hash) history.pushState(null, '', fragment === '' ? location.pathname : fragment)
+      setView(next)
+    },
+  ]
+}
+
+/** @param {{ catalog: import('../lib/catalog.js').Catalog, wallet: string, children: unknown }} props */
+function Welcome({ catalog, wallet, children }) {
+  const chains = [...new Set([...catalog.liquidityChains, ...catalog.aaveChains])]
+  const names = [...chains.map((id) => catalog.names.get(id) ?? `chain ${id}`), ...(catalog.kamino ? ['Solana'] : [])]
+  return html`<div class="welcome">
+    <h1>What does this wallet <em>hold</em>, <em>earn</em>, <em>owe</em> and <em>risk</em>?</h1>
+    <p class="lead">Every figure is read from the chain when you ask, at one block that it names.</p>
+    ${wallet !== '' && html`<p class="lead">This link leads to <code>${shortened(wallet)}</code>. It opens with your key.</p>`}
+    ${children}
+    ${
+      names.length === 0
+        ? html`<${Empty} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
+        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. A wallet costs 15 credits for each open position and each chain with Aave; nothing found costs nothing.</p>`
+    }
+  </div>`
+}
+
+/** @param {{ view: import('../lib/link.js').View }} props */
+function Title({ view: { wallet, asOf } }) {
+  return html`<div class="title">
+    <h1 class="mono"><span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span></h1>
+    <${Copy} text=${wallet} label="Copy the wallet" />
+    <${Copy} class="small" text=${location.href} label="Copy a link to this view">Copy link<//>
+    ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
+  </div>`
+}
+
+/** @param {{ value: string, remaining: string | undefined, onForget: () => void }} props */
+function KeyState({ value, remaining, onForget }) {
+  return html`<span class="key-state">
+    ${remaining !== undefined && html`<span><b>${BigInt(remaining).toLocaleString('en')}</b> credits left</span>`}
+    <span class="soft">key …${value.slice(-4)}</span>
+    <button type="button" class="small" onClick=${onForget}>Forget key</button>
+  </span>`
+}

@@ -1,0 +1,35 @@
+const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
+const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+
+/**
+ * Which kind of wallet a text is; the service decides whether it is a right one.
+ * @param {string} text
+ * @returns {'evm' | 'solana' | undefined}
+ */
+export function walletKind(text) {
+  if (EVM_ADDRESS.test(text)) return 'evm'
+  return BASE58_ADDRESS.test(text) ? 'solana' : undefined
+}
+
+/**
+ * What is wrong with a text that should be a wallet, in words that help.
+ * @param {string} text
+ */
+export function walletFault(text) {
+  if (text === '') return 'Paste the address of a wallet.'
+  if (walletKind(text) !== undefined) return undefined
+  if (/^0x[0-9a-fA-F]{64}$/.test(text)) {
+    return 'This is as long as a transaction, a market id or a private key. A wallet has 40 digits after 0x. Never paste a private key anywhere.'
+  }
+  if (/^0x/.test(text)) return `An EVM wallet is 0x and 40 digits from 0-9 and a-f; this has ${text.length - 2}.`
+  if (/\.(eth|sol)$/i.test(text)) return 'Names are not looked up here: paste the address that the name stands for.'
+  return 'This is neither an EVM wallet (0x and 40 hexadecimal digits) nor a Solana wallet (32 to 44 base58 characters).'
+}
+
+/**
+ * First and last characters, enough to recognise.
+ * @param {string} text
+ */
+export function shortened(text) {
+  return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`
+}

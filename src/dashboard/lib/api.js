@@ -1,0 +1,134 @@
+import { createPace } from './pace.js'
+import { pause } from './time.js'
+
+/**
+ * @typedef {{ chainId: number, block: string }} AsOf
+ * @typedef {object} Answer
+ * @property {true} ok
+ * @property {string} path path and query that were asked
+ * @property {any} body
+ * @property {readonly AsOf[]} asOf blocks that were read
+ * @property {number | undefined} credits what it cost
+ * @property {number} ms how long it took, as seen from here
+ * @typedef {object} Failure
+ * @property {false} ok
+ * @property {string} path
+ * @property {number} status 0 if no answer came
+ * @property {string} code
+ * @property {string} message
+ * @property {string | undefined} requestId
+ * @property {number | undefined} retryAfterSec
+ */
+
+const TRIES_MAX = 6
+const ANSWER_LIMIT_MS = 60_000
+const WAIT_MAX_SEC = 30
+
+const pace = createPace()
+/**
+ * @typedef {{ charged: number, remaining: string }} Charge
+ * @type {Set<(charge: Charge) => void>}
+ */
+const chargeListeners = new Set()
+
+/**
+ * Calls `listener` with what each answer cost and what is left; returns what ends it.
+ * @param {(charge: Charge) => void} listener
+ */
+export function onCharge(listener) {
+  chargeListeners.add(listener)
+  return () => void chargeListeners.delete(listener)
+}
+
+/**
+ * Asks a route under `/v1` like any client. Never rejects, except when `signal` fires.
+ * @param {string} path path and query, without a slash in front
+ * @param {{ key: string, signal?: AbortSignal }} options
+ * @returns {Promise<Answer | Failure>}
+ */
+export async function ask(path, { key, signal }) {
+  for (let tries = 1; ; tries++) {
+    const answer = await pace.run(() => send(path, { headers: { authorization: `Bearer ${key}` }, signal }), signal)
+    if (answer.ok || answer.status !== 429 || tries === TRIES_MAX) return answer
+    await pause(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+  }
+}
+
+/**
+ * One request to this service.
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<Answer | Failure>}
+ */
+export async function send(path, init = {}) {
+  const startedMs = performance.now()
+  const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
+  const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
+  try {
+    const response = await fetch(path, { ...init, signal, cache: 'no-store', referrerPolicy: 'no-referrer' })
+    const text = await response.text()
+    const { headers } = response
+    pace.learn(Number(headers.get('x-ratelimit-limit')))
+    const credits = headers.get('x-credits-charged')
+    const remaining = headers.get('x-credits-remaining')
+    if (remaining !== null) for (const listener of chargeListeners) listener({ charged: Number(credits), remaining })
+    if (!response.ok) return refused(path, response, text)
+    return {
+      ok: true,
+      path,
+      body: text === '' ? undefined : JSON.parse(text),
+      asOf: blocksOf(headers.get('x-as-of')),
+      credits: credits === null ? undefined : Number(credits),
+      ms: Math.round(performance.now() - startedMs),
+    }
+  } catch (error) {
+    init.signal?.throwIfAborted()
+    const late = limit.aborted
+    const message = late ? 'No answer came within a minute.' : `The service cannot be reached (${plain(error)}).`
+    return { ok: false, path, status: 0, code: 'NO_ANSWER', message, requestId: undefined, retryAfterSec: undefined }
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {Response} response
+ * @param {string} text
+ * @returns {Failure}
+ */
+function refused(path, { status, headers }, text) {
+  const wait = headers.get('retry-after')
+  /** @type {{ code?: string, message?: string, request_id?: string }} */
+  let error = {}
+  try {
+    error = JSON.parse(text).error ?? {}
+  } catch {
+    // Not from the service: a proxy in front of it, perhaps.
+  }
+  return {
+    ok: false,
+    path,
+    status,
+    code: error.code ?? `HTTP_${status}`,
+    message: error.message ?? 'The answer is not one of this service: something stands between it and this page.',
+    requestId: error.request_id,
+    retryAfterSec: wait === null || Number.isNaN(Number(wait)) ? undefined : Number(wait),
+  }
+}
+
+/**
+ * `1:21000000,10:130000000`
+ * @param {string | null} text
+ * @returns {AsOf[]}
+ */
+function blocksOf(text) {
+  if (text === null || text === '') return []
+  return text.split(',').map((pair) => {
+    const [chainId = '', block = ''] = pair.split(':')
+    return { chainId: Number(chainId), block }
+  })
+}
+
+/** @param {unknown} error */
+function plain(error) {
+  return error instanceof Error ? error.message : String(error)
+}

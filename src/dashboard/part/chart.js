@@ -1,0 +1,89 @@
+import { useWidth } from '../lib/hooks.js'
+import { dayText } from '../lib/time.js'
+import { classes, html, useId, useState } from '../lib/view.js'
+import { linear, pathOf, ticksOf } from './chart_scale.js'
+
+const LEFT = 52
+const RIGHT = 10
+const TOP = 10
+const BOTTOM = 22
+const DOT_MAX = 40
+
+/**
+ * Lines over time. Arrow keys and the pointer walk from point to point, and the figures of the point are read out.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {readonly number[]} props.times Unix seconds, ascending
+ * @param {readonly { name: string, kind: string, values: readonly (string | null)[] }[]} props.series decimal strings; null breaks the line
+ * @param {(value: string) => string} props.format of a figure
+ * @param {(value: number) => string} props.axis of the scale
+ * @param {readonly { time: number, text: string, kind: string }[]} [props.marks] what happened, drawn on the line of time
+ * @param {number} [props.height]
+ * @param {number} [props.floor] a value that has a line of its own
+ */
+export function Chart({ title, times, series, format, axis, marks = [], height = 180, floor }) {
+  const [ref, width] = useWidth()
+  const [at, setAt] = useState(times.length - 1)
+  const id = useId()
+  const index = Math.min(at, times.length - 1)
+  const numbers = series.flatMap(({ values }) => values.flatMap((value) => (value === null ? [] : [Number(value)])))
+  if (floor !== undefined) numbers.push(floor)
+  const [least, most] = [Math.min(0, ...numbers), Math.max(...numbers, 1e-9)]
+  const x = linear([times[0] ?? 0, times.at(-1) ?? 1], [LEFT, Math.max(LEFT + 1, width - RIGHT)])
+  const y = linear([least, most * 1.06], [height - BOTTOM, TOP])
+  const walk = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -times.length, End: times.length }[
+      event.key
+    ]
+    if (step === undefined) return
+    event.preventDefault()
+    setAt(Math.min(Math.max(index + step, 0), times.length - 1))
+  }
+  const point = (/** @type {PointerEvent} */ event) => {
+    const left = event.clientX - /** @type {Element} */ (event.currentTarget).getBoundingClientRect().left
+    setAt(nearest(times.map(x), left))
+  }
+  const near = marks.filter(({ time }) => nearest(times, time) === index)
+  return html`<figure class="chart" aria-labelledby=${id}>
+    <figcaption id=${id}>${title}</figcaption>
+    <p class="readout" role="status">
+      <b>${dayText(times[index] ?? 0)}</b>
+      ${series.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${text(values[index], format)}</b></span>`)}
+      ${near.map(({ text, kind }) => html`<span class=${classes('mark-text', kind)}>${text}</span>`)}
+    </p>
+    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from day to day`} onKeyDown=${walk} onPointerMove=${point} onPointerDown=${point}>
+      ${
+        width > 0 &&
+        html`<svg width=${width} height=${height} aria-hidden="true">
+          ${ticksOf(least, most).map((value) => html`<line class=${value === 0 ? 'zero' : 'grid'} x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="tick" x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${axis(value)}</text>`)}
+          ${floor !== undefined && html`<line class="floor" x1=${LEFT} x2=${width - RIGHT} y1=${y(floor)} y2=${y(floor)} />`}
+          <text class="tick" x=${LEFT} y=${height - 6}>${dayText(times[0] ?? 0)}</text>
+          ${times.length > 1 && html`<text class="tick" x=${width - RIGHT} y=${height - 6} text-anchor="end">${dayText(times.at(-1) ?? 0)}</text>`}
+          ${series.map(({ kind, values }) => html`<path class=${classes('line', kind)} d=${pathOf(values.map((value, each) => (value === null ? null : [x(times[each] ?? 0), y(Number(value))])))} />`)}
+          ${times.length <= DOT_MAX && series.map(({ kind, values }) => values.map((value, each) => value !== null && html`<circle class=${classes('dot', kind)} cx=${x(times[each] ?? 0)} cy=${y(Number(value))} r="2.2" />`))}
+          ${marks.map(({ time, kind }) => html`<path class=${classes('mark', kind)} d=${`M${x(held(time, times))} ${height - BOTTOM - 1}l-4 -8h8z`} />`)}
+          <line class="cross" x1=${x(times[index] ?? 0)} x2=${x(times[index] ?? 0)} y1=${TOP} y2=${height - BOTTOM} />
+          ${series.map(({ kind, values }) => typeof values[index] === 'string' && html`<circle class=${classes('spot', kind)} cx=${x(times[index] ?? 0)} cy=${y(Number(values[index]))} r="4" />`)}
+        </svg>`
+      }
+    </div>
+  </figure>`
+}
+
+/** @param {string | null | undefined} value @param {(value: string) => string} format */
+function text(value, format) {
+  return value === null || value === undefined ? 'none' : format(value)
+}
+
+/** Within what the chart shows. @param {number} time @param {readonly number[]} times */
+function held(time, times) {
+  return Math.min(Math.max(time, times[0] ?? time), times.at(-1) ?? time)
+}
+
+/** @param {readonly number[]} values @param {number} wanted */
+function nearest(values, wanted) {
+  return values.reduce(
+    (best, value, index) => (Math.abs(value - wanted) < Math.abs((values[best] ?? 0) - wanted) ? index : best),
+    0,
+  )
+}

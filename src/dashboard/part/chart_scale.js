@@ -1,0 +1,55 @@
+/**
+ * Round values at which a scale from 0 or below to `most` has lines.
+ * @param {number} least
+ * @param {number} most
+ */
+export function ticksOf(least, most) {
+  const span = Math.max(most - least, Number.MIN_VALUE)
+  const rough = span / 4
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = ([1, 2, 2.5, 5, 10].find((each) => each * power >= rough) ?? 10) * power
+  const first = Math.ceil(least / step - 1e-9)
+  const last = Math.floor(most / step + 1e-9)
+  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step)
+}
+
+/**
+ * @param {[number, number]} from
+ * @param {[number, number]} to
+ */
+export function linear([from, until], [start, end]) {
+  const span = until - from || 1
+  return (/** @type {number} */ value) => start + ((value - from) / span) * (end - start)
+}
+
+/**
+ * A path through points; a null breaks it.
+ * @param {readonly (readonly [number, number] | null)[]} points
+ */
+export function pathOf(points) {
+  let down = false
+  return points
+    .map((point) => {
+      if (point === null) {
+        down = false
+        return ''
+      }
+      const command = down ? 'L' : 'M'
+      down = true
+      return `${command}${point[0].toFixed(1)} ${point[1].toFixed(1)}`
+    })
+    .join('')
+}
+
+/**
+ * Dollars on an axis: `$1.2M`.
+ * @param {number} value
+ */
+export function axisDollars(value) {
+  return `${value < 0 ? '−' : ''}$${axisNumber(Math.abs(value))}`
+}
+
+/** @param {number} value */
+export function axisNumber(value) {
+  return new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 }).format(value)
+}

@@ -1,0 +1,47 @@
+import { html, useEffect, useState } from '../lib/view.js'
+
+const SAID_MS = 1_500
+
+/**
+ * Copies `text`, and says that it did.
+ * @param {{ text: string, label: string, class?: string, children?: unknown }} props
+ */
+export function Copy({ text, label, children, ...rest }) {
+  const [state, copy] = useCopy(text)
+  return html`<button type="button" class=${rest.class ?? 'copy'} onClick=${copy} aria-label=${label}>
+    ${children ?? html`<${CopyIcon} done=${state === 'done'} />`}
+    <span class="visually-hidden" role="status">${SAID[state]}</span>
+  </button>`
+}
+
+/** @type {Record<'idle' | 'done' | 'failed', string>} */
+const SAID = { idle: '', done: 'Copied', failed: 'The browser does not let this page copy' }
+
+/**
+ * @param {string} text
+ * @returns {['idle' | 'done' | 'failed', () => void]}
+ */
+export function useCopy(text) {
+  const [state, setState] = useState(/** @type {'idle' | 'done' | 'failed'} */ ('idle'))
+  useEffect(() => {
+    if (state === 'idle') return undefined
+    const timer = setTimeout(() => setState('idle'), SAID_MS)
+    return () => clearTimeout(timer)
+  }, [state])
+  const copy = () => {
+    // Absent on a page that came over plain HTTP from another machine.
+    const writing = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
+    writing.then(
+      () => setState('done'),
+      () => setState('failed'),
+    )
+  }
+  return [state, copy]
+}
+
+/** @param {{ done: boolean }} props */
+function CopyIcon({ done }) {
+  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+    ${done ? html`<path d="M3 8.5l3.2 3.2L13 4.8" />` : html`<path d="M5.5 5.5h7v8h-7zM3.5 10.5v-8h7" />`}
+  </svg>`
+}

@@ -1,0 +1,54 @@
+import { classes, html } from '../lib/view.js'
+
+/** What helps, by the code of an error. @type {Record<string, string>} */
+const ADVICE = {
+  INVALID_API_KEY: 'Check that the whole key was pasted. If it was revoked, ask for another one.',
+  ACCOUNT_SUSPENDED:
+    'The operator has suspended this organization. Its keys and credits work again once it is restored.',
+  ORGANIZATION_NOT_FOUND: 'The organization of this key was deleted. Ask the operator for a key of another one.',
+  INSUFFICIENT_CREDITS: 'Nothing was charged. Ask the operator to grant credits: walletscope credits grant.',
+  ENDPOINT_DISABLED: 'The operator has switched this part off. Everything else still answers.',
+  FEATURE_DISABLED: 'The operator has switched this feature off. Everything else still answers.',
+  RATE_LIMIT_EXCEEDED: 'Other callers of this organization use up its requests. Try again in a few seconds.',
+  SERVICE_UNAVAILABLE: 'The chain or its endpoint cannot answer right now. Try again; nothing was charged.',
+  UPSTREAM_ERROR: 'An endpoint gave an unusable answer. Try again; nothing was charged.',
+  API_ENDPOINT_NOT_CONFIGURED: 'The operator has configured no endpoint that this could be read from.',
+  NO_ANSWER: 'Check that the service runs and that this machine reaches it.',
+  NOT_FOUND: 'Check the address and the chain: there is nothing here to show.',
+  INTERNAL_ERROR: 'This is a fault of the service. Its log has the details under the request id.',
+  UNAUTHENTICATED: 'Open a fresh link: walletscope login prints one.',
+}
+
+/**
+ * An error with what helps, and a way to try again.
+ * @param {{ failure: import('../lib/api.js').Failure, title?: string, onRetry?: () => void }} props
+ */
+export function Trouble({ failure, title, onRetry }) {
+  const advice = ADVICE[failure.code]
+  return html`<div class="notice trouble" role="alert">
+    <p class="notice-title">${title ?? 'This could not be read'}</p>
+    <p>${failure.message}</p>
+    ${advice && html`<p class="soft">${advice}</p>`}
+    <p class="notice-end">
+      <code>${failure.status === 0 ? failure.code : `${failure.status} ${failure.code}`}</code>
+      ${failure.requestId && html`<code>${failure.requestId}</code>`}
+      ${onRetry && html`<button type="button" class="small" onClick=${onRetry}>Try again</button>`}
+    </p>
+  </div>`
+}
+
+/**
+ * What is shown where nothing is.
+ * @param {{ title: string, children?: unknown, class?: string }} props
+ */
+export function Empty({ title, children, ...rest }) {
+  return html`<div class=${classes('notice empty', rest.class)}>
+    <p class="notice-title">${title}</p>
+    ${children && html`<div class="soft">${children}</div>`}
+  </div>`
+}
+
+/** @param {{ children: unknown }} props */
+export function Waiting({ children }) {
+  return html`<p class="waiting" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`
+}

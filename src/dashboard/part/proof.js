@@ -1,0 +1,38 @@
+import { chainName } from '../lib/catalog.js'
+import { counted } from '../lib/time.js'
+import { html } from '../lib/view.js'
+import { Copy } from './copy.js'
+
+/**
+ * Where figures come from: their blocks, what they cost, how long they took, and the call that gives the same.
+ * @param {{ answer: import('../lib/api.js').Answer, catalog: import('../lib/catalog.js').Catalog }} props
+ */
+export function Proof({ answer, catalog }) {
+  const { asOf, credits, ms, path } = answer
+  return html`<footer class="proof">
+    <p>
+      ${asOf.map(
+        ({ chainId, block }) =>
+          html`<span>${chainName(catalog, chainId)} ${chainId === 101 ? 'slot' : 'block'} <b>${Number(block).toLocaleString('en')}</b></span>`,
+      )}
+      ${credits === undefined ? null : html`<span><b>${counted(credits, 'credit')}</b></span>`}
+      <span>${ms.toLocaleString('en')} ms</span>
+    </p>
+    <${Curl} path=${path} />
+  </footer>`
+}
+
+/** The same call for a terminal. @param {{ path: string }} props */
+export function Curl({ path }) {
+  const command = curlOf(path)
+  return html`<details class="curl">
+    <summary>curl</summary>
+    <div><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>
+  </details>`
+}
+
+/** @param {string} path */
+export function curlOf(path) {
+  const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
+  return `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`
+}

@@ -1,0 +1,134 @@
+import type { Hex } from 'viem'
+import findSql from '../../sql/queries/history_chain_find.sql' with { type: 'text' }
+import moveSql from '../../sql/queries/history_chain_move.sql' with { type: 'text' }
+import stopSql from '../../sql/queries/history_chain_stop.sql' with { type: 'text' }
+import leaseSql from '../../sql/queries/history_coverage_lease.sql' with { type: 'text' }
+import listSql from '../../sql/queries/history_coverage_list.sql' with { type: 'text' }
+import releaseSql from '../../sql/queries/history_coverage_release.sql' with { type: 'text' }
+import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' with { type: 'text' }
+import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import type { Range } from './logs/window.ts'
+import { EVERYBODY, toDigits } from './rows/part.ts'
+import type { StreamPlace } from './stream.ts'
+
+const find = query(findSql, 'read')
+const move = query(moveSql, 'read')
+const stop = query(stopSql, 'read')
+const lease = query(leaseSql, 'background')
+const list = query(listSql, 'read')
+const release = query(releaseSql, 'background')
+const checked = query(checkedSql, 'background')
+const progress = query(progressSql, 'background')
+
+/** A history in the database. */
+export interface HistoryName {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly stream: string
+}
+
+/** What is stored of one subject. */
+export interface Covered {
+  /** Ranges of blocks, ascending, apart. */
+  readonly ranges: readonly Range[]
+  /** The block up to which its rows agreed with the chain's state; -1 if that was never checked. */
+  readonly checkedTo: number
+  /** True if another process works on it at the moment. */
+  readonly isLeased: boolean
+}
+
+/** The block that a chain's history was built on last. */
+export interface Anchor {
+  readonly number: number
+  readonly hash: Hex
+  readonly isStopped: boolean
+}
+
+/** What is stored of one history, for the operator. */
+export interface StoredProgress extends HistoryName {
+  /** Subjects that have a history of their own. */
+  readonly subjects: number
+  /** What is stored of everybody. */
+  readonly everybody: readonly Range[]
+  /** Undefined before the first extension. */
+  readonly anchor: number | undefined
+  readonly isStopped: boolean
+}
+
+/** What is stored, and who works on what. Every change is one statement. */
+export interface Coverage {
+  /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
+  find(name: HistoryName, subjects: readonly (Hex | null)[]): Promise<ReadonlyMap<Hex | null, Covered>>
+  /** Takes the work on subjects (null: on everybody) or keeps it; gives those that no other process has. */
+  lease(name: HistoryName, subjects: readonly Hex[] | null): Promise<readonly (Hex | null)[]>
+  release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void>
+  checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void>
+  /** Undefined if nothing is stored of the chain. */
+  anchor(chainId: number): Promise<Anchor | undefined>
+  moveAnchor(chainId: number, to: Pick<Anchor, 'number' | 'hash'>): Promise<void>
+  /** Stops a chain's history, if its anchor is still this one. */
+  stop(chainId: number, at: Pick<Anchor, 'number' | 'hash'>): Promise<void>
+  progress(): Promise<readonly StoredProgress[]>
+}
+
+/** A process that died leaves its work to others after this time. */
+const LEASE_SEC = 30
+
+/** What is stored in a database; `holder` names this process in leases. */
+export function createCoverage(db: Database, holder: string): Coverage {
+  return {
+    async find({ place, stream }, subjects) {
+      const names = subjects.map((subject) => (subject === null ? '' : toDigits(subject)))
+      const rows = await list(db, [place.chainId, toDigits(place.contract), stream, names, holder])
+      return new Map(
+        rows.map(({ subject, first_blocks, last_blocks, checked_to, is_leased }) => [
+          subjectOf(subject),
+          { ranges: rangesOf(first_blocks, last_blocks), checkedTo: Number(checked_to ?? -1), isLeased: is_leased },
+        ]),
+      )
+    },
+    async lease({ place, stream }, subjects) {
+      const names = subjects?.map(toDigits) ?? EVERYBODY
+      const rows = await lease(db, [place.chainId, toDigits(place.contract), stream, names, holder, LEASE_SEC])
+      return rows.map(({ subject }) => subjectOf(subject))
+    },
+    async release({ place, stream }, subjects) {
+      const names = subjects?.map(toDigits) ?? EVERYBODY
+      await release(db, [place.chainId, toDigits(place.contract), stream, names, holder])
+    },
+    async checked({ place, stream }, subject, toBlock) {
+      await checked(db, [place.chainId, toDigits(place.contract), stream, toDigits(subject), toBlock])
+    },
+    async anchor(chainId) {
+      const [row] = await find(db, [chainId])
+      if (row === undefined) return undefined
+      return { number: Number(row.anchor_number), hash: `0x${row.anchor_hash}`, isStopped: row.stopped }
+    },
+    async moveAnchor(chainId, { number, hash }) {
+      await move(db, [chainId, number, toDigits(hash)])
+    },
+    async stop(chainId, { number, hash }) {
+      await stop(db, [chainId, number, toDigits(hash)])
+    },
+    async progress() {
+      const rows = await progress(db, [])
+      return rows.map((row) => ({
+        place: { chainId: Number(row.chain_id), contract: `0x${row.contract}` as const },
+        stream: row.stream,
+        subjects: row.subjects,
+        everybody: rangesOf(row.first_blocks, row.last_blocks),
+        anchor: row.anchor_number === null ? undefined : Number(row.anchor_number),
+        isStopped: row.stopped,
+      }))
+    },
+  }
+}
+
+function subjectOf(digits: string): Hex | null {
+  return digits === '' ? null : `0x${digits}`
+}
+
+function rangesOf(firstBlocks: readonly string[], lastBlocks: readonly string[]): readonly Range[] {
+  return firstBlocks.map((first, index) => ({ fromBlock: Number(first), toBlock: Number(lastBlocks[index]) }))
+}

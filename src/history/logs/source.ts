@@ -1,0 +1,88 @@
+import { type Hex, toHex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
+import { type BlockName, readHeader } from '../../chain/read_block.ts'
+import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
+import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
+import type { HistoryLog, LogFilter } from '../stream.ts'
+import { checkLogs, type LogRange } from './check_logs.ts'
+import { parseLogs, parseReceipt, type Receipt } from './parse_logs.ts'
+import { LogsRefusedError, reactionTo } from './refusal.ts'
+
+/** One endpoint, as history asks it. Every answer is checked; every request has a time limit. */
+export interface LogSource {
+  readonly index: number
+  /** False while nothing should be asked of it. */
+  readonly usable: boolean
+  /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
+  logs(filter: LogFilter, range: LogRange, signal: AbortSignal): Promise<readonly HistoryLog[]>
+  /** Undefined if the endpoint does not have the block. */
+  header(at: BlockName, signal: AbortSignal): Promise<PinnedBlock | undefined>
+  /** Undefined if the endpoint does not know the transaction. */
+  receipt(transactionHash: Hex, signal: AbortSignal): Promise<Receipt | undefined>
+}
+
+/** Time limits of a request for logs of a range, and of the small requests, milliseconds. */
+const LOGS_MS = 10_000
+const SMALL_MS = 3_000
+/** A filter with more topics or addresses than this is divided if the endpoint finds the request too long. */
+const DIVISIBLE_TOPICS = 8
+
+/** History's view of an endpoint: of one that works in the background, or of one that a caller reads from. */
+export function createLogSource(
+  endpoint: Pick<Endpoint, 'index' | 'request'> & Partial<Pick<BackgroundEndpoint, 'usable'>>,
+  chainId: number,
+): LogSource {
+  return {
+    index: endpoint.index,
+    get usable() {
+      return endpoint.usable ?? true
+    },
+    logs: (filter, range, signal) => readLogs(endpoint, { filter, range }, signal),
+    header: (at, signal) => readHeader(endpoint, { chainId, at }, signal),
+    receipt: (hash, signal) =>
+      endpoint.request(
+        { method: 'eth_getTransactionReceipt', params: [hash], parse: parseReceipt, timeoutMs: SMALL_MS },
+        signal,
+      ),
+  }
+}
+
+async function readLogs(
+  endpoint: Pick<Endpoint, 'request'>,
+  { filter, range }: { readonly filter: LogFilter; readonly range: LogRange },
+  signal: AbortSignal,
+): Promise<readonly HistoryLog[]> {
+  const asked = {
+    ...('blockHash' in range ? { fromBlock: range.number, toBlock: range.number } : range),
+    divisible: filter.topics.some((each) => (each?.length ?? 0) > DIVISIBLE_TOPICS),
+  }
+  try {
+    const logs = await endpoint.request(
+      {
+        method: 'eth_getLogs',
+        params: [paramsOf(filter, range)],
+        parse: parseLogs,
+        timeoutMs: LOGS_MS,
+        refusal(refusal) {
+          const reaction = reactionTo(refusal, asked)
+          return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
+        },
+      },
+      signal,
+    )
+    checkLogs(logs, filter, range)
+    return logs
+  } catch (error) {
+    // What is too much for us is handled as what is too much for the endpoint.
+    const isTooMuch = error instanceof LongAnswerError || error instanceof LateAnswerError
+    throw isTooMuch ? new LogsRefusedError(0, { kind: 'results', blocks: undefined }) : error
+  }
+}
+
+function paramsOf({ addresses, topics }: LogFilter, range: LogRange): object {
+  const blocks =
+    'blockHash' in range
+      ? { blockHash: range.blockHash }
+      : { fromBlock: toHex(range.fromBlock), toBlock: toHex(range.toBlock) }
+  return { address: addresses, topics: topics.map((each) => (each?.length === 1 ? each[0] : each)), ...blocks }
+}

@@ -1,0 +1,76 @@
+import { untilAborted } from '../../lib/async/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
+
+/** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
+export interface Throttle {
+  /** Runs a task in its turn. Throws `AbortedError` if `signal` fires while it waits. */
+  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>
+  /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */
+  limited(pauseMs: number | undefined): void
+}
+
+/** A quarter of the slots that an endpoint had when history was designed; its own queue still lets callers go first. */
+const RUNNING_MAX = 8
+const PAUSE_MS = 1_000
+const PAUSE_MS_MAX = 60_000
+
+/** Makes a throttle; `sleep` waits. */
+export function createThrottle({
+  clock,
+  sleep,
+}: {
+  readonly clock: Clock
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}): Throttle {
+  const waiting = new Set<() => void>()
+  let running = 0
+  let limit = RUNNING_MAX
+  let succeeded = 0
+  let pauses = 0
+  let untilMs = 0
+
+  async function enter(signal: AbortSignal): Promise<void> {
+    while (running >= limit) {
+      let wake: () => void = () => {}
+      const turn = new Promise<void>((resolve) => {
+        wake = resolve
+      })
+      waiting.add(wake)
+      await untilAborted(turn, signal).finally(() => waiting.delete(wake))
+    }
+    running++
+  }
+
+  function leave(): void {
+    running--
+    for (const wake of [...waiting].slice(0, limit - running)) wake()
+  }
+
+  return {
+    async run(task, signal) {
+      await enter(signal)
+      try {
+        const waitMs = untilMs - clock.monotonicMs()
+        if (waitMs > 0) await sleep(waitMs, signal)
+        const result = await task()
+        pauses = 0
+        succeeded++
+        if (succeeded >= 4 * limit && limit < RUNNING_MAX) {
+          limit++
+          succeeded = 0
+        }
+        return result
+      } finally {
+        leave()
+      }
+    },
+    limited(pauseMs) {
+      // The requests that were under way are refused together, but count once.
+      if (untilMs > clock.monotonicMs()) return
+      pauses++
+      limit = Math.max(1, Math.floor(limit / 2))
+      succeeded = 0
+      untilMs = clock.monotonicMs() + Math.min(PAUSE_MS_MAX, pauseMs ?? PAUSE_MS * 2 ** (pauses - 1))
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import type { Reaction } from './refusal.ts'
+
+/** How long ranges of one endpoint may be, for one kind of filter. Pure: every change gives a new one. */
+export interface Window {
+  /** Blocks to ask for next. */
+  readonly blocks: number
+  /** The longest range that the endpoint takes, as it said or as its refusals show; undefined if it never refused. */
+  readonly cap: number | undefined
+}
+
+/** An answer holds about this many logs: some 1.5 MB, far below what an answer may hold. */
+const LOGS_AIM = 2_000
+const GROWTH = 1.5
+/** Lengths that endpoints without a number in their refusal usually take. */
+const USUAL_CAPS = [1_000_000, 500_000, 100_000, 50_000, 20_000, 10_000, 5_000, 3_000, 2_000, 1_000, 500, 100, 10, 5, 1]
+
+/** A window before anything is known, within the cap that other filters have met at the same endpoint. */
+export function startWindow(blocks: number, cap: number | undefined): Window {
+  return { blocks: Math.min(blocks, cap ?? blocks), cap }
+}
+
+/** After an answer to a range of `blocks` blocks. */
+export function answered(window: Window, { blocks, logs }: { readonly blocks: number; readonly logs: number }): Window {
+  // What a shorter range held says too little about a longer one, unless it held too much already.
+  if (blocks < window.blocks && logs < LOGS_AIM) return window
+  const dense = logs === 0 ? Number.POSITIVE_INFINITY : (blocks * LOGS_AIM) / logs
+  const next = Math.max(window.blocks / 2, Math.min(window.blocks * GROWTH, dense))
+  return within({ ...window, blocks: Math.ceil(next) })
+}
+
+/** After a refusal of a range of `blocks` blocks, or an answer that was too long or too late for us. */
+export function refused(window: Window, reaction: Reaction, blocks: number): Window {
+  if (reaction.kind === 'range') {
+    const cap = reaction.blocks ?? USUAL_CAPS.find((usual) => usual < blocks) ?? 1
+    return within({ blocks: Math.min(window.blocks, cap), cap: Math.min(window.cap ?? cap, cap) })
+  }
+  if (reaction.kind === 'results') {
+    return within({ ...window, blocks: Math.min(window.blocks, reaction.blocks ?? Math.ceil(blocks / 2)) })
+  }
+  return window
+}
+
+function within({ blocks, cap }: Window): Window {
+  return { blocks: Math.max(1, Math.min(blocks, cap ?? blocks)), cap }
+}
+
+/** A range of blocks, both included. */
+export interface Range {
+  readonly fromBlock: number
+  readonly toBlock: number
+}
+
+/**
+ * Divides a range into pieces of at most `blocks`, the newest first. With `shift` the edges lie half a piece lower, so
+ * that a mistake at the edge of one division falls into the middle of the other.
+ */
+export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: boolean): readonly Range[] {
+  const pieces: Range[] = []
+  let size = shift ? Math.ceil(blocks / 2) : blocks
+  for (let last = toBlock; last >= fromBlock; last -= size, size = blocks) {
+    pieces.push({ fromBlock: Math.max(fromBlock, last - size + 1), toBlock: last })
+  }
+  return pieces
+}

@@ -1,0 +1,68 @@
+import type { HistoryLog } from '../stream.ts'
+
+/** What several reads of one range of blocks say together. */
+export interface Comparison {
+  /** Every log that any of them gave, in order. Of two that differ at one position, both. */
+  readonly union: readonly HistoryLog[]
+  /** Logs that not all of them gave. */
+  readonly disputed: readonly HistoryLog[]
+}
+
+/** Compares reads of one range, each in order. A log is the same only if all of it is, its time apart. */
+export function compareReads(reads: readonly (readonly HistoryLog[])[]): Comparison {
+  const [first = [], ...others] = reads
+  // Nearly always all of them are the same.
+  if (others.every((other) => isSameList(first, other))) return { union: first, disputed: [] }
+  const seen = new Map<string, { log: HistoryLog; times: number }>()
+  for (const log of reads.flat()) {
+    const key = keyOf(log)
+    const known = seen.get(key)
+    if (known === undefined) seen.set(key, { log, times: 1 })
+    else {
+      known.times++
+      // An endpoint that knows the time tells it for the others.
+      if (known.log.timestampSec === null) known.log = log
+    }
+  }
+  const all = [...seen.values()].sort((a, b) => compareLogs(a.log, b.log))
+  return {
+    union: all.map(({ log }) => log),
+    disputed: all.filter(({ times }) => times < reads.length).map(({ log }) => log),
+  }
+}
+
+/** True if a read gave every one of these logs. */
+export function holdsAll(read: readonly HistoryLog[], logs: readonly HistoryLog[]): boolean {
+  if (read.length < logs.length) return false
+  if (isSameList(read, logs)) return true
+  const keys = new Set(read.map(keyOf))
+  return logs.every((log) => keys.has(keyOf(log)))
+}
+
+/** The order of logs on their chain. */
+export function compareLogs(a: HistoryLog, b: HistoryLog): number {
+  return a.blockNumber - b.blockNumber || a.logIndex - b.logIndex
+}
+
+/** True if both are one log of one chain. */
+export function isSameLog(a: HistoryLog, b: HistoryLog): boolean {
+  return (
+    a.blockNumber === b.blockNumber &&
+    a.logIndex === b.logIndex &&
+    a.transactionHash === b.transactionHash &&
+    a.blockHash === b.blockHash &&
+    a.address === b.address &&
+    a.data === b.data &&
+    a.transactionIndex === b.transactionIndex &&
+    a.topics.length === b.topics.length &&
+    a.topics.every((topic, index) => topic === b.topics[index])
+  )
+}
+
+function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {
+  return a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog))
+}
+
+function keyOf({ blockHash, transactionHash, transactionIndex, logIndex, address, topics, data }: HistoryLog): string {
+  return `${blockHash}${transactionHash}${transactionIndex}:${logIndex}${address}${topics.join()}${data}`
+}

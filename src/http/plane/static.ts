@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import type { PreparedAnswer } from '../respond.ts'
+import type { Page, Pages } from './public.ts'
+
+/** A file of a page. */
+interface StaticFile {
+  /** Below the folder of all files: `explore/main.js`. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A page made of files. */
+interface StaticPage {
+  readonly title: string
+  /** Path of the module that draws it. */
+  readonly script: string
+}
+
+/** Pages for people: HTML by path, and the files that it loads. */
+export interface StaticPages {
+  /** The pages themselves, by path. */
+  readonly pages: Pages
+  /** Files of all pages, by path. */
+  readonly files: Pages
+}
+
+/** Folder of the files' addresses. Below it stands a hash of them all, so that any of them may be kept for ever. */
+export const FILES_PATH = '/assets'
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+const HASH_LENGTH = 16
+const FOR_EVER = 'public, max-age=31536000, immutable'
+/** Kept, and asked about again at every visit. */
+const ASK_AGAIN = 'no-cache'
+
+/**
+ * Serves pages that are drawn in the browser. Addresses are relative to the page, so that they hold behind a proxy that
+ * puts a path in front. Nothing is loaded from elsewhere, and nothing runs that is not one of the files.
+ */
+export function createStaticPages(options: {
+  readonly pages: Readonly<Record<string, StaticPage>>
+  readonly files: readonly StaticFile[]
+  /** Files that modules import by a name, `preact`. */
+  readonly modules: Readonly<Record<string, string>>
+}): StaticPages {
+  const { pages, files, modules } = options
+  const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n')).slice(0, HASH_LENGTH)
+  const folder = `${FILES_PATH}/${version}`
+  return {
+    pages: new Map(
+      Object.entries(pages).map(([path, page]) => {
+        const markup = pageText(page, { files, modules, folder: folder.slice(1) })
+        return [path, sent(markup.text, { ...PAGE_HEADERS, 'content-security-policy': markup.policy })]
+      }),
+    ),
+    files: new Map(
+      files.map(({ path, text }) => {
+        const type = TYPES[path.slice(path.lastIndexOf('.') + 1)]
+        if (type === undefined) throw new Error(`Cannot serve the file "${path}": its type is not known`)
+        return [`${folder}/${path}`, sent(text, { 'content-type': type, 'cache-control': FOR_EVER })]
+      }),
+    ),
+  }
+}
+
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': ASK_AGAIN,
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+}
+
+/** The text of a page, and the policy that lets it run: its own files, and the one list of names by its hash. */
+function pageText(
+  { title, script }: StaticPage,
+  options: {
+    readonly files: readonly StaticFile[]
+    readonly modules: Readonly<Record<string, string>>
+    readonly folder: string
+  },
+): { readonly text: string; readonly policy: string } {
+  const { files, modules, folder } = options
+  const at = (path: string) => `${folder}/${path}`
+  const names = JSON.stringify({
+    imports: Object.fromEntries(Object.entries(modules).map(([name, path]) => [name, `./${at(path)}`])),
+  })
+  const styles = files.filter(({ path }) => path.endsWith('.css'))
+  const scripts = files.filter(({ path }) => path.endsWith('.js') && isFor(path, script))
+  const text = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
+${styles.map(({ path }) => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
+<script type="importmap">${names}</script>
+${scripts.map(({ path }) => `<link rel="modulepreload" href="${at(path)}">`).join('\n')}
+<script type="module" src="${at(script)}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page is drawn by JavaScript, which is switched off. Everything it shows is also answered as JSON: see <a href="docs">the API</a>.</noscript>
+</body>
+</html>
+`
+  const policy = [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash('sha256', names, 'base64')}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+  return { text, policy }
+}
+
+/** True if a page with this script may load the file: its own folder, and what pages share. */
+function isFor(path: string, script: string): boolean {
+  const [folder = ''] = script.split('/')
+  return ['lib', 'part', 'vendor', folder].includes(path.split('/')[0] ?? '')
+}
+
+/** Sends a text: packed if the browser can unpack it, and nothing at all if it has the same one already. */
+function sent(text: string, headers: Readonly<Record<string, string>>): Page {
+  const etag = `"${digest(text).slice(0, HASH_LENGTH)}"`
+  const common = { ...headers, etag, vary: 'accept-encoding' }
+  let packed: Uint8Array<ArrayBuffer> | undefined
+  return (_, request): PreparedAnswer => {
+    const known = request.headers.get('if-none-match') ?? ''
+    if (known.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
+    if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+      return { status: 200, body: text, credits: 0, headers: common }
+    }
+    packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
+    return { status: 200, body: text, packed, credits: 0, headers: { ...common, 'content-encoding': 'gzip' } }
+  }
+}
+
+function digest(text: string): string {
+  return hash('sha256', text, 'hex')
+}

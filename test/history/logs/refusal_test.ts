@@ -1,0 +1,58 @@
+import { expect, test } from 'bun:test'
+import { reactionTo } from '../../../src/history/logs/refusal.ts'
+import { refused, startWindow } from '../../../src/history/logs/window.ts'
+import { type Dialect, OTHER_DIALECTS, RANGE_DIALECTS, RESULT_DIALECTS } from './dialects.ts'
+
+const ASKED = { fromBlock: 1_000_000, toBlock: 1_999_999, divisible: true }
+
+function react({ status, code, words }: Dialect, retryAfterMs?: number) {
+  return reactionTo({ status, code, words, retryAfterMs }, ASKED)
+}
+
+test.each(RANGE_DIALECTS.map((each) => [each.provider, each] as const))('%s caps the range', (_, dialect) => {
+  const reaction = react(dialect)
+  expect(reaction?.kind).toBe('range')
+  if (reaction === undefined) return
+  const stated = dialect.reaction.kind === 'range' ? dialect.reaction.blocks : undefined
+  expect(refused(startWindow(1_000_000, undefined), reaction, 1_000_000).cap).toBe(stated)
+})
+
+test.each(RESULT_DIALECTS.map((each) => [each.provider, each] as const))('%s caps the answer', (_, dialect) => {
+  const reaction = reactionTo({ ...dialect, retryAfterMs: undefined }, { ...ASKED, divisible: false })
+  expect(reaction).toEqual(dialect.reaction)
+})
+
+test.each(OTHER_DIALECTS.map((each) => [each.provider, each.words, each] as const))('%s: %s', (_, __, dialect) => {
+  expect(react(dialect)).toEqual(dialect.reaction)
+})
+
+test('a rate limit says how long to wait', () => {
+  const said = { status: 429, code: 0, words: '', retryAfterMs: 7_000 }
+  expect(reactionTo(said, ASKED)).toEqual({ kind: 'rate', pauseMs: 7_000 })
+})
+
+test('what is not about the request stays a failure', () => {
+  for (const words of ['', 'internal error', 'no backend is currently healthy', 'execution reverted']) {
+    expect(reactionTo({ status: 500, code: -32603, words, retryAfterMs: undefined }, ASKED)).toBeUndefined()
+  }
+})
+
+test('a proposed range counts only if it lies in what was asked', () => {
+  const propose = (words: string) =>
+    reactionTo(
+      { status: 200, code: -32005, words: `query returned more than 10000 results. ${words}`, retryAfterMs: undefined },
+      ASKED,
+    )
+  expect(propose('Try with this block range [0xf4240, 0xf4240].')).toEqual({ kind: 'results', blocks: 1 })
+  for (const nonsense of ['[0x0, 0xf4250]', '[0xf4240, 0xfffffff]', '[0xf4240, 0xf4230]', '[0xf4240, 0x1e847f]']) {
+    expect(propose(`Try with this block range ${nonsense}.`)).toEqual({ kind: 'results', blocks: undefined })
+  }
+})
+
+test('the words of an endpoint cost no time, whatever they are', () => {
+  const words = `${'max 0 - '.repeat(60)}${'9'.repeat(200)}`
+  reactionTo({ status: 400, code: 0, words: words.slice(0, 500), retryAfterMs: undefined }, ASKED)
+  expect(
+    reactionTo({ status: 400, code: 0, words: `limit ${' '.repeat(480)}`, retryAfterMs: undefined }, ASKED),
+  ).toBeUndefined()
+})

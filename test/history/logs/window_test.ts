@@ -1,0 +1,64 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { answered, piecesOf, refused, startWindow } from '../../../src/history/logs/window.ts'
+
+test('a window grows while answers are sparse, and aims at 2,000 logs', () => {
+  const start = startWindow(10_000, undefined)
+  expect(answered(start, { blocks: 10_000, logs: 0 }).blocks).toBe(15_000)
+  expect(answered(start, { blocks: 10_000, logs: 1_600 }).blocks).toBe(12_500)
+  expect(answered(start, { blocks: 10_000, logs: 2_500 }).blocks).toBe(8_000)
+  expect(answered(start, { blocks: 10_000, logs: 9_000 }).blocks).toBe(5_000)
+})
+
+test('a short range at the end of the work changes nothing, unless it was dense', () => {
+  const start = startWindow(10_000, undefined)
+  expect(answered(start, { blocks: 10, logs: 0 })).toBe(start)
+  expect(answered(start, { blocks: 1_000, logs: 4_000 }).blocks).toBe(5_000)
+})
+
+test('a stated cap only tightens, and no growth passes it', () => {
+  const capped = refused(startWindow(10_000, undefined), { kind: 'range', blocks: 2_000 }, 10_000)
+  expect(capped).toEqual({ blocks: 2_000, cap: 2_000 })
+  expect(answered(capped, { blocks: 2_000, logs: 0 })).toEqual(capped)
+  expect(refused(capped, { kind: 'range', blocks: 5_000 }, 10_000)).toEqual(capped)
+  expect(refused(capped, { kind: 'range', blocks: 10 }, 2_000)).toEqual({ blocks: 10, cap: 10 })
+})
+
+test('a refusal without a number tries the next usual cap', () => {
+  const step = refused(startWindow(25_000, undefined), { kind: 'range', blocks: undefined }, 25_000)
+  expect(step.cap).toBe(20_000)
+  expect(refused(step, { kind: 'range', blocks: undefined }, 20_000).cap).toBe(10_000)
+  expect(refused(step, { kind: 'range', blocks: undefined }, 1).cap).toBe(1)
+})
+
+test('too many results halve this window or take the proposed length, and leave the cap alone', () => {
+  const capped = startWindow(8_000, 8_000)
+  expect(refused(capped, { kind: 'results', blocks: undefined }, 8_000)).toEqual({ blocks: 4_000, cap: 8_000 })
+  expect(refused(capped, { kind: 'results', blocks: 123 }, 8_000)).toEqual({ blocks: 123, cap: 8_000 })
+  expect(refused(startWindow(1, undefined), { kind: 'results', blocks: undefined }, 1).blocks).toBe(1)
+  expect(refused(capped, { kind: 'rate', pauseMs: 1 }, 8_000)).toBe(capped)
+})
+
+test('pieces cover a range once, newest first, and shifted edges fall into the middle of the others', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(5_000),
+      fc.integer({ min: 1, max: 700 }),
+      fc.nat(3_000),
+      fc.boolean(),
+      (fromBlock, blocks, more, shift) => {
+        const toBlock = fromBlock + more
+        const pieces = piecesOf({ fromBlock, toBlock }, blocks, shift)
+        expect(pieces[0]?.toBlock).toBe(toBlock)
+        expect(pieces.at(-1)?.fromBlock).toBe(fromBlock)
+        for (const [index, piece] of pieces.entries()) {
+          expect(piece.toBlock - piece.fromBlock + 1).toBeLessThanOrEqual(blocks)
+          const next = pieces[index + 1]
+          if (next !== undefined) expect(next.toBlock).toBe(piece.fromBlock - 1)
+        }
+      },
+    ),
+  )
+  const edges = (shift: boolean) => piecesOf({ fromBlock: 1, toBlock: 100 }, 10, shift).map((each) => each.toBlock)
+  expect(edges(true).filter((edge) => edge !== 100 && edges(false).includes(edge))).toEqual([])
+})

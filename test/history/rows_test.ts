@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { createCoverage } from '../../src/history/coverage.ts'
+import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../src/history/rows/lending_event.ts'
+import {
+  POSITION_FLOWS,
+  type PositionFlow,
+  positionSubject,
+  readPositionFlows,
+} from '../../src/history/rows/position_flow.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+
+const POOL = `0x${'aa'.repeat(20)}` as Hex
+const ALICE = `0x${'a1'.repeat(20)}` as Hex
+const BOB = `0x${'b0'.repeat(20)}` as Hex
+const STREAM = 'lending'
+const HUGE = 2n ** 256n - 1n
+
+let database: TestDatabase
+let chains = 0
+let place = { chainId: 0, contract: POOL, startBlock: 100 }
+
+beforeAll(async () => {
+  database = await testDatabase()
+}, 60_000)
+beforeEach(() => {
+  place = { chainId: ++chains, contract: POOL, startBlock: 100 }
+})
+afterAll(() => database.close(), 60_000)
+
+function event(changes: Partial<LendingEvent> = {}): LendingEvent {
+  return {
+    ...{ wallet: ALICE, block: 120, logIndex: 3, leg: 0, kind: 'supply', asset: POOL, amount: HUGE },
+    ...{ counterparty: BOB, transactionHash: `0x${'12'.repeat(32)}`, timestampSec: 1_700_000_000 },
+    ...changes,
+  }
+}
+
+function storeEvents(
+  rows: readonly LendingEvent[],
+  fromBlock: number,
+  toBlock: number,
+  subjects: Hex[] | null = [ALICE],
+) {
+  return LENDING_EVENTS.store(database.db, { place, stream: STREAM, subjects, fromBlock, toBlock, witnesses: 1, rows })
+}
+
+function readEvents(changes: Partial<Parameters<typeof readLendingEvents>[1]> = {}) {
+  const options = { place, stream: STREAM, wallet: ALICE, toBlock: 200, skip: 0, max: 10, ...changes }
+  return readLendingEvents(database.db, options)
+}
+
+test('events come back as they were stored, newest first, with the debt of a liquidation before its collateral', async () => {
+  const rows = [
+    event({ block: 120 }),
+    event({ block: 150, logIndex: 9, leg: 1, kind: 'liquidation', counterparty: null, timestampSec: null }),
+    event({ block: 150, logIndex: 9, leg: 0, kind: 'liquidation', amount: 0n }),
+    event({ block: 150, logIndex: 10, kind: 'repay' }),
+  ]
+  await storeEvents([...rows, event({ wallet: BOB })], 100, 200)
+  const newestFirst = [rows[3], rows[2], rows[1], rows[0]] as readonly LendingEvent[]
+  expect(await readEvents()).toEqual({ total: 4, events: newestFirst })
+  expect(await readEvents({ skip: 1, max: 2 })).toEqual({ total: 4, events: newestFirst.slice(1, 3) })
+  expect(await readEvents({ skip: 9 })).toEqual({ total: 4, events: [] })
+  expect(await readEvents({ kind: 'liquidation' })).toEqual({ total: 2, events: newestFirst.slice(1, 3) })
+  expect(await readEvents({ toBlock: 149 })).toEqual({ total: 1, events: newestFirst.slice(3) })
+})
+
+test('a history with a gap is not given', async () => {
+  expect(await readEvents()).toBeUndefined()
+  await storeEvents([event()], 110, 200)
+  expect(await readEvents()).toBeUndefined()
+  await storeEvents([], 100, 108)
+  expect(await readEvents()).toBeUndefined()
+  await storeEvents([], 100, 109)
+  expect((await readEvents())?.total).toBe(1)
+  expect(await readEvents({ toBlock: 201 })).toBeUndefined()
+  expect(await readEvents({ wallet: BOB })).toBeUndefined()
+  expect(await readEvents({ stream: 'other' })).toBeUndefined()
+})
+
+test('what is stored of everybody fills the gaps of a wallet', async () => {
+  await storeEvents([event()], 100, 150)
+  await storeEvents([event({ wallet: BOB, block: 170 }), event({ block: 180 })], 151, 200, null)
+  expect((await readEvents())?.total).toBe(2)
+  expect(await readEvents({ wallet: BOB })).toBeUndefined()
+  await storeEvents([], 90, 160, null)
+  expect((await readEvents({ wallet: BOB }))?.total).toBe(1)
+})
+
+test('storing again changes nothing', async () => {
+  await storeEvents([event()], 100, 200)
+  await storeEvents([event({ amount: 1n }), event({ logIndex: 4 })], 150, 250)
+  const page = await readEvents({ toBlock: 250 })
+  expect(page?.events.map(({ logIndex, amount }) => [logIndex, amount])).toEqual([
+    [4, HUGE],
+    [3, HUGE],
+  ])
+})
+
+test('rows and what is complete with them are stored together or not at all', async () => {
+  const bad = event({ logIndex: 7, amount: -1n })
+  await expect(storeEvents([event(), bad], 100, 200)).rejects.toThrow()
+  expect(await readEvents()).toBeUndefined()
+  await storeEvents([], 100, 200)
+  expect((await readEvents())?.total).toBe(0)
+})
+
+test('flows of a position come back as they were stored, oldest first', async () => {
+  const flow = (changes: Partial<PositionFlow>): PositionFlow => ({
+    ...{
+      tokenId: 7n,
+      block: 120,
+      logIndex: 1,
+      kind: 'increase',
+      liquidity: 2n ** 128n - 1n,
+      amount0: HUGE,
+      amount1: 0n,
+    },
+    ...{ transactionHash: `0x${'34'.repeat(32)}`, timestampSec: null },
+    ...changes,
+  })
+  const rows = [flow({ block: 130, kind: 'collect', liquidity: 0n, timestampSec: 5 }), flow({ tokenId: 8n }), flow({})]
+  const part = {
+    place,
+    stream: 'flow',
+    subjects: [positionSubject(7n)],
+    fromBlock: 110,
+    toBlock: 200,
+    witnesses: 2,
+    rows,
+  }
+  await POSITION_FLOWS.store(database.db, part)
+  const options = { place, stream: 'flow', tokenId: 7n, fromBlock: 110, toBlock: 200, max: 10 }
+  expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
+  expect(await readPositionFlows(database.db, { ...options, fromBlock: 109 })).toBeUndefined()
+  expect(await readPositionFlows(database.db, { ...options, tokenId: 8n })).toBeUndefined()
+})
+
+test('coverage tells ranges of subjects and of everybody', async () => {
+  const coverage = createCoverage(database.db, 'me')
+  const name = { place, stream: STREAM }
+  expect(await coverage.find(name, [ALICE, null])).toEqual(new Map())
+  await storeEvents([], 100, 120)
+  await storeEvents([], 121, 130)
+  await storeEvents([], 140, 150)
+  await storeEvents([], 1, 5, null)
+  await coverage.checked(name, ALICE, 120)
+  await coverage.checked(name, ALICE, 110)
+  const ranges = [
+    { fromBlock: 100, toBlock: 130 },
+    { fromBlock: 140, toBlock: 150 },
+  ]
+  expect(await coverage.find(name, [ALICE, BOB, null])).toEqual(
+    new Map([
+      [ALICE as Hex | null, { ranges, checkedTo: 120, isLeased: false }],
+      [null, { ranges: [{ fromBlock: 1, toBlock: 5 }], checkedTo: -1, isLeased: false }],
+    ]),
+  )
+  const mine = (await coverage.progress()).filter((each) => each.place.chainId === place.chainId)
+  expect(mine).toEqual([
+    {
+      ...{ place: { chainId: place.chainId, contract: POOL }, stream: STREAM, subjects: 1 },
+      ...{ everybody: [{ fromBlock: 1, toBlock: 5 }], anchor: undefined, isStopped: false },
+    },
+  ])
+})
+
+test('one process at a time has the work on a subject', async () => {
+  const [mine, other] = ['me', 'other'].map((holder) => createCoverage(database.db, holder))
+  const name = { place, stream: STREAM }
+  expect(await mine?.lease(name, [ALICE, BOB])).toEqual([ALICE, BOB])
+  expect(await mine?.lease(name, [ALICE])).toEqual([ALICE])
+  expect(await other?.lease(name, [ALICE])).toEqual([])
+  expect(await other?.lease(name, null)).toEqual([null])
+  expect((await other?.find(name, [ALICE]))?.get(ALICE)?.isLeased).toBe(true)
+  expect((await mine?.find(name, [ALICE]))?.get(ALICE)?.isLeased).toBe(false)
+  await other?.release(name, [ALICE])
+  expect(await other?.lease(name, [ALICE])).toEqual([])
+  await mine?.release(name, [ALICE])
+  expect(await other?.lease(name, [ALICE, BOB])).toEqual([ALICE])
+  // What a process that died left is free when its time is over.
+  await database.db.run("update history_coverage set lease_until = now() - interval '1 second'", [])
+  expect(await mine?.lease(name, [ALICE, BOB])).toEqual([ALICE, BOB])
+})
+
+test('the anchor moves forward only; a stopped history stores nothing and keeps its rows', async () => {
+  const coverage = createCoverage(database.db, 'me')
+  const hash = (digit: string) => `0x${digit.repeat(64)}` as Hex
+  const { chainId } = place
+  expect(await coverage.anchor(chainId)).toBeUndefined()
+  await coverage.moveAnchor(chainId, { number: 200, hash: hash('a') })
+  await coverage.moveAnchor(chainId, { number: 190, hash: hash('b') })
+  expect(await coverage.anchor(chainId)).toEqual({ number: 200, hash: hash('a'), isStopped: false })
+  await storeEvents([event()], 100, 200)
+  await coverage.stop(chainId, { number: 200, hash: hash('c') })
+  expect((await coverage.anchor(chainId))?.isStopped).toBe(false)
+  await coverage.stop(chainId, { number: 200, hash: hash('a') })
+  expect((await coverage.anchor(chainId))?.isStopped).toBe(true)
+  await coverage.moveAnchor(chainId, { number: 300, hash: hash('d') })
+  await expect(storeEvents([event({ block: 201 })], 201, 210)).rejects.toThrow('stopped')
+  expect(await readEvents({ toBlock: 210 })).toBeUndefined()
+  expect((await readEvents())?.total).toBe(1)
+  expect((await coverage.anchor(chainId))?.number).toBe(200)
+})

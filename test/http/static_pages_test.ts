@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { hash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
+import type { Page } from '../../src/http/plane/public.ts'
+import { createStaticPages } from '../../src/http/plane/static.ts'
+
+const FILES = [
+  { path: 'style/base.css', text: 'a{}' },
+  { path: 'lib/view.js', text: 'export const view = 1' },
+  { path: 'front/main.js', text: 'import "preact"' },
+  { path: 'back/main.js', text: 'import "preact"' },
+  { path: 'vendor/preact.js', text: 'export {}' },
+  { path: 'icon.svg', text: '<svg/>' },
+]
+const OPTIONS = {
+  pages: { '/': { title: 'Front', script: 'front/main.js' } },
+  modules: { preact: 'vendor/preact.js' },
+  files: FILES,
+}
+
+async function get(page: Page | undefined, headers: Record<string, string> = {}) {
+  if (page === undefined) throw new Error('There is no such page')
+  return page('req_1', new Request('http://h/', { headers }))
+}
+
+describe('a page made of files', () => {
+  test('names its styles, its own modules and the shared ones, by addresses that hold behind any path', async () => {
+    const { pages, files } = createStaticPages(OPTIONS)
+    const text = String((await get(pages.get('/'))).body)
+    const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => `/${address}`)
+    expect(addresses.filter((each) => each !== '/docs').every((each) => files.has(each))).toBe(true)
+    const named = addresses.map((each) => each.split('/').slice(3).join('/'))
+    expect(named).toEqual(
+      expect.arrayContaining(['style/base.css', 'lib/view.js', 'front/main.js', 'vendor/preact.js']),
+    )
+    expect(named).not.toContain('back/main.js')
+    expect(text).toContain('<title>Front</title>')
+  })
+
+  test('may run its own files and the one list of names, and nothing else', async () => {
+    const { pages } = createStaticPages(OPTIONS)
+    const { body, headers } = await get(pages.get('/'))
+    const list = /<script type="importmap">(.*?)<\/script>/.exec(String(body))?.[1] ?? ''
+    expect(JSON.parse(list).imports.preact).toMatch(/^\.\/assets\/[0-9a-f]{16}\/vendor\/preact\.js$/)
+    const policy = headers['content-security-policy'] ?? ''
+    expect(policy).toStartWith("default-src 'none'; ")
+    expect(policy).toContain(`script-src 'self' 'sha256-${hash('sha256', list, 'base64')}'`)
+    expect(policy).not.toContain('unsafe')
+    expect(policy).not.toContain('*')
+  })
+
+  test('is asked about again at every visit, and its files are kept for ever', async () => {
+    const { pages, files } = createStaticPages(OPTIONS)
+    expect((await get(pages.get('/'))).headers['cache-control']).toBe('no-cache')
+    for (const file of files.values()) {
+      expect((await get(file)).headers['cache-control']).toBe('public, max-age=31536000, immutable')
+    }
+  })
+
+  test('has other addresses for its files once one of them changes', () => {
+    const changed = FILES.map((file) => (file.path === 'icon.svg' ? { ...file, text: '<svg></svg>' } : file))
+    const [before, after] = [OPTIONS, { ...OPTIONS, files: changed }].map((each) => [
+      ...createStaticPages(each).files.keys(),
+    ])
+    expect(before?.some((path) => after?.includes(path))).toBe(false)
+  })
+})
+
+test('a text is sent packed to whom can unpack it, and not at all to whom has it', async () => {
+  const page = createStaticPages(OPTIONS).pages.get('/')
+  const plain = await get(page)
+  const packed = await get(page, { 'accept-encoding': 'br, gzip' })
+  expect(gunzipSync(packed.packed ?? '').toString()).toBe(String(plain.body))
+  expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
+  const known = await get(page, { 'if-none-match': plain.headers['etag'] ?? '' })
+  expect({ status: known.status, body: known.body }).toEqual({ status: 304, body: null })
+  expect((await get(page, { 'if-none-match': '"other"' })).status).toBe(200)
+})
+
+test('a file of an unknown type is refused before anything is served', () => {
+  expect(() => createStaticPages({ ...OPTIONS, files: [{ path: 'a.exe', text: '' }] })).toThrow('its type is not known')
+})
