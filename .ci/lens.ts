@@ -23,8 +23,8 @@ interface SolcOutput {
 }
 
 /** The text of `lens_artifact.ts` for the source as it is now. */
-export function compileLens(family: string): string {
-  const path = `src/family/${family}/read/lens.sol`
+export function compileLens(folder: string): string {
+  const path = `${folder}/lens.sol`
   const paths = [path, ...new Glob('src/chain/**/*.sol').scanSync(ROOT)].sort()
   const input = {
     language: 'Solidity',
@@ -54,20 +54,22 @@ export const LENS_RUNTIME =
 }
 
 /** Folders that have a lens. */
-function families(): string[] {
-  return [...new Glob('src/family/*/read/lens.sol').scanSync(ROOT)].map((path) => path.split('/')[2] ?? '').sort()
+function folders(): string[] {
+  return [...new Glob('src/**/lens.sol').scanSync(ROOT)]
+    .map((path) => path.replace(/\/lens\.sol$/, ''))
+    .sort()
 }
 
 if (import.meta.main) {
   const check = process.argv.includes('--check')
-  for (const family of families()) {
-    const compiled = compileLens(family)
-    const path = join(ROOT, 'src', 'family', family, 'read', 'lens_artifact.ts')
+  for (const folder of folders()) {
+    const compiled = compileLens(folder)
+    const path = join(ROOT, folder, 'lens_artifact.ts')
     if (!check) writeFileSync(path, compiled)
     else if (readFileSync(path, 'utf8') !== compiled) {
-      console.error(`src/family/${family}/read/lens_artifact.ts is not what lens.sol compiles to: run \`bun run lens\``)
+      console.error(`${folder}/lens_artifact.ts is not what lens.sol compiles to: run \`bun run lens\``)
       process.exit(1)
     }
-    console.log(`${family}: ${compiled.match(/: (\d+) bytes/)?.[1]} bytes of runtime code`)
+    console.log(`${folder}: ${compiled.match(/: (\d+) bytes/)?.[1]} bytes of runtime code`)
   }
 }

@@ -3,6 +3,7 @@ import type { Send } from '../transaction.ts'
 import { type AaveV3, createAaveV3 } from './aave_v3.ts'
 import { AAVE_WALLETS, type MarketName } from './addresses.ts'
 import { loadArtifacts } from './compile.ts'
+import { type AaveHistory, aaveHistory } from './history.ts'
 import { buildMarkets, type Market } from './market.ts'
 import { type RandomAaveWallets, randomWallets } from './random.ts'
 import { createReleaseV3_0 } from './release_v3_0.ts'
@@ -17,6 +18,8 @@ export interface AaveDevnet extends AaveV3 {
   readonly wallets: typeof AAVE_WALLETS
   /** `count` wallets with a random past in the three markets of 3.6; the same seed on a fresh devnet gives the same. */
   randomWallets(seed: number, count: number): Promise<RandomAaveWallets>
+  /** What wallets did in `main` in every way there is, `steps` of it at random. */
+  history(seed: number, steps: number): Promise<AaveHistory>
 }
 
 /** Builds Aave V3 and its wallets on a running devnet; `onProgress` hears a sentence before each stage. */
@@ -42,6 +45,7 @@ export async function addAaveV3(
     ...aave,
     wallets: AAVE_WALLETS,
     randomWallets: (seed, count) => randomWallets({ ...tools, aave }, { seed, count }),
+    history: (seed, steps) => aaveHistory({ ...tools, aave }, { seed, steps }),
   }
 }
 

@@ -25,6 +25,7 @@ export const UNITS = {
   ACLManager: { source: 'protocol/configuration/ACLManager.sol', costMs: 700 },
   AaveOracle: { source: 'misc/AaveOracle.sol', costMs: 900 },
   DefaultReserveInterestRateStrategyV2: { source: 'misc/DefaultReserveInterestRateStrategyV2.sol', costMs: 900 },
+  WrappedTokenGatewayV3: { source: 'helpers/WrappedTokenGatewayV3.sol', costMs: 1_200 },
   AaveProtocolDataProvider: { source: 'helpers/AaveProtocolDataProvider.sol', costMs: 1_100 },
   InitializableImmutableAdminUpgradeabilityProxy: {
     source: 'misc/aave-upgradeability/InitializableImmutableAdminUpgradeabilityProxy.sol',

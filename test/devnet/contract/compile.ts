@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-const SOURCES = ['cap_adapter.sol', 'feed.sol', 'token.sol', 'hostile_token.sol', 'pancakeswap.sol']
+const SOURCES = [
+  ...['actor.sol', 'cap_adapter.sol', 'feed.sol', 'phased_feed.sol', 'token.sol'],
+  ...['hostile_token.sol', 'pancakeswap.sol'],
+]
 export const ARTIFACT_PATH = join(import.meta.dir, 'artifact.json')
 
 interface SolcOutput {

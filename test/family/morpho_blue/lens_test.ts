@@ -37,7 +37,7 @@ describe('the lens', () => {
       join(import.meta.dir, '../../../src/family/morpho_blue/read/lens_artifact.ts'),
       'utf8',
     )
-    expect(compileLens('morpho_blue')).toBe(committed)
+    expect(compileLens('src/family/morpho_blue/read')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   }, 60_000)
 

@@ -50,7 +50,7 @@ describe('the lens', () => {
       join(import.meta.dir, '../../../src/family/uniswap_v3/read/lens_artifact.ts'),
       'utf8',
     )
-    expect(compileLens('uniswap_v3')).toBe(committed)
+    expect(compileLens('src/family/uniswap_v3/read')).toBe(committed)
     expect(LENS_RUNTIME.length / 2 - 1).toBeLessThanOrEqual(24_576)
   }, 60_000)
 

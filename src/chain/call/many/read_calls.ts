@@ -1,0 +1,81 @@
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
+import { type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
+import { openLensPage } from '../cursor.ts'
+import { LENS_WAYS, type LensWay, ladderOf, readByRung } from '../lens.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+
+/** One read-only question to a contract. */
+export interface Question {
+  readonly to: Address
+  readonly data: Hex
+}
+
+/** What it returned, its first 8 KiB; undefined if it reverted. A contract that is not there returns nothing, `0x`. */
+export type Answer = Hex | undefined
+
+/** Answers in the order of the questions, and the block that all of them are of. */
+export interface Answers {
+  readonly answers: readonly Answer[]
+  readonly block: Block
+}
+
+const ABI = parseAbi(['function read(address[] targets, bytes[] questions)'])
+/** Questions in one call: they share its gas, and a deployless call has less of it and of bytes. */
+const PAGE_SIZES = { override: 150, deployless: 40 } as const
+
+/**
+ * Asks many contracts at one block, in as few calls as fit. Throws as `readByRung`, `UpstreamError` if an answer is of
+ * another block, `RpcRefusedError` if the endpoint has not gas enough for one question.
+ */
+export async function readCalls(
+  endpoint: Endpoint,
+  question: {
+    readonly questions: readonly Question[]
+    /** By its hash if it may still be replaced. */
+    readonly block: Pick<Block, 'chainId' | 'number'> & Partial<Pick<PinnedBlock, 'hash'>>
+    readonly clock: Clock
+    readonly ways?: readonly LensWay[]
+  },
+  signal: AbortSignal,
+): Promise<Answers> {
+  const { questions, block, clock, ways = LENS_WAYS } = question
+  const { chainId, number, hash } = block
+  const at = hash === undefined ? number : { hash }
+  const rungs = ladderOf({
+    ...{ ways, endpoint, chainId, runtime: LENS_RUNTIME },
+    async byLens({ call }, way) {
+      const answers: Answer[] = []
+      let first: Block | undefined
+      do {
+        const asked = questions.slice(answers.length, answers.length + PAGE_SIZES[way])
+        const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
+        const page = decodePage(
+          await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }),
+        )
+        first ??= page.block
+        if (page.block.chainId !== chainId || page.block.number !== number || !isSameBlock(page.block, first)) {
+          throw new UpstreamError('The endpoint answered from another block than it was asked')
+        }
+        if (page.answers.length === 0 && asked.length > 0) {
+          throw new RpcRefusedError(0, 'The endpoint allows too little gas for one question', 'size')
+        }
+        answers.push(...page.answers)
+      } while (answers.length < questions.length)
+      return { answers, block: first }
+    },
+  })
+  return readByRung(endpoint, { topic: 'calls', rungs, clock }, signal)
+}
+
+function decodePage(answer: Hex): Answers {
+  const { from, block, taken } = openLensPage(answer)
+  const answers = Array.from({ length: taken }, (): Answer => {
+    const ok = from.number(1) === 1
+    const bytes = from.hex(from.number(2))
+    return ok ? bytes : undefined
+  })
+  return { block, answers }
+}

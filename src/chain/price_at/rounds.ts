@@ -1,0 +1,142 @@
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import type { Answer, Question } from '../call/many/read_calls.ts'
+import { addressOf, wordOf } from '../call/words.ts'
+import type { FeedRound } from '../price.ts'
+
+/** Asks contracts as they are now; answers in the order of the questions. */
+export type Ask = (questions: readonly Question[]) => Promise<readonly Answer[]>
+
+const ABI = parseAbi([
+  'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
+  'function getRoundData(uint80 id) view returns (uint80, int256, uint256, uint256, uint80)',
+  'function decimals() view returns (uint8)',
+  'function phaseAggregators(uint16 phase) view returns (address)',
+  'function latestRound() view returns (uint256)',
+])
+/** Rounds that one request of a search asks for: 30 of them find one round of a million in four requests. */
+const PROBES = 30n
+/** A search by thirds of a thirtieth ends long before; an aggregator that answers nonsense ends here. */
+const REQUESTS_MAX = 12
+/** Phases that are searched, newest first. */
+const PHASES_MAX = 12
+const PHASE_BITS = 64n
+
+/** A round and its number in its phase. */
+interface Round {
+  readonly number: bigint
+  readonly answer: bigint
+  readonly updatedAtSec: bigint
+}
+
+/** Questions for the latest round of a feed. */
+export function latestRoundQuestions(feed: Address): readonly Question[] {
+  return [
+    { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'latestRoundData' }) },
+    { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'decimals' }) },
+  ]
+}
+
+/** What their answers say; undefined if the feed does not answer. */
+export function latestRoundOf(round: Answer, decimals: Answer): (FeedRound & { readonly id: bigint }) | undefined {
+  if (round === undefined || round.length < 2 + 5 * 64 || decimals === undefined || decimals.length < 66)
+    return undefined
+  return {
+    id: wordOf(round, 0),
+    answer: BigInt.asIntN(256, wordOf(round, 1)),
+    updatedAtSec: wordOf(round, 3),
+    decimals: Number(BigInt.asUintN(32, wordOf(decimals, 0))),
+  }
+}
+
+/**
+ * The round that a Chainlink feed answered at a moment, from what it keeps of its past: the last one that was updated
+ * at or before it. The rounds of a phase are searched, and if all are later, those of the phase before. Undefined if
+ * the feed keeps no rounds, or none so old. Where two phases' aggregators were updated at the same time, the round is
+ * that of the newer one.
+ */
+export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Promise<FeedRound | undefined> {
+  const [newest, digits] = await ask(latestRoundQuestions(feed))
+  const latest = latestRoundOf(newest, digits)
+  if (latest === undefined) return undefined
+  const { decimals } = latest
+  if (latest.updatedAtSec > 0n && latest.updatedAtSec <= timeSec) return latest
+  let phase = latest.id >> PHASE_BITS
+  let last = BigInt.asUintN(64, latest.id)
+  for (let searched = 0; searched < PHASES_MAX; searched++) {
+    const found = await searchPhase({ phase, last, timeSec }, (numbers) => askRounds(feed, { phase, numbers }, ask))
+    if (found !== undefined) return { answer: found.answer, updatedAtSec: found.updatedAtSec, decimals }
+    if (phase <= 1n) return undefined
+    phase -= 1n
+    last = await lastRoundOf(feed, phase, ask)
+    if (last === 0n) return undefined
+  }
+  return undefined
+}
+
+/** The last round of a phase at or before the moment; undefined if all are later, or the aggregator keeps none. */
+async function searchPhase(
+  { last, timeSec }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint },
+  askNumbers: (numbers: readonly bigint[]) => Promise<readonly Round[]>,
+): Promise<Round | undefined> {
+  let best: Round | undefined
+  let above = last + 1n
+  for (let request = 0; request < REQUESTS_MAX; request++) {
+    const numbers = probes(best?.number ?? 0n, above)
+    if (numbers.length === 0) return best
+    const rounds = await askNumbers(numbers)
+    const earlier = rounds.filter(({ updatedAtSec }) => updatedAtSec <= timeSec)
+    const later = rounds.filter(({ updatedAtSec }) => updatedAtSec > timeSec)
+    best = earlier.reduce<Round | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), best)
+    const lowest = best?.number ?? 0n
+    const next = later.reduce((a, b) => (b.number > lowest && b.number < a ? b.number : a), above)
+    // Numbers that were asked and are no rounds need not be asked again.
+    const isAll = numbers.length < Number(PROBES)
+    if (isAll || (next === above && earlier.length === 0)) return best
+    above = next
+  }
+  return best
+}
+
+/** Numbers between two others, evenly spread; all of them if they are few. */
+function probes(low: bigint, high: bigint): bigint[] {
+  const between = high - low - 1n
+  if (between <= 0n) return []
+  const count = between < PROBES ? between : PROBES
+  return Array.from(
+    { length: Number(count) },
+    (_, index) => low + ((BigInt(index) + 1n) * (between + 1n)) / (count + 1n),
+  )
+}
+
+async function askRounds(
+  feed: Address,
+  { phase, numbers }: { readonly phase: bigint; readonly numbers: readonly bigint[] },
+  ask: Ask,
+): Promise<Round[]> {
+  const answers = await ask(
+    numbers.map((number) => ({
+      to: feed,
+      data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [(phase << PHASE_BITS) | number] }),
+    })),
+  )
+  return answers.flatMap((answer, index) => {
+    const number = numbers[index]
+    if (answer === undefined || answer.length < 2 + 5 * 64 || number === undefined) return []
+    const round = { number, answer: BigInt.asIntN(256, wordOf(answer, 1)), updatedAtSec: wordOf(answer, 3) }
+    // A round that never finished has no time.
+    return round.updatedAtSec === 0n ? [] : [round]
+  })
+}
+
+/** Number of the last round of a phase's aggregator, 0 if it cannot be asked. */
+async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigint> {
+  const args = [Number(phase)] as const
+  const [found] = await ask([
+    { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'phaseAggregators', args }) },
+  ])
+  if (found === undefined || found.length < 66) return 0n
+  const [last] = await ask([
+    { to: addressOf(found, 0), data: encodeFunctionData({ abi: ABI, functionName: 'latestRound' }) },
+  ])
+  return last === undefined || last.length < 66 ? 0n : BigInt.asUintN(64, wordOf(last, 0))
+}

@@ -1,0 +1,66 @@
+import type { Hex } from 'viem'
+import { RAY, SECONDS_PER_YEAR } from '../../../finance/rate.ts'
+import { IncompleteError } from '../../../history/stream.ts'
+import type { LendingLog, ReserveUpdate } from './log.ts'
+
+/** The oldest known update of each reserve, by asset: where the range before has to lead to. */
+export type IndexChain = ReadonlyMap<Hex, ReserveUpdate>
+
+/**
+ * Checks that each reserve's updates follow from each other: the borrow index is the one before, compounded at the rate
+ * before, over the time between. `logs` are everybody's, in order; `later` is what the call for the next range
+ * returned. Throws `IncompleteError` with the check `index`. A lost update shows if the reserve had debt and time
+ * passed; where an endpoint does not say the time, nothing is checked.
+ */
+export function checkIndexes(logs: readonly LendingLog[], later: IndexChain = new Map()): IndexChain {
+  const first = new Map<Hex, ReserveUpdate>()
+  const last = new Map<Hex, ReserveUpdate>()
+  for (const log of logs) {
+    if (log.kind !== 'update') continue
+    const before = last.get(log.asset)
+    if (before === undefined) first.set(log.asset, log)
+    else checkLink(before, log)
+    last.set(log.asset, log)
+  }
+  for (const [asset, before] of last) {
+    const after = later.get(asset)
+    if (after !== undefined) checkLink(before, after)
+  }
+  return new Map([...later, ...first])
+}
+
+function checkLink(before: ReserveUpdate, after: ReserveUpdate): void {
+  const [from, to] = [before.log, after.log]
+  if (from.timestampSec === null || to.timestampSec === null) return
+  const index = after.borrowIndexRay
+  // Without debt the index stands still; a reserve that was dropped and listed again begins anew.
+  if (index === before.borrowIndexRay || index === RAY) return
+  const seconds = BigInt(to.timestampSec - from.timestampSec)
+  const isRight = [compound, compoundSince3_6].some(
+    (formula) => rayMul(formula(before.borrowRateRay, seconds), before.borrowIndexRay) === index,
+  )
+  if (!isRight) throw new IncompleteError('index', { fromBlock: from.blockNumber, toBlock: to.blockNumber })
+}
+
+/** Growth over some seconds at a yearly rate, in ray. `MathUtils.calculateCompoundedInterest`, 3.0 to 3.5. */
+function compound(rateRay: bigint, seconds: bigint): bigint {
+  if (seconds === 0n) return RAY
+  const less = seconds - 1n
+  const twoLess = seconds > 2n ? seconds - 2n : 0n
+  const square = rayMul(rateRay, rateRay) / (SECONDS_PER_YEAR * SECONDS_PER_YEAR)
+  const cube = rayMul(square, rateRay) / SECONDS_PER_YEAR
+  const second = (seconds * less * square) / 2n
+  const third = (seconds * less * twoLess * cube) / 6n
+  return RAY + (rateRay * seconds) / SECONDS_PER_YEAR + second + third
+}
+
+/** The same since 3.6. */
+function compoundSince3_6(rateRay: bigint, seconds: bigint): bigint {
+  const x = (rateRay * seconds) / SECONDS_PER_YEAR
+  return RAY + x + rayMul(x, x / 2n + rayMul(x, x / 6n))
+}
+
+/** Rounds half up, as `WadRayMath.rayMul`. */
+function rayMul(a: bigint, b: bigint): bigint {
+  return (a * b + RAY / 2n) / RAY
+}

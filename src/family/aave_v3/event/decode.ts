@@ -1,0 +1,67 @@
+import type { Hex } from 'viem'
+import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
+import { TOPICS } from './abi.ts'
+import { checkIndexes, type IndexChain } from './continuity.ts'
+import { type LendingLog, readLog } from './log.ts'
+import type { LendingPlace } from './place.ts'
+import { checkReplay } from './replay.ts'
+import type { LendingRow } from './row.ts'
+import { settle } from './settle.ts'
+
+/** What of a market's logs is asked for: see `Stream.filters`. */
+export function filtersOf(place: LendingPlace, subjects: readonly Hex[] | null): readonly LogFilter[] {
+  const pool = place.contract.toLowerCase() as Hex
+  const addresses = [pool, ...place.tokens.keys()]
+  if (subjects === null) return [{ addresses, topics: [Object.values(TOPICS)] }]
+  const wallets = subjects.map((subject): Hex => `0x${subject.slice(2).padStart(64, '0')}`)
+  const { supply, withdraw, borrow, repay, mint, burn, transfer, stableMint, stableBurn, deficit, liquidation } = TOPICS
+  return [
+    { addresses, topics: [[burn, transfer, stableBurn, deficit], wallets] },
+    { addresses, topics: [[supply, withdraw, borrow, repay, mint, transfer, stableMint], null, wallets] },
+    { addresses: [pool], topics: [[liquidation], null, null, wallets] },
+  ]
+}
+
+/** Rows of logs that these filters found: see `Stream.decode`. */
+export function decodeLogs(
+  place: LendingPlace,
+  logs: readonly HistoryLog[],
+  context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
+): Decoded<LendingRow> {
+  const subjects = context.subjects === null ? null : new Set(context.subjects)
+  const listing = { place, assets: new Set([...place.tokens.values()].map(({ asset }) => asset)) }
+  const rows: LendingRow[] = []
+  const unsettled: Hex[] = []
+  const seen: LendingLog[] = []
+  for (const transaction of byTransaction(logs)) {
+    const hash = transaction[0]?.transactionHash
+    if (hash === undefined) continue
+    const receipt = context.receipts.get(hash)
+    const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
+    const settled = settle(read, listing, { subjects, isReceipt: receipt !== undefined })
+    seen.push(...read)
+    if (settled === undefined) unsettled.push(hash)
+    else rows.push(...settled)
+  }
+  // Logs that only a receipt has are here as well by the time that nothing is unsettled.
+  if (unsettled.length === 0) checkReplay(seen, (wallet) => subjects === null || subjects.has(wallet))
+  return { rows, unsettled }
+}
+
+/** Checks everybody's logs of neighbouring ranges: see `Stream.continuity`. */
+export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
+  const updates = logs.flatMap((log) => (log.topics[0] === TOPICS.update ? (readLog(place, log) ?? []) : []))
+  return checkIndexes(updates, later as IndexChain | undefined)
+}
+
+/** Logs in order, in groups of one transaction each. */
+function byTransaction(logs: readonly HistoryLog[]): HistoryLog[][] {
+  const groups: HistoryLog[][] = []
+  let hash: Hex | undefined
+  for (const log of logs) {
+    if (log.transactionHash !== hash) groups.push([])
+    hash = log.transactionHash
+    groups.at(-1)?.push(log)
+  }
+  return groups
+}

@@ -1,0 +1,165 @@
+import type { Hex } from 'viem'
+import type { HistoryLog } from '../../../history/stream.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { EVENT_NAMES, SHAPES } from './abi.ts'
+import type { LendingPlace, ReserveToken } from './place.ts'
+
+/** A wallet supplies, withdraws, borrows or repays. */
+export interface Action {
+  readonly kind: 'supply' | 'withdraw' | 'borrow' | 'repay'
+  readonly log: HistoryLog
+  readonly asset: Hex
+  /** Whose balance changes. */
+  readonly wallet: Hex
+  /** Payer of a supply, receiver of a withdrawal or borrow, repayer. */
+  readonly counterparty: Hex
+  readonly amount: bigint
+  /** A repayment out of the repayer's own supply. */
+  readonly isPaidFromSupply: boolean
+}
+
+/** A liquidator repays a wallet's debt and takes collateral. */
+export interface Liquidation {
+  readonly kind: 'liquidation'
+  readonly log: HistoryLog
+  readonly wallet: Hex
+  readonly liquidator: Hex
+  readonly debt: { readonly asset: Hex; readonly amount: bigint }
+  readonly collateral: { readonly asset: Hex; readonly amount: bigint }
+}
+
+/** A wallet's debt without collateral is written off. */
+interface Deficit {
+  readonly kind: 'deficit'
+  readonly log: HistoryLog
+  readonly wallet: Hex
+  readonly asset: Hex
+  readonly amount: bigint
+}
+
+/** The protocol's share of interest becomes supply of its treasury, which the log does not name. */
+interface TreasuryMint {
+  readonly kind: 'treasury'
+  readonly log: HistoryLog
+  readonly asset: Hex
+  readonly amount: bigint
+}
+
+/** A reserve's state after each change of it. */
+export interface ReserveUpdate {
+  readonly kind: 'update'
+  readonly log: HistoryLog
+  readonly asset: Hex
+  readonly borrowRateRay: bigint
+  readonly borrowIndexRay: bigint
+}
+
+/** A wallet's balance of an aToken or a debt token is minted or burned. */
+export interface Change {
+  readonly kind: 'change'
+  readonly log: HistoryLog
+  readonly token: ReserveToken
+  readonly wallet: Hex
+  /** What was added, without interest; below zero if it was taken away. 0: only interest was written down. */
+  readonly net: bigint
+  /** Interest since the balance last changed. */
+  readonly interest: bigint
+  /** The reserve's index; undefined for stable debt, which has a rate of its own. */
+  readonly indexRay: bigint | undefined
+}
+
+/** aTokens move from one wallet to another. */
+export interface Transfer {
+  readonly kind: 'transfer'
+  readonly log: HistoryLog
+  readonly token: ReserveToken
+  readonly from: Hex
+  readonly to: Hex
+  /** Scaled by the index; by the first contracts, before 3.0.1, not scaled. */
+  readonly value: bigint
+  readonly indexRay: bigint
+}
+
+/** One log of a market that matters. */
+export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | ReserveUpdate | Change | Transfer
+
+/**
+ * What a log of a market says; undefined for one that does not matter here, or of a contract that is not the market's.
+ * Throws `UpstreamError` if it has the topic of an event, but not its shape.
+ */
+export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | undefined {
+  const [topic] = log.topics
+  const name = topic === undefined ? undefined : EVENT_NAMES.get(topic)
+  if (name === undefined) return undefined
+  const token = place.tokens.get(log.address)
+  const isOfToken = token !== undefined
+  if (!isOfToken && log.address !== place.contract.toLowerCase()) return undefined
+  const shape = SHAPES[name]
+  if (log.topics.length !== shape.topics || log.data.length < 2 + 64 * shape.words) {
+    throw new UpstreamError(`Cannot decode a log of block ${log.blockNumber}: it does not have the shape of ${name}`)
+  }
+  const address = (index: number): Hex => `0x${(log.topics[index] ?? '').slice(26)}`
+  const word = (index: number): bigint => BigInt(`0x${log.data.slice(2 + 64 * index, 66 + 64 * index)}`)
+  const addressIn = (index: number): Hex => `0x${log.data.slice(26 + 64 * index, 66 + 64 * index)}`
+  if (isOfToken) return readTokenLog({ name, log, token, address, word })
+  const asset = address(1)
+  switch (name) {
+    case 'supply':
+      return action(log, { kind: name, asset, wallet: address(2), counterparty: addressIn(0), amount: word(1) })
+    case 'withdraw':
+      return action(log, { kind: name, asset, wallet: address(2), counterparty: address(3), amount: word(0) })
+    case 'borrow':
+      return action(log, { kind: name, asset, wallet: address(2), counterparty: addressIn(0), amount: word(1) })
+    case 'repay': {
+      const repay = { kind: name, asset, wallet: address(2), counterparty: address(3), amount: word(0) }
+      return action(log, repay, word(1) !== 0n)
+    }
+    case 'liquidation':
+      return {
+        ...{ kind: name, log, wallet: address(3), liquidator: addressIn(2) },
+        debt: { asset: address(2), amount: word(0) },
+        collateral: { asset, amount: word(1) },
+      }
+    case 'deficit':
+      return { kind: name, log, wallet: asset, asset: address(2), amount: word(0) }
+    case 'treasury':
+      return { kind: name, log, asset, amount: word(0) }
+    case 'update':
+      return { kind: name, log, asset, borrowRateRay: word(2), borrowIndexRay: word(4) }
+    default:
+      return undefined
+  }
+}
+
+function action(log: HistoryLog, facts: Omit<Action, 'log' | 'isPaidFromSupply'>, isPaidFromSupply = false): Action {
+  return { ...facts, log, isPaidFromSupply }
+}
+
+interface TokenLog {
+  readonly name: string
+  readonly log: HistoryLog
+  readonly token: ReserveToken
+  readonly address: (index: number) => Hex
+  readonly word: (index: number) => bigint
+}
+
+function readTokenLog({ name, log, token, address, word }: TokenLog): Change | Transfer | undefined {
+  const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): Change => ({
+    ...{ kind: 'change', log, token, wallet, net, interest, indexRay },
+  })
+  switch (name) {
+    // A burn of less than the interest appears as a mint of the rest, so the difference is what was added or taken.
+    case 'mint':
+      return change(address(2), word(0) - word(1), word(1), word(2))
+    case 'burn':
+      return change(address(1), -(word(0) + word(1)), word(1), word(2))
+    case 'transfer':
+      return { kind: name, log, token, from: address(1), to: address(2), value: word(0), indexRay: word(1) }
+    case 'stableMint':
+      return change(address(2), word(0) - word(2), word(2))
+    case 'stableBurn':
+      return change(address(1), -(word(0) + word(2)), word(2))
+    default:
+      return undefined
+  }
+}

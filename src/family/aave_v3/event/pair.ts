@@ -1,0 +1,117 @@
+import type { Hex } from 'viem'
+import { RAY } from '../../../finance/rate.ts'
+import type { Action, Change, LendingLog, Liquidation, Transfer } from './log.ts'
+import { isNear } from './near.ts'
+import type { TokenSide } from './place.ts'
+
+/** What the logs of one transaction say about each other. */
+export interface Pairing {
+  /** The token's log of an action; of a liquidation that of the debt. */
+  readonly changes: ReadonlyMap<Action | Liquidation, Change>
+  /** The aToken's log of the collateral that a liquidation took. */
+  readonly collateral: ReadonlyMap<Liquidation, Change | Transfer>
+  /** Transfers that are part of a liquidation: the collateral itself, and the protocol's fee. */
+  readonly seized: ReadonlySet<Transfer>
+  /** True if each log of the Pool has its token's log, and the reverse. */
+  readonly isWhole: boolean
+}
+
+const DEBT: readonly TokenSide[] = ['variable_debt', 'stable_debt']
+const SUPPLY: readonly TokenSide[] = ['supply']
+
+/**
+ * Pairs the Pool's logs of one transaction with those of its tokens, which come just before them. `isInScope` says of
+ * which wallets all logs are here, `isListed` whether the tokens of an asset are known.
+ */
+export function pair(
+  logs: readonly LendingLog[],
+  { isInScope, isListed }: { readonly isInScope: (wallet: Hex) => boolean; readonly isListed: (asset: Hex) => boolean },
+): Pairing {
+  const changes = new Map<Action | Liquidation, Change>()
+  const collateral = new Map<Liquidation, Change | Transfer>()
+  const seized = new Set<Transfer>()
+  const used = new Set<Change>()
+  let isWhole = true
+
+  /** The last unused change before `before` that is about `net`. */
+  function take(wanted: {
+    readonly wallet?: Hex
+    readonly asset: Hex
+    readonly sides: readonly TokenSide[]
+    readonly nets: readonly bigint[]
+    readonly before: number
+  }): Change | undefined {
+    for (let at = wanted.before - 1; at >= 0; at--) {
+      const log = logs[at]
+      if (log?.kind !== 'change' || used.has(log)) continue
+      if (wanted.wallet !== undefined && log.wallet !== wanted.wallet) continue
+      if (log.token.asset !== wanted.asset || !wanted.sides.includes(log.token.side)) continue
+      if (!wanted.nets.some((net) => isNear(log.net, net, log.indexRay))) continue
+      used.add(log)
+      return log
+    }
+    if (isListed(wanted.asset) && (wanted.wallet === undefined || isInScope(wanted.wallet))) isWhole = false
+    return undefined
+  }
+
+  function pairLiquidation(liquidation: Liquidation, before: number): void {
+    const { wallet, debt, liquidator } = liquidation
+    // If no collateral is left, one burn takes what was repaid and what is written off.
+    const writtenOff = logs.flatMap((log) =>
+      log.kind === 'deficit' && log.wallet === wallet && log.asset === debt.asset ? [log.amount] : [],
+    )
+    const nets = [0n, ...writtenOff].map((amount) => -debt.amount - amount)
+    const change = take({ wallet, asset: debt.asset, sides: DEBT, nets, before })
+    if (change !== undefined) changes.set(liquidation, change)
+    const { asset, amount } = liquidation.collateral
+    const isTaken = (log: LendingLog): log is Transfer =>
+      log.kind === 'transfer' && log.from === wallet && log.token.asset === asset && !seized.has(log)
+    const moved = logs.findLast(
+      (log, at): log is Transfer =>
+        at < before &&
+        isTaken(log) &&
+        log.to === liquidator &&
+        amountsOf(log).some((each) => isNear(each, amount, log.indexRay)),
+    )
+    const taken = moved ?? take({ wallet, asset, sides: SUPPLY, nets: [-amount], before })
+    if (taken === undefined) return
+    collateral.set(liquidation, taken)
+    // The fee comes between the collateral and the Pool's log.
+    for (const log of logs.slice(logs.indexOf(taken), before)) if (isTaken(log)) seized.add(log)
+  }
+
+  logs.forEach((log, before) => {
+    if (log.kind === 'liquidation') pairLiquidation(log, before)
+    else if (log.kind === 'treasury') take({ asset: log.asset, sides: SUPPLY, nets: [log.amount], before })
+    else if (log.kind === 'supply' || log.kind === 'withdraw' || log.kind === 'borrow' || log.kind === 'repay') {
+      const { kind, wallet, asset, amount, counterparty } = log
+      const net = kind === 'supply' || kind === 'borrow' ? amount : -amount
+      const sides = kind === 'supply' || kind === 'withdraw' ? SUPPLY : DEBT
+      const change = take({ wallet, asset, sides, nets: [net], before })
+      if (change !== undefined) changes.set(log, change)
+      if (log.isPaidFromSupply) take({ wallet: counterparty, asset, sides: SUPPLY, nets: [-amount], before })
+    }
+  })
+  // Debts that are written off besides the one that was repaid have a log of their own each, just after the burn.
+  logs.forEach((log) => {
+    if (log.kind !== 'deficit') return
+    const change = logs.find(
+      (each): each is Change =>
+        each.kind === 'change' &&
+        !used.has(each) &&
+        each.wallet === log.wallet &&
+        each.token.asset === log.asset &&
+        each.token.side !== 'supply' &&
+        isNear(each.net, -log.amount, each.indexRay),
+    )
+    if (change !== undefined) used.add(change)
+  })
+  const isOrphan = (log: LendingLog) =>
+    log.kind === 'change' && log.net !== 0n && !used.has(log) && isInScope(log.wallet)
+  return { changes, collateral, seized, isWhole: isWhole && !logs.some(isOrphan) }
+}
+
+/** What a transfer may have moved, smallest units: its value is scaled by the index, except by contracts before 3.0.1. */
+export function amountsOf({ value, indexRay }: Transfer): readonly bigint[] {
+  return [(value * indexRay) / RAY, value]
+}

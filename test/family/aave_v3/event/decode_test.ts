@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { checkContinuity, decodeLogs, filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
+import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
+import type { HistoryLog } from '../../../../src/history/stream.ts'
+import { MARKETS } from '../../../devnet/aave_v3/addresses.ts'
+import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
+import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
+import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { logsOf, placeOf, receiptsOf, shown, textOf, truthOf } from './support.ts'
+
+const BUILD_LIMIT_MS = 120_000
+let devnet: Devnet
+let aave: AaveDevnet
+let history: AaveHistory
+let place: LendingPlace
+let everything: HistoryLog[]
+
+beforeAll(async () => {
+  devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
+  aave = await devnet.aave()
+  history = await aave.history(7, 220)
+  place = placeOf(aave, 'main')
+  everything = await logsOf(devnet, filtersOf(place, null))
+}, BUILD_LIMIT_MS)
+afterAll(() => devnet.stop())
+
+/** Rows of logs, with the receipts that decoding asks for; also how many it asked for. */
+async function settled(of: LendingPlace, logs: readonly HistoryLog[], subjects: readonly Hex[] | null) {
+  const first = decodeLogs(of, logs, { subjects, receipts: new Map() })
+  const receipts = await receiptsOf(devnet, first.unsettled)
+  const { rows, unsettled } = decodeLogs(of, logs, { subjects, receipts })
+  expect(unsettled).toEqual([])
+  return { rows, receipts: receipts.size }
+}
+
+test('everybody has exactly the events of the receipts, through gateways and contracts too, and costs hardly a receipt', async () => {
+  const { rows, receipts } = await settled(place, everything, null)
+  const truth = await truthOf(devnet, place.contract, history)
+  expect(shown(rows).map(textOf).sort()).toEqual(truth.sort())
+  expect(receipts).toBe(0)
+
+  for (const kind of ['supply', 'borrow', 'withdraw', 'repay', 'liquidation', 'send', 'receive'] as const) {
+    expect([kind, rows.filter((row) => row.kind === kind).length > 5]).toEqual([kind, true])
+  }
+  expect(history.owners.size).toBeGreaterThan(10)
+})
+
+test('each wallet alone has exactly its part of that', async () => {
+  const { rows } = await settled(place, everything, null)
+  const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
+  expect(wallets.length).toBeGreaterThan(20)
+  for (const wallet of wallets) {
+    const logs = await logsOf(devnet, filtersOf(place, [wallet]))
+    const own = await settled(place, logs, [wallet])
+    expect(own.rows.map(textOf)).toEqual(rows.filter((row) => row.wallet === wallet).map(textOf))
+  }
+})
+
+test('many wallets asked for at once have the same rows as everybody', async () => {
+  const { rows } = await settled(place, everything, null)
+  const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
+  const logs = await logsOf(devnet, filtersOf(place, wallets))
+  const own = await settled(place, logs, wallets)
+  expect(own.rows.map(textOf)).toEqual(rows.map(textOf))
+})
+
+test('a market of 3.0 with stable debt has exactly the events of the receipts', async () => {
+  const old = placeOf(aave, 'v3_0')
+  const { rows } = await settled(old, await logsOf(devnet, filtersOf(old, null)), null)
+  const truth = await truthOf(devnet, MARKETS.v3_0.pool)
+  expect(truth.length).toBeGreaterThan(5)
+  expect(shown(rows).map(textOf).sort()).toEqual(truth.sort())
+})
+
+test('the index chain holds on both versions, also over ranges that come newest first', async () => {
+  for (const market of ['main', 'v3_0'] as const) {
+    const of = placeOf(aave, market)
+    const logs = await logsOf(devnet, filtersOf(of, null))
+    expect(checkContinuity(of, logs, undefined).size).toBeGreaterThan(2)
+    let later: unknown
+    for (let end = logs.length; end > 0; end -= 40)
+      later = checkContinuity(of, logs.slice(Math.max(0, end - 40), end), later)
+  }
+})
