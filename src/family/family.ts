@@ -1,6 +1,8 @@
 import * as v from 'valibot'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import type { Database } from '../db/database.ts'
+import type { History } from '../history/stream.ts'
 import type { Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -11,6 +13,8 @@ export interface FamilyServices {
   readonly clients: ReadonlyMap<number, ChainClient>
   /** Absent if Solana is not served. */
   readonly solana: SolanaClient | undefined
+  readonly db: Database
+  readonly history: History
   readonly clock: Clock
   readonly log: Log
 }

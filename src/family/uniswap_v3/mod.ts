@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createLifeReader } from './read/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes/mod.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
@@ -30,6 +31,7 @@ export const UNISWAP_V3 = defineFamily({
     ),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    return createRoutes({ chainIds, reader })
+    const lives = once(() => createLifeReader(connect()))
+    return createRoutes({ chainIds, reader, lives })
   },
 })

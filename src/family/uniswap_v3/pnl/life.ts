@@ -1,6 +1,6 @@
 import type { Both, Flow, Paid } from '../../../finance/pnl/flow.ts'
 import { isNothing, minus, plus, splitPaid } from '../../../finance/pnl/flow.ts'
-import type { FlowRow } from '../flow/row.ts'
+import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { poolPriceAt, poolPriceOf, type TickRange } from './pool_price.ts'
 
@@ -20,7 +20,7 @@ export interface PnlSubject extends TickRange {
 
 /** A flow with its time, its prices, and for a collect what of it is fees. */
 export interface LifeFlow {
-  readonly row: FlowRow
+  readonly row: PositionFlow
   readonly timestampSec: bigint
   /** Absent if none are needed. */
   readonly prices?: Both<FlowPrice> | MissingPrice
@@ -28,41 +28,41 @@ export interface LifeFlow {
 }
 
 /** Raw units of both tokens of a flow. */
-export function amountsOf({ amount0, amount1 }: FlowRow): Both<bigint> {
+export function amountsOf({ amount0, amount1 }: PositionFlow): Both<bigint> {
   return [amount0, amount1]
 }
 
 /** Liquidity after all flows; negative if some are missing. */
-export function liquidityAfter(rows: readonly FlowRow[]): bigint {
+export function liquidityAfter(rows: readonly PositionFlow[]): bigint {
   return rows.reduce((sum, { kind, liquidity }) => sum + (kind === 'decrease' ? -liquidity : liquidity), 0n)
 }
 
 /** Tokens that were withdrawn and not collected after all flows, raw units. */
-export function pendingAfter(rows: readonly FlowRow[]): Both<bigint> {
+export function pendingAfter(rows: readonly PositionFlow[]): Both<bigint> {
   return rows.reduce<Both<bigint>>(pendingNext, [0n, 0n])
 }
 
 /** Blocks whose prices are needed: of deposits, of payments, and of the last flow, at which a closed life ends. */
-export function pricedBlocks(rows: readonly FlowRow[]): ReadonlySet<number> {
+export function pricedBlocks(rows: readonly PositionFlow[]): ReadonlySet<number> {
   const last = lastFlow(rows)
-  return new Set(rows.filter((row) => isPriced(row) || row === last).map(({ blockNumber }) => blockNumber))
+  return new Set(rows.filter((row) => isPriced(row) || row === last).map(({ block }) => block))
 }
 
 /** The last flow that is more than a collect of nothing, which anybody who may collect can repeat for ever. */
-export function lastFlow(rows: readonly FlowRow[]): FlowRow | undefined {
+export function lastFlow(rows: readonly PositionFlow[]): PositionFlow | undefined {
   return rows.findLast((row) => row.kind !== 'collect' || !isNothing(amountsOf(row)))
 }
 
 /** Flows with what is known about their blocks, in their order. Throws `RangeError` if nothing is known about one. */
 export function lifeOf(
-  rows: readonly FlowRow[],
+  rows: readonly PositionFlow[],
   { subject, facts }: { readonly subject: PnlSubject; readonly facts: ReadonlyMap<number, BlockFacts> },
 ): LifeFlow[] {
   const last = lastFlow(rows)
   let pending: Both<bigint> = [0n, 0n]
   return rows.map((row) => {
-    const known = facts.get(row.blockNumber)
-    if (known === undefined) throw new RangeError(`Cannot tell a life: nothing is known about block ${row.blockNumber}`)
+    const known = facts.get(row.block)
+    if (known === undefined) throw new RangeError(`Cannot tell a life: nothing is known about block ${row.block}`)
     const { timestampSec } = known
     const priced = isPriced(row) || row === last ? { prices: pricesOf(row, { rows, subject, known }) } : {}
     const paid = row.kind === 'collect' ? { paid: splitPaid(amountsOf(row), pending) } : {}
@@ -86,23 +86,23 @@ export function countedFlows(life: readonly LifeFlow[], tokens: Both<PnlToken>):
   return flows
 }
 
-function isPriced(row: FlowRow): boolean {
+function isPriced(row: PositionFlow): boolean {
   return row.kind === 'increase' || (row.kind === 'collect' && !isNothing(amountsOf(row)))
 }
 
-function pendingNext(pending: Both<bigint>, row: FlowRow): Both<bigint> {
+function pendingNext(pending: Both<bigint>, row: PositionFlow): Both<bigint> {
   if (row.kind === 'increase') return pending
   const amounts = amountsOf(row)
   return row.kind === 'decrease' ? plus(pending, amounts) : minus(pending, splitPaid(amounts, pending).principal)
 }
 
 function pricesOf(
-  row: FlowRow,
+  row: PositionFlow,
   {
     rows,
     subject,
     known,
-  }: { readonly rows: readonly FlowRow[]; readonly subject: PnlSubject; readonly known: BlockFacts },
+  }: { readonly rows: readonly PositionFlow[]; readonly subject: PnlSubject; readonly known: BlockFacts },
 ): Both<FlowPrice> | MissingPrice {
   const nobody = { because: 'no source of its price was asked' }
   const { own = [nobody, nobody], sqrtPriceX96 } = known

@@ -1,6 +1,6 @@
+import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import { Q96 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import type { FlowRow } from '../flow/row.ts'
 import { sqrtPriceAtTickX96 } from '../math.ts'
 
 /** A position's range. */
@@ -20,10 +20,10 @@ const TELLING_UNITS = 1_000_000n
  * √P = √Pa + amount1 / L, or 1/√P = 1/√Pb + amount0 / L, whichever has more units (history.md A.8). The log nearest to
  * `row` tells, in its transaction first. Undefined if none does: out of range, or amounts too small to tell.
  */
-export function poolPriceAt(row: FlowRow, rows: readonly FlowRow[], range: TickRange): Rational | undefined {
-  const distance = (each: FlowRow) => Math.abs(each.logIndex - row.logIndex)
+export function poolPriceAt(row: PositionFlow, rows: readonly PositionFlow[], range: TickRange): Rational | undefined {
+  const distance = (each: PositionFlow) => Math.abs(each.logIndex - row.logIndex)
   const [nearest] = rows
-    .filter((each) => each.blockNumber === row.blockNumber && tells(each))
+    .filter((each) => each.block === row.block && tellsPoolPrice(each))
     .sort((a, b) => Number(isApart(a, row)) - Number(isApart(b, row)) || distance(a) - distance(b))
   return nearest && priceIn(nearest, range)
 }
@@ -33,16 +33,17 @@ export function poolPriceOf(sqrtPriceX96: bigint): Rational {
   return rational(sqrtPriceX96 * sqrtPriceX96, Q96 * Q96)
 }
 
-function isApart(a: FlowRow, b: FlowRow): boolean {
+function isApart(a: PositionFlow, b: PositionFlow): boolean {
   return a.transactionHash !== b.transactionHash
 }
 
-function tells({ kind, liquidity, amount0, amount1 }: FlowRow): boolean {
+/** Whether a flow is in range and large enough to tell the price of its pool. */
+export function tellsPoolPrice({ kind, liquidity, amount0, amount1 }: PositionFlow): boolean {
   if (kind === 'collect' || liquidity === 0n || amount0 === 0n || amount1 === 0n) return false
   return amount0 >= TELLING_UNITS || amount1 >= TELLING_UNITS
 }
 
-function priceIn({ liquidity, amount0, amount1 }: FlowRow, { tickLower, tickUpper }: TickRange): Rational {
+function priceIn({ liquidity, amount0, amount1 }: PositionFlow, { tickLower, tickUpper }: TickRange): Rational {
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
   if (amount1 >= amount0) return squared(lower * liquidity + amount1 * Q96, Q96 * liquidity)
   return squared(upper * liquidity, Q96 * liquidity + amount0 * upper)

@@ -38,7 +38,7 @@ export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, token
   const amounts = amountsOf(row)
   return {
     type: row.kind,
-    block_number: row.blockNumber,
+    block_number: row.block,
     log_index: row.logIndex,
     timestamp: Number(timestampSec),
     transaction_hash: row.transactionHash,

@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { DECIMAL, fixedDecimal, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import { usdFigure } from '../../figure.ts'
 import { chainId, count, evmAddress, pagination } from '../../schema.ts'
-import { FLOW_KINDS } from '../flow/row.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
 const unsignedText = text(UNSIGNED_INTEGER)
@@ -49,7 +48,7 @@ const price = v.strictObject({ usd: text(DECIMAL), source: v.picklist(FLOW_PRICE
 
 /** One flow of a position. */
 const event = v.strictObject({
-  type: v.picklist(FLOW_KINDS),
+  type: v.picklist(['increase', 'decrease', 'collect']),
   block_number: count,
   log_index: count,
   timestamp: v.pipe(count, v.description('Unix seconds')),

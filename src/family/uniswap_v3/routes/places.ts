@@ -2,6 +2,7 @@ import { type Address, isAddressEqual } from 'viem'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
 import type { BriefPosition, ChainRead, Position } from '../position.ts'
+import type { LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 
@@ -14,6 +15,7 @@ const UNREADABLE_RETRY_SEC = 3_600
 export interface RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
+  readonly lives: () => LifeReader
 }
 
 /** The chains to ask, with only one manager if the caller named it. */
@@ -46,8 +48,15 @@ export function positionsOf<Listed extends BriefPosition>(reads: readonly ChainR
   return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
 }
 
-/** The one position of an id. If there are several, the error names the parameter that decides. */
+/** The one position of an id. Throws NOT_FOUND without any; for several, the error names the parameter that decides. */
 export function onlyPosition(reads: readonly ChainRead[], id: bigint): Position {
+  const position = onlyPositionIn(reads, id)
+  if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
+  return position
+}
+
+/** The same; undefined without any. */
+export function onlyPositionIn(reads: readonly ChainRead[], id: bigint): Position | undefined {
   const positions = positionsOf(reads)
   const unreadable = reads.flatMap((read) => read.unreadable)
   const found = [
@@ -58,14 +67,18 @@ export function onlyPosition(reads: readonly ChainRead[], id: bigint): Position 
   const [position] = positions
   if (position !== undefined) return position
   const [broken] = unreadable
-  if (broken === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
+  if (broken === undefined) return undefined
   throw new UnavailableError(
     `Cannot decode position ${id} of manager ${broken.manager} on chain ${broken.chainId} because ${broken.because}`,
     { retryAfterSec: UNREADABLE_RETRY_SEC },
   )
 }
 
-function ambiguous(found: readonly { readonly chainId: number; readonly manager: Address }[], id: bigint): CodedError {
+/** Several positions of an id; the error names the parameter that decides. */
+export function ambiguous(
+  found: readonly { readonly chainId: number; readonly manager: Address }[],
+  id: bigint,
+): CodedError {
   const chains = new Set(found.map(({ chainId }) => chainId)).size
   const settles = [...(chains > 1 ? ['"chain_id"'] : []), ...(chains < found.length ? ['"manager_address"'] : [])].join(
     ' and ',
