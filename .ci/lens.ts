@@ -55,9 +55,7 @@ export const LENS_RUNTIME =
 
 /** Folders that have a lens. */
 function folders(): string[] {
-  return [...new Glob('src/**/lens.sol').scanSync(ROOT)]
-    .map((path) => path.replace(/\/lens\.sol$/, ''))
-    .sort()
+  return [...new Glob('src/**/lens.sol').scanSync(ROOT)].map((path) => path.replace(/\/lens\.sol$/, '')).sort()
 }
 
 if (import.meta.main) {

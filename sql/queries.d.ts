@@ -175,15 +175,15 @@ declare module '*/queries/ledger_sum.sql' {
 
 declare module '*/queries/lending_event_list.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number, kind: string, max: string | number, skip: string | number],
-    { covered: boolean; total: string; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null }
+    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number, kinds: readonly string[], max: string | number, skip: string | number],
+    { covered: boolean; total: string; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null; index_ray: string | null }
   >
   export default text
 }
 
 declare module '*/queries/lending_event_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[]],
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], indexes: readonly string[]],
     { stored: boolean }
   >
   export default text
@@ -249,6 +249,22 @@ declare module '*/queries/position_flow_store.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, token_ids: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], kinds: readonly string[], liquidities: readonly string[], amounts0: readonly string[], amounts1: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[]],
     { stored: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/price_at_insert.sql' {
+  const text: SqlText<
+    [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[], units: readonly string[], scales: readonly number[], sources: readonly string[], evidences: readonly string[]],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/price_at_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[]],
+    { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string }
   >
   export default text
 }

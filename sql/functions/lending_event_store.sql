@@ -3,7 +3,7 @@
 create or replace function lending_event_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
   p_wallets text[], p_blocks bigint[], p_log_indexes integer[], p_legs integer[], p_kinds text[], p_assets text[],
-  p_amounts numeric[], p_counterparties text[], p_tx_hashes text[], p_times bigint[]
+  p_amounts numeric[], p_counterparties text[], p_tx_hashes text[], p_times bigint[], p_indexes numeric[]
 ) returns boolean
 language plpgsql as $$
 declare
@@ -17,13 +17,15 @@ begin
     return false;
   end if;
   insert into lending_event
-    (wallet, place, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time)
+    (wallet, place, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray)
   select
     decode(u.wallet, 'hex'), v_place, u.block, u.log_index, u.leg, u.kind, decode(u.asset, 'hex'), u.amount,
-    decode(nullif(u.counterparty, ''), 'hex'), decode(u.tx_hash, 'hex'), nullif(u.time, -1)
+    decode(nullif(u.counterparty, ''), 'hex'), decode(u.tx_hash, 'hex'), nullif(u.time, -1),
+    nullif(u.index_ray, -1)
   from unnest(
-    p_wallets, p_blocks, p_log_indexes, p_legs, p_kinds, p_assets, p_amounts, p_counterparties, p_tx_hashes, p_times
-  ) u (wallet, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time)
+    p_wallets, p_blocks, p_log_indexes, p_legs, p_kinds, p_assets, p_amounts, p_counterparties, p_tx_hashes, p_times,
+    p_indexes
+  ) u (wallet, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray)
   on conflict do nothing;
   return true;
 end

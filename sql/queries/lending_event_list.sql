@@ -5,7 +5,7 @@
 -- $4 wallet text
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_block bigint, the last one
--- $7 kind text, '' for all
+-- $7 kinds text[]
 -- $8 max bigint
 -- $9 skip bigint
 -- covered not null
@@ -17,13 +17,14 @@
 -- asset null
 -- amount null
 -- tx_hash null
+-- index_ray null
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),
 event as (
-  select e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time
+  select e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time, e.index_ray
   from place join lending_event e on e.place = place.id
-  where e.wallet = decode($4, 'hex') and e.block between $5 and $6 and ($7 = '' or e.kind = $7)
+  where e.wallet = decode($4, 'hex') and e.block between $5 and $6 and e.kind = any ($7)
 ),
 fact as (
   select
@@ -34,10 +35,12 @@ fact as (
     ), false) as covered,
     (select count(*) from event) as total
 )
-select f.covered, f.total, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time
+select f.covered, f.total, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time,
+  e.index_ray
 from fact f
 left join (
-  select v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time from event v
+  select v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time, v.index_ray
+  from event v
   order by v.block desc, v.log_index desc, v.leg
   limit $8 offset $9
 ) e on true

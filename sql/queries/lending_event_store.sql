@@ -16,5 +16,6 @@
 -- $15 counterparties text[], '' for none
 -- $16 tx_hashes text[]
 -- $17 times bigint[], -1 for unknown
+-- $18 indexes numeric[], -1 for none
 -- stored not null
-select lending_event_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as stored
+select lending_event_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) as stored

@@ -3,6 +3,7 @@ import requestLog from '../../sql/migrations/0002_request_log.sql' with { type: 
 import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
 import operator from '../../sql/migrations/0004_operator.sql' with { type: 'text' }
 import history from '../../sql/migrations/0005_history.sql' with { type: 'text' }
+import lendingBalance from '../../sql/migrations/0006_lending_balance.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -20,6 +21,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0003_gate', gate],
   ['0004_operator', operator],
   ['0005_history', history],
+  ['0006_lending_balance', lendingBalance],
 ]
 
 /** Every migration, in order. */

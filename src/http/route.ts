@@ -47,8 +47,11 @@ interface RouteFacts {
   readonly summary: string
   /** Schema of the whole success body without `request_id`, for OpenAPI and for tests of real answers. */
   readonly output: GenericSchema
-  /** What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503. */
-  readonly errors?: readonly (404 | 502 | 503 | 504)[]
+  /**
+   * What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503.
+   * MISSING_PARAMETER: an optional parameter may turn out to be needed.
+   */
+  readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER')[]
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
   /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */

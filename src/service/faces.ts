@@ -1,4 +1,6 @@
+import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
+import { createDocs } from '../http/plane/docs.ts'
 import type { Pages } from '../http/plane/public.ts'
 import { createStaticPages } from '../http/plane/static.ts'
 
@@ -7,8 +9,13 @@ export function createFaces(): { readonly callers: Pages; readonly operator: Pag
   const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
   const callers = createStaticPages({ ...shared, pages: DASHBOARD_PAGES })
   const operator = createStaticPages({ ...shared, pages: OPERATOR_PAGES })
+  const docs = createDocs({
+    script: async () => (await import('../dashboard/docs/reference.ts')).REFERENCE_SCRIPT,
+    version: REFERENCE_VERSION,
+    setup: SETUP_SCRIPT,
+  })
   return {
-    callers: new Map([...callers.pages, ...callers.files]),
+    callers: new Map([...callers.pages, ...callers.files, ...docs]),
     operator: new Map([...operator.pages, ...operator.files]),
   }
 }

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { createCoverage } from '../../src/history/coverage.ts'
-import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../src/history/rows/lending_event.ts'
+import {
+  LENDING_EVENT_TYPES,
+  LENDING_EVENTS,
+  type LendingEvent,
+  readLendingEvents,
+} from '../../src/history/rows/lending_event.ts'
 import {
   POSITION_FLOWS,
   type PositionFlow,
@@ -31,7 +36,12 @@ afterAll(() => database.close(), 60_000)
 function event(changes: Partial<LendingEvent> = {}): LendingEvent {
   return {
     ...{ wallet: ALICE, block: 120, logIndex: 3, leg: 0, kind: 'supply', asset: POOL, amount: HUGE },
-    ...{ counterparty: BOB, transactionHash: `0x${'12'.repeat(32)}`, timestampSec: 1_700_000_000 },
+    ...{
+      counterparty: BOB,
+      transactionHash: `0x${'12'.repeat(32)}`,
+      timestampSec: 1_700_000_000,
+      indexRay: 10n ** 27n,
+    },
     ...changes,
   }
 }
@@ -46,23 +56,42 @@ function storeEvents(
 }
 
 function readEvents(changes: Partial<Parameters<typeof readLendingEvents>[1]> = {}) {
-  const options = { place, stream: STREAM, wallet: ALICE, toBlock: 200, skip: 0, max: 10, ...changes }
+  const options = {
+    place,
+    stream: STREAM,
+    wallet: ALICE,
+    toBlock: 200,
+    kinds: LENDING_EVENT_TYPES,
+    skip: 0,
+    max: 10,
+    ...changes,
+  }
   return readLendingEvents(database.db, options)
 }
 
 test('events come back as they were stored, newest first, with the debt of a liquidation before its collateral', async () => {
   const rows = [
     event({ block: 120 }),
-    event({ block: 150, logIndex: 9, leg: 1, kind: 'liquidation', counterparty: null, timestampSec: null }),
+    event({
+      block: 150,
+      logIndex: 9,
+      leg: 1,
+      kind: 'liquidation',
+      counterparty: null,
+      timestampSec: null,
+      indexRay: null,
+    }),
     event({ block: 150, logIndex: 9, leg: 0, kind: 'liquidation', amount: 0n }),
     event({ block: 150, logIndex: 10, kind: 'repay' }),
   ]
-  await storeEvents([...rows, event({ wallet: BOB })], 100, 200)
+  const received = event({ block: 160, leg: 1, kind: 'receive' })
+  await storeEvents([...rows, received, event({ wallet: BOB })], 100, 200)
   const newestFirst = [rows[3], rows[2], rows[1], rows[0]] as readonly LendingEvent[]
   expect(await readEvents()).toEqual({ total: 4, events: newestFirst })
   expect(await readEvents({ skip: 1, max: 2 })).toEqual({ total: 4, events: newestFirst.slice(1, 3) })
   expect(await readEvents({ skip: 9 })).toEqual({ total: 4, events: [] })
-  expect(await readEvents({ kind: 'liquidation' })).toEqual({ total: 2, events: newestFirst.slice(1, 3) })
+  expect(await readEvents({ kinds: ['liquidation'] })).toEqual({ total: 2, events: newestFirst.slice(1, 3) })
+  expect(await readEvents({ kinds: ['receive'] })).toEqual({ total: 1, events: [received] })
   expect(await readEvents({ toBlock: 149 })).toEqual({ total: 1, events: newestFirst.slice(3) })
 })
 

@@ -1,6 +1,8 @@
+import { gzipSync } from 'node:zlib'
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
+import { createDocs } from '../../src/http/plane/docs.ts'
 import type { Gateway } from '../../src/http/plane/gateway.ts'
 import {
   chainIdIn,
@@ -25,6 +27,13 @@ import { createRequestIds } from '../../src/lib/request_id.ts'
 import { createMemoryGate, type MemoryGate } from './memory_gate.ts'
 
 export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+
+/** Scripts of `/docs`. */
+export const REFERENCE = {
+  script: async () => gzipSync('const é = 1').toString('base64'),
+  version: '1.0.0',
+  setup: 'draw()',
+}
 
 /** Switches and counters of the fixture's routes. */
 export interface Happenings {
@@ -210,6 +219,7 @@ export function createFixture(
       ]),
     },
     openapi: openapiDocument({ routes }),
+    faces: { callers: createDocs(REFERENCE), operator: new Map() },
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { docsPage } from '../../src/http/openapi/docs/page.ts'
+import { gunzipSync } from 'node:zlib'
 import { serveBun } from '../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../src/http/server/listening.ts'
 import { createClient, sendRaw } from '../support/client.ts'
@@ -13,28 +13,49 @@ afterEach(async () => {
 })
 
 describe('GET /docs', () => {
-  test('shows the document of /openapi.json without a key, and is free', async () => {
+  test('is free, with a key or without', async () => {
     const { app, gate } = createFixture()
     const call = createClient(app.handler)
-    const document = (await call('/openapi.json')).body
     for (const request of [{}, { key: 'good' }, { key: 'unknown' }]) {
       const answer = await call('/docs', request)
-      expect([answer.status, answer.text]).toEqual([200, docsPage(document).body])
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     }
     expect(gate.rows).toEqual([])
   })
 
-  test('has the headers of a page that loads nothing', async () => {
+  test('may run scripts of this service only, and ask nobody else', async () => {
     const call = createClient(createFixture().app.handler)
-    const { headers } = await call('/docs', { headers: { 'x-request-id': 'chosen-by-caller' } })
-    expect(Object.fromEntries(headers)).toEqual({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      'content-security-policy': docsPage({}).headers['content-security-policy'] ?? '',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'x-request-id': 'chosen-by-caller',
+    const { headers } = await call('/docs')
+    const policy = Object.fromEntries(
+      (headers.get('content-security-policy') ?? '').split('; ').map((each) => {
+        const [name = '', ...sources] = each.split(' ')
+        return [name, sources.join(' ')]
+      }),
+    )
+    expect(policy).toMatchObject({ 'default-src': "'none'", 'script-src': "'self'", 'connect-src': "'self'" })
+    expect(Object.values(policy).join(' ')).not.toMatch(/https?:|\*/)
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+  })
+
+  test('names its scripts by addresses that hold behind any path, packed for those who can unpack them', async () => {
+    const call = createClient(createFixture().app.handler)
+    const { text } = await call('/docs')
+    const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(([, address]) => address ?? '')
+    expect(scripts).toEqual([
+      expect.stringMatching(/^assets\/[0-9a-f]{16}\/reference\.js$/),
+      expect.stringMatching(/^assets\/[0-9a-f]{16}\/docs\.js$/),
+    ])
+    const plain = await call(`/${scripts[0]}`)
+    expect([plain.text, plain.headers.get('content-encoding')]).toEqual(['const é = 1', null])
+    expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    const { app } = createFixture()
+    const packed = await app.handler({
+      request: new Request(`http://h/${scripts[0]}`, { headers: { host: 'h', 'accept-encoding': 'gzip, br' } }),
+      ...{ ip: '', platform: undefined, env: () => undefined, passThrough: () => {}, waitUntil: () => {} },
     })
+    expect(packed.headers.get('content-encoding')).toBe('gzip')
+    expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe('const é = 1')
+    expect((await call(`/${scripts[1]}`)).text).toBe('draw()')
   })
 
   test('HEAD has its length and no body', async () => {

@@ -9,24 +9,35 @@ import { fromBytes, NotStoredError, partParams, STORE_DEADLINE_MS, toDigits } fr
 const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
 
-/** What a wallet did in a lending market. */
-export type LendingEventKind = 'supply' | 'withdraw' | 'borrow' | 'repay' | 'liquidation'
+/** What a wallet did in a lending market, as answers show it. */
+export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'liquidation'] as const
 
-/** One thing that a wallet did in a lending market. Addresses and hashes are lower case. */
+/** Type of an event that answers show. */
+export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
+
+/**
+ * Any change of a wallet's balances. Those besides the events that answers show: supply tokens that were sent or
+ * received, and supply or debt that changed for another reason, such as a debt that was written off.
+ */
+export type LendingEventKind = LendingEventType | 'send' | 'receive' | 'adjust_supply' | 'adjust_debt'
+
+/** One change of a wallet's balances in a lending market. Addresses and hashes are lower case. */
 export interface LendingEvent {
   readonly wallet: Hex
   readonly block: number
   readonly logIndex: number
-  /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken. */
+  /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken; 1 for what was received. */
   readonly leg: 0 | 1
   readonly kind: LendingEventKind
   readonly asset: Hex
-  /** In units of the asset. */
+  /** In units of the asset; scaled by the index for what was sent or received. */
   readonly amount: bigint
   readonly counterparty: Hex | null
   readonly transactionHash: Hex
   /** Unix seconds; null if no endpoint gave it with the log. */
   readonly timestampSec: number | null
+  /** The reserve's index that the balance was written down with, in ray; null if it had none. */
+  readonly indexRay: bigint | null
 }
 
 /** Lending events as a stream stores them. */
@@ -52,6 +63,7 @@ async function storeEvents(db: Database, part: StoredPart<LendingEvent>): Promis
       rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
       rows.map(({ transactionHash }) => toDigits(transactionHash)),
       rows.map(({ timestampSec }) => timestampSec ?? -1),
+      rows.map(({ indexRay }) => String(indexRay ?? -1n)),
     ],
     { deadlineMs: STORE_DEADLINE_MS },
   )
@@ -76,34 +88,35 @@ export async function readLendingEvents(
     readonly stream: string
     readonly wallet: Hex
     readonly toBlock: number
-    /** Absent: all kinds. */
-    readonly kind?: LendingEventKind
+    readonly kinds: readonly LendingEventKind[]
     readonly skip: number
     readonly max: number
   },
 ): Promise<LendingEventPage | undefined> {
-  const { place, stream, wallet, toBlock, kind = '', skip, max } = options
+  const { place, stream, wallet, toBlock, kinds, skip, max } = options
   const rows = await list(db, [
     ...([place.chainId, toDigits(place.contract), stream, toDigits(wallet)] as const),
-    ...([place.startBlock, Math.max(place.startBlock, toBlock), kind, max, skip] as const),
+    ...([place.startBlock, Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
   ])
   const [first] = rows
   if (first === undefined || !first.covered) return undefined
-  const events = rows.flatMap(({ block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time }) =>
-    block === null || log_index === null || asset === null || amount === null || tx_hash === null
-      ? []
-      : {
-          wallet,
-          block: Number(block),
-          logIndex: log_index,
-          leg: leg === 1 ? (1 as const) : (0 as const),
-          kind: kind as LendingEventKind,
-          asset: fromBytes(asset),
-          amount: BigInt(amount),
-          counterparty: counterparty === null ? null : fromBytes(counterparty),
-          transactionHash: fromBytes(tx_hash),
-          timestampSec: time === null ? null : Number(time),
-        },
+  const events = rows.flatMap(
+    ({ block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
+      block === null || log_index === null || asset === null || amount === null || tx_hash === null
+        ? []
+        : {
+            wallet,
+            block: Number(block),
+            logIndex: log_index,
+            leg: leg === 1 ? (1 as const) : (0 as const),
+            kind: kind as LendingEventKind,
+            asset: fromBytes(asset),
+            amount: BigInt(amount),
+            counterparty: counterparty === null ? null : fromBytes(counterparty),
+            transactionHash: fromBytes(tx_hash),
+            timestampSec: time === null ? null : Number(time),
+            indexRay: index_ray === null ? null : BigInt(index_ray),
+          },
   )
   return { total: Number(first.total), events }
 }

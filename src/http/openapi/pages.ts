@@ -1,4 +1,5 @@
 import type { JsonSchema } from './json_schema.ts'
+import { type Failing, failureRef } from './responses.ts'
 
 const REQUEST_ID = { type: 'string' }
 const REQUEST_ID_HEADER = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
@@ -23,10 +24,13 @@ const ALIVE = {
   additionalProperties: false,
 }
 
-/** Refusals that need no key: the request cannot be read, has another method, or too many headers. */
-const REFUSED = Object.fromEntries(
-  [400, 405, 431].map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
-)
+/** Refusals of a page, which needs no key: the request cannot be read, has another method, or too large a head. */
+export const PAGE_FAILURES: readonly Failing[] = [
+  { status: 400, codes: ['INVALID_REQUEST'] },
+  { status: 405, codes: ['INVALID_REQUEST'] },
+  { status: 431, codes: [] },
+]
+const REFUSED = Object.fromEntries(PAGE_FAILURES.map((failing) => [failing.status, failureRef(failing)]))
 
 /** Pages that need no key, by path, without the operator's. */
 export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {

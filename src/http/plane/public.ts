@@ -1,6 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import { docsPage } from '../openapi/docs/page.ts'
 import type { PreparedAnswer } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
 
@@ -15,16 +14,14 @@ export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** `/healthz` while the process lives; `/openapi.json`, and `/docs`, which shows it to people. */
+/** `/healthz` while the process lives, and `/openapi.json`. */
 export function createPublicPages(options: {
   /** Text of the OpenAPI document. */
   readonly openapi: string
 }): Pages {
-  const docs = docsPage(JSON.parse(options.openapi))
   return new Map<string, Page>([
     ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
     ['/openapi.json', () => page(options.openapi)],
-    ['/docs', () => ({ ...page(docs.body), headers: docs.headers })],
   ])
 }
 

@@ -34,7 +34,8 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 const HASH_LENGTH = 16
-const FOR_EVER = 'public, max-age=31536000, immutable'
+/** Of an address that names its content. */
+export const FOR_EVER = 'public, max-age=31536000, immutable'
 /** Kept, and asked about again at every visit. */
 const ASK_AGAIN = 'no-cache'
 
@@ -49,7 +50,7 @@ export function createStaticPages(options: {
   readonly modules: Readonly<Record<string, string>>
 }): StaticPages {
   const { pages, files, modules } = options
-  const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n')).slice(0, HASH_LENGTH)
+  const version = digest(files.map(({ path, text }) => `${path}\n${text}`).join('\n'))
   const folder = `${FILES_PATH}/${version}`
   return {
     pages: new Map(
@@ -130,14 +131,14 @@ function isFor(path: string, script: string): boolean {
 }
 
 /** Sends a text: packed if the browser can unpack it, and nothing at all if it has the same one already. */
-function sent(text: string, headers: Readonly<Record<string, string>>): Page {
-  const etag = `"${digest(text).slice(0, HASH_LENGTH)}"`
+export function sent(text: string, headers: Readonly<Record<string, string>>): Page {
+  const etag = `"${digest(text)}"`
   const common = { ...headers, etag, vary: 'accept-encoding' }
   let packed: Uint8Array<ArrayBuffer> | undefined
   return (_, request): PreparedAnswer => {
     const known = request.headers.get('if-none-match') ?? ''
     if (known.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
-    if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) {
+    if (!acceptsGzip(request)) {
       return { status: 200, body: text, credits: 0, headers: common }
     }
     packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
@@ -145,6 +146,12 @@ function sent(text: string, headers: Readonly<Record<string, string>>): Page {
   }
 }
 
-function digest(text: string): string {
-  return hash('sha256', text, 'hex')
+/** True if the answer may be packed. */
+export function acceptsGzip(request: Request): boolean {
+  return /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+}
+
+/** Short text that changes with `text`. */
+export function digest(text: string): string {
+  return hash('sha256', text, 'hex').slice(0, HASH_LENGTH)
 }

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { STATUS_BY_CODE } from '../../../src/http/error.ts'
+import { codesOf } from '../../../src/http/openapi/codes.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { jsonSchema } from '../../../src/http/openapi/json_schema.ts'
 import { choice, documented, flag, limit } from '../../../src/http/request/input.ts'
+import type { Route } from '../../../src/http/route.ts'
 import { createClient } from '../../support/client.ts'
-import { mismatches } from '../../support/json_schema.ts'
+import { mismatches, resolve } from '../../support/json_schema.ts'
 import { createFixture, fixtureRoutes } from '../fixture.ts'
 
 const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined })
@@ -49,8 +51,7 @@ describe('openapiDocument()', () => {
       expect([path, answer.status]).toEqual([path, status])
       const { security, responses } = document.paths[path].get
       expect(security).toEqual([])
-      const said =
-        responses[status].$ref === undefined ? responses[status] : document.components.responses[`Error${status}`]
+      const said = responses[status].$ref === undefined ? responses[status] : resolve(document, responses[status].$ref)
       const [[type, { schema }]] = Object.entries<{ schema: object }>(said.content) as [[string, { schema: object }]]
       expect(answer.headers.get('content-type')).toStartWith(type)
       expect(mismatches(schema, answer.body ?? answer.text, document)).toEqual([])
@@ -85,20 +86,54 @@ describe('openapiDocument()', () => {
     }
   })
 
-  test('every route lists the common statuses, its own, and no more', () => {
-    const statuses = (path: string, method: string) => Object.keys(document.paths[path][method].responses)
-    const common = ['200', '400', '401', '402', '403', '404', '405', '429', '431', '500', '503']
-    expect(statuses('/v1/positions/uniswap-v3', 'get')).toEqual(common)
-    expect(statuses('/v1/positions/uniswap-v3/{id}', 'get')).toEqual(common)
-    expect(statuses('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual([...common, '502'].sort())
-    expect(statuses('/v1/lending/aave-v3/batch', 'post')).toEqual([...common, '408', '413', '415'].sort())
+  test('every route lists exactly the codes that it can answer', () => {
+    const codes = (path: string, method: string) =>
+      Object.fromEntries(
+        Object.entries<{ $ref?: string }>(document.paths[path][method].responses).flatMap(([status, { $ref }]) => {
+          if ($ref === undefined) return []
+          const { content } = document.components.responses[$ref.split('/').at(-1) ?? '']
+          return [[status, content?.['application/json'].schema.allOf[1].properties.error.properties.code.enum]]
+        }),
+      )
+    const common = {
+      400: ['INVALID_REQUEST', 'INVALID_PARAMETER', 'MISSING_PARAMETER'],
+      401: ['INVALID_API_KEY'],
+      402: ['INSUFFICIENT_CREDITS'],
+      403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED'],
+      404: ['ORGANIZATION_NOT_FOUND'],
+      429: ['RATE_LIMIT_EXCEEDED'],
+      431: undefined,
+      500: ['API_ENDPOINT_NOT_CONFIGURED', 'INTERNAL_ERROR'],
+      503: ['SERVICE_UNAVAILABLE'],
+    }
+    expect(codes('/v1/positions/uniswap-v3', 'get')).toEqual(common)
+    expect(codes('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual({
+      ...common,
+      403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', 'FEATURE_DISABLED'],
+      404: ['NOT_FOUND', 'ORGANIZATION_NOT_FOUND'],
+      502: ['UPSTREAM_ERROR'],
+    })
+    const body = { 408: ['INVALID_REQUEST'], 413: ['INVALID_REQUEST'], 415: ['INVALID_REQUEST'] }
+    expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...common, ...body })
+  })
+
+  test('a route says if an optional parameter may be needed, and none is missed if all are optional', () => {
+    const [first] = routes
+    if (first === undefined) throw new Error('Expected a route')
+    const optional = { ...first, path: '/v1/all', input: v.object({ page: limit }), asOf: false as const }
+    const listed = (route: Route) => codesOf(route).get(400)
+    expect(listed(optional)).toEqual(['INVALID_REQUEST', 'INVALID_PARAMETER'])
+    expect(listed({ ...optional, errors: ['MISSING_PARAMETER'] })).toContain('MISSING_PARAMETER')
+    expect(listed({ ...optional, input: v.object({}) })).toEqual(['INVALID_REQUEST'])
+    expect(codesOf(optional).get(500)).toEqual(['INTERNAL_ERROR'])
   })
 
   test('says what HEAD and OPTIONS do, and names the headers that come with 401 and 405', () => {
     expect(document.info.description).toMatch(/HEAD is answered.*OPTIONS is answered with 204/)
-    expect(document.components.responses.Error401.headers['WWW-Authenticate']).toBeDefined()
-    expect(document.components.responses.Error405.headers['Allow']).toBeDefined()
-    expect(document.components.responses.Error415.headers['Accept-Encoding']).toBeDefined()
+    const headers = (name: string) => document.components.responses[name].headers
+    expect(headers('Error401_INVALID_API_KEY')['WWW-Authenticate']).toBeDefined()
+    expect(headers('Error405_INVALID_REQUEST')['Allow']).toBeDefined()
+    expect(headers('Error415_INVALID_REQUEST')['Accept-Encoding']).toBeDefined()
   })
 
   test('lists X-As-Of if a chain is read, and only then', () => {
@@ -116,12 +151,15 @@ describe('openapiDocument()', () => {
 
   test('503 and 429 carry Retry-After, every code stands under its status', () => {
     const { responses, schemas } = document.components
-    expect(responses.Error503.headers['Retry-After']).toBeDefined()
-    expect(responses.Error429.headers['Retry-After']).toBeDefined()
-    for (const [code, status] of Object.entries(STATUS_BY_CODE)) {
-      const schema = responses[`Error${status}`].content['application/json'].schema
-      expect(schema.allOf[1].properties.error.properties.code.enum).toContain(code)
-      expect(schemas.Error.properties.error.properties.code.enum).toContain(code)
+    expect(responses.Error503_SERVICE_UNAVAILABLE.headers['Retry-After']).toBeDefined()
+    expect(responses.Error429_RATE_LIMIT_EXCEEDED.headers['Retry-After']).toBeDefined()
+    expect(schemas.Error.properties.error.properties.code.enum).toEqual(Object.keys(STATUS_BY_CODE))
+    for (const route of routes) {
+      for (const [status, codes] of codesOf(route)) {
+        for (const code of codes) {
+          expect([code, code === 'INVALID_REQUEST' ? status : STATUS_BY_CODE[code]]).toEqual([code, status])
+        }
+      }
     }
   })
 

@@ -1,11 +1,11 @@
 import type { Hex } from 'viem'
+import type { LendingEvent } from '../../../history/rows/lending_event.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { TOPICS } from './abi.ts'
 import { checkIndexes, type IndexChain } from './continuity.ts'
 import { type LendingLog, readLog } from './log.ts'
 import type { LendingPlace } from './place.ts'
 import { checkReplay } from './replay.ts'
-import type { LendingRow } from './row.ts'
 import { settle } from './settle.ts'
 
 /** What of a market's logs is asked for: see `Stream.filters`. */
@@ -27,10 +27,10 @@ export function decodeLogs(
   place: LendingPlace,
   logs: readonly HistoryLog[],
   context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
-): Decoded<LendingRow> {
+): Decoded<LendingEvent> {
   const subjects = context.subjects === null ? null : new Set(context.subjects)
   const listing = { place, assets: new Set([...place.tokens.values()].map(({ asset }) => asset)) }
-  const rows: LendingRow[] = []
+  const rows: LendingEvent[] = []
   const unsettled: Hex[] = []
   const seen: LendingLog[] = []
   for (const transaction of byTransaction(logs)) {

@@ -29,7 +29,7 @@ export interface Liquidation {
 }
 
 /** A wallet's debt without collateral is written off. */
-interface Deficit {
+export interface Deficit {
   readonly kind: 'deficit'
   readonly log: HistoryLog
   readonly wallet: Hex

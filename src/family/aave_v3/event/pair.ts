@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { RAY } from '../../../finance/rate.ts'
-import type { Action, Change, LendingLog, Liquidation, Transfer } from './log.ts'
+import type { Action, Change, Deficit, LendingLog, Liquidation, Transfer } from './log.ts'
 import { isNear } from './near.ts'
 import type { TokenSide } from './place.ts'
 
@@ -31,6 +31,7 @@ export function pair(
   const collateral = new Map<Liquidation, Change | Transfer>()
   const seized = new Set<Transfer>()
   const used = new Set<Change>()
+  const covered = new Set<Deficit>()
   let isWhole = true
 
   /** The last unused change before `before` that is about `net`. */
@@ -57,12 +58,14 @@ export function pair(
   function pairLiquidation(liquidation: Liquidation, before: number): void {
     const { wallet, debt, liquidator } = liquidation
     // If no collateral is left, one burn takes what was repaid and what is written off.
-    const writtenOff = logs.flatMap((log) =>
-      log.kind === 'deficit' && log.wallet === wallet && log.asset === debt.asset ? [log.amount] : [],
+    const writtenOff = logs.find(
+      (log): log is Deficit =>
+        log.kind === 'deficit' && log.wallet === wallet && log.asset === debt.asset && !covered.has(log),
     )
-    const nets = [0n, ...writtenOff].map((amount) => -debt.amount - amount)
+    const nets = [-debt.amount, -debt.amount - (writtenOff?.amount ?? 0n)]
     const change = take({ wallet, asset: debt.asset, sides: DEBT, nets, before })
     if (change !== undefined) changes.set(liquidation, change)
+    if (writtenOff !== undefined) covered.add(writtenOff)
     const { asset, amount } = liquidation.collateral
     const isTaken = (log: LendingLog): log is Transfer =>
       log.kind === 'transfer' && log.from === wallet && log.token.asset === asset && !seized.has(log)
@@ -92,20 +95,11 @@ export function pair(
       if (log.isPaidFromSupply) take({ wallet: counterparty, asset, sides: SUPPLY, nets: [-amount], before })
     }
   })
-  // Debts that are written off besides the one that was repaid have a log of their own each, just after the burn.
-  logs.forEach((log) => {
-    if (log.kind !== 'deficit') return
-    const change = logs.find(
-      (each): each is Change =>
-        each.kind === 'change' &&
-        !used.has(each) &&
-        each.wallet === log.wallet &&
-        each.token.asset === log.asset &&
-        each.token.side !== 'supply' &&
-        isNear(each.net, -log.amount, each.indexRay),
-    )
-    if (change !== undefined) used.add(change)
-  })
+  // Debts that are written off besides the one that was repaid have a burn of their own each.
+  for (const log of logs) {
+    if (log.kind !== 'deficit' || covered.has(log)) continue
+    take({ wallet: log.wallet, asset: log.asset, sides: DEBT, nets: [-log.amount], before: logs.length })
+  }
   const isOrphan = (log: LendingLog) =>
     log.kind === 'change' && log.net !== 0n && !used.has(log) && isInScope(log.wallet)
   return { changes, collateral, seized, isWhole: isWhole && !logs.some(isOrphan) }

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
+import type { LendingEvent } from '../../../history/rows/lending_event.ts'
 import type { Change, LendingLog, Transfer } from './log.ts'
 import { sharesOf } from './lots.ts'
 import { type Pairing, pair } from './pair.ts'
 import type { LendingPlace } from './place.ts'
-import type { LendingRow } from './row.ts'
 
 /** Which logs of a transaction are at hand. */
 export interface Sight {
@@ -24,7 +24,7 @@ export interface Listing {
  * no token's log or the reverse, or because a wallet's aTokens went to, or came from, someone who may have withdrawn
  * them for it.
  */
-export function settle(logs: readonly LendingLog[], { assets }: Listing, sight: Sight): LendingRow[] | undefined {
+export function settle(logs: readonly LendingLog[], { assets }: Listing, sight: Sight): LendingEvent[] | undefined {
   const { subjects, isReceipt } = sight
   const isInScope = (wallet: Hex): boolean => isReceipt || subjects === null || subjects.has(wallet)
   const pairing = pair(logs, { isInScope, isListed: (asset) => assets.has(asset) })
@@ -44,10 +44,10 @@ function mayHideOwner(logs: readonly LendingLog[], { seized }: Pairing, subjects
   })
 }
 
-function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized }: Pairing): LendingRow[] {
+function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized }: Pairing): LendingEvent[] {
   const shares = sharesOf(logs, seized)
   const shown = new Set<Change | Transfer>([...changes.values(), ...collateral.values()])
-  return logs.flatMap((log): LendingRow[] => {
+  return logs.flatMap((log): LendingEvent[] => {
     switch (log.kind) {
       case 'liquidation': {
         const { wallet, liquidator: counterparty } = log
@@ -87,12 +87,12 @@ function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized }: Pa
 }
 
 /** What a row does not take from its log's place in the chain. `by`: the log of the token, which tells the index. */
-interface Facts extends Pick<LendingRow, 'wallet' | 'kind' | 'asset' | 'amount' | 'counterparty'> {
+interface Facts extends Pick<LendingEvent, 'wallet' | 'kind' | 'asset' | 'amount' | 'counterparty'> {
   readonly leg?: 0 | 1
   readonly by?: Change | Transfer | undefined
 }
 
-function row({ log }: LendingLog, { by, leg = 0, ...facts }: Facts): LendingRow {
+function row({ log }: LendingLog, { by, leg = 0, ...facts }: Facts): LendingEvent {
   const { blockNumber: block, logIndex, transactionHash, timestampSec } = log
   return { ...facts, leg, block, logIndex, transactionHash, timestampSec, indexRay: by?.indexRay ?? null }
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { DECIMAL, fixedDecimal, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import { usdFigure } from '../../figure.ts'
-import { chainId, count, evmAddress, pagination } from '../../schema.ts'
+import { chainId, count, pagination } from '../../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
 const unsignedText = text(UNSIGNED_INTEGER)

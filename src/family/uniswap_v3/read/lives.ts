@@ -1,22 +1,20 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
-import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
-import { type PositionFlow, positionSubject, readPositionFlows } from '../../../history/rows/position_flow.ts'
+import { createPriceHistory } from '../../../history/price_history.ts'
+import { positionSubject, readPositionFlows } from '../../../history/rows/position_flow.ts'
 import type { History } from '../../../history/stream.ts'
-import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { FLOW_STREAM } from '../flow/stream.ts'
-import { type BlockFacts, type LifeFlow, lifeOf, type PnlSubject, pricedBlocks } from '../pnl/life.ts'
-import { tellsPoolPrice } from '../pnl/pool_price.ts'
+import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
 import type { Position } from '../position.ts'
 import { readBirth } from './birth.ts'
+import { createFactsReader } from './block_facts.ts'
 import { createMintFinder } from './mint_block.ts'
-import { createPoolPricesReader } from './pool_prices.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {
@@ -48,8 +46,6 @@ export interface LifeReader {
 
 /** More flows than any known position has; each needs up to two prices. */
 const FLOWS_MAX = 5_000
-/** Blocks whose prices are read at the same time. */
-const PRICES_AT_ONCE = 8
 
 /** Makes a reader over stored history. */
 export function createLifeReader(services: {
@@ -59,8 +55,7 @@ export function createLifeReader(services: {
 }): LifeReader {
   const { db, history, clock } = services
   const mints = createMintFinder()
-  const prices = createPoolPricesReader(clock)
-  const blocks = createBlockFinder(clock)
+  const factsReader = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
   async function flowsUpTo({ client, deployment, tokenId, block }: LifeQuestion, signal: AbortSignal) {
     const contract = deployment.manager.toLowerCase() as Address
@@ -79,45 +74,6 @@ export function createLifeReader(services: {
     return { flows, end, storedTo }
   }
 
-  async function factsOf(
-    rows: readonly PositionFlow[],
-    about: {
-      readonly client: ChainClient
-      readonly subject: PnlSubject
-      readonly pool: Address
-      readonly storedTo: number
-    },
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<number, BlockFacts>> {
-    const { client, subject, pool, storedTo } = about
-    const priced = pricedBlocks(rows)
-    const numbers = [...new Set(rows.map(({ block }) => block))]
-    const facts = new Map<number, BlockFacts>()
-    const readOne = async (number: number, shared: AbortSignal): Promise<void> => {
-      const known = rows.find((row) => row.block === number && row.timestampSec !== null)?.timestampSec
-      const isFinal = number <= storedTo
-      const header =
-        known === undefined || known === null || !isFinal
-          ? await blocks.byNumber(client, BigInt(number), shared)
-          : { number: BigInt(number), timestampSec: BigInt(known) }
-      const { timestampSec } = header
-      if (!priced.has(number)) {
-        facts.set(number, { timestampSec })
-        return
-      }
-      const needed = rows.filter((row) => row.block === number)
-      const wantsPool = !needed.some(tellsPoolPrice)
-      const found = await prices.read({ client, pool, tokens: subject.tokens, block: header, wantsPool }, shared)
-      facts.set(number, { timestampSec, ...found })
-    }
-    const queue = numbers.values()
-    const workers = Array.from({ length: PRICES_AT_ONCE }, () => async (shared: AbortSignal) => {
-      for (const number of queue) await readOne(number, shared)
-    })
-    await together(workers, signal)
-    return facts
-  }
-
   return {
     async read(question, signal) {
       const { client, deployment, position } = question
@@ -130,7 +86,8 @@ export function createLifeReader(services: {
           ? await readBirth({ client, deployment, first, clock }, signal)
           : { ...subjectOf(position), pool: position.pool.address }
       const { pool, ...subject } = birth
-      const facts = await factsOf(rows, { client, subject, pool, storedTo }, signal)
+      const asked = { client, pool, tokens: subject.tokens, rows, finalTo: storedTo }
+      const facts = await factsReader.read(asked, signal)
       return { flows: lifeOf(rows, { subject, facts }), subject, end }
     },
   }

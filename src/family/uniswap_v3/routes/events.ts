@@ -27,7 +27,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     summary: 'Lists what went into one liquidity position and out of it, priced at its time, newest first.',
     input,
     output: eventsOutput,
-    errors: [404, 503],
+    errors: [404, 503, 'MISSING_PARAMETER'],
     price: '1 credit.',
     creditsMin: () => CREDITS_EVENTS,
     async read({ id, chain_id, manager_address, page, limit, ...at }, { signal }) {

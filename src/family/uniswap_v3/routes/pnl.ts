@@ -27,7 +27,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
       'Counts the profit and loss of one liquidity position over the life of its token, also after it was burned.',
     input,
     output: pnlOutput,
-    errors: [404, 503],
+    errors: [404, 503, 'MISSING_PARAMETER'],
     price: '8 credits; 4 with status=inactive.',
     creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
     async read({ id, chain_id, manager_address, status, ...at }, { signal }) {

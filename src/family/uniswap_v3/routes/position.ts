@@ -25,7 +25,7 @@ export function positionRoute({ reader: connected, chainIds }: RoutesOptions): R
     summary: 'Reads the on-chain state of one liquidity position.',
     input,
     output: positionOutput,
-    errors: [404, 503],
+    errors: [404, 503, 'MISSING_PARAMETER'],
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     async read({ id, chain_id, manager_address, ...at }, { signal }) {

@@ -1,7 +1,7 @@
 import { IPool_ABI } from '@aave-dao/aave-address-book/abis/IPool'
 import { type Address, decodeEventLog, type Hex, parseAbi, toHex } from 'viem'
 import type { LendingPlace, ReserveToken } from '../../../../src/family/aave_v3/event/place.ts'
-import { EVENT_TYPES, type LendingRow } from '../../../../src/family/aave_v3/event/row.ts'
+import { LENDING_EVENT_TYPES, type LendingEvent } from '../../../../src/history/rows/lending_event.ts'
 import type { HistoryLog, LogFilter } from '../../../../src/history/stream.ts'
 import type { MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
@@ -78,12 +78,12 @@ function historyLog(log: RpcLog): HistoryLog {
 }
 
 /** Rows that answers show. */
-export function shown(rows: readonly LendingRow[]): LendingRow[] {
-  return rows.filter(({ kind }) => (EVENT_TYPES as readonly string[]).includes(kind))
+export function shown(rows: readonly LendingEvent[]): LendingEvent[] {
+  return rows.filter(({ kind }) => (LENDING_EVENT_TYPES as readonly string[]).includes(kind))
 }
 
 /** A row as text that is easy to compare. */
-export function textOf({ wallet, block, logIndex, leg, kind, asset, amount, counterparty }: LendingRow): string {
+export function textOf({ wallet, block, logIndex, leg, kind, asset, amount, counterparty }: LendingEvent): string {
   return [block, logIndex, leg, kind, wallet, asset, amount, counterparty].join(' ').toLowerCase()
 }
 

@@ -52,7 +52,7 @@ export function latestRoundOf(round: Answer, decimals: Answer): (FeedRound & { r
  * The round that a Chainlink feed answered at a moment, from what it keeps of its past: the last one that was updated
  * at or before it. The rounds of a phase are searched, and if all are later, those of the phase before. Undefined if
  * the feed keeps no rounds, or none so old. Where two phases' aggregators were updated at the same time, the round is
- * that of the newer one.
+ * that of the newer one; rounds of the moment's own second count, though their block may be a later one.
  */
 export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Promise<FeedRound | undefined> {
   const [newest, digits] = await ask(latestRoundQuestions(feed))

@@ -1,0 +1,33 @@
+/** Headers of answers, for the components of a document. */
+export const HEADERS = {
+  'X-Request-Id': header('string', 'Equal to request_id; a caller may choose it, 8 to 64 of A-Z a-z 0-9 _ and -.'),
+  'X-RateLimit-Limit': header('integer', 'Requests that the organization may make in any one second.'),
+  'X-RateLimit-Remaining': header('integer', 'How many of them are left.'),
+  'X-RateLimit-Reset': header('integer', 'Unix second at which the next one is free.'),
+  'X-Credits-Charged': header('integer', 'What this answer cost; 0 unless it is a success.'),
+  'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
+  'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
+  'Retry-After': header('integer', 'Seconds to wait before trying again.'),
+  Allow: header('string', 'Methods of the path, comma-separated.'),
+  'Accept-Encoding': header('string', 'Always `identity`: bodies are sent as they are.'),
+  'WWW-Authenticate': header('string', 'Always `Bearer`.'),
+}
+
+/** Headers of every answer to a recognised key. */
+export const ACCOUNT_HEADERS: readonly string[] = [
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'X-Credits-Charged',
+  'X-Credits-Remaining',
+]
+
+/** References to these headers. */
+export function headerRefs(names: readonly string[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+function header(type: string, description: string): unknown {
+  return { description, schema: { type } }
+}

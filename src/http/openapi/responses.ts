@@ -1,0 +1,99 @@
+import { ERROR_CODES, type ErrorCode } from '../../lib/error.ts'
+import { ACCOUNT_HEADERS, headerRefs } from './headers.ts'
+
+/** A failure: its status, and the codes that its body may have. Without codes it has no body. */
+export interface Failing {
+  readonly status: number
+  readonly codes: readonly ErrorCode[]
+}
+
+/** Reference to the description of a failure, which `responseComponents` makes. */
+export function failureRef(failing: Failing): { readonly $ref: string } {
+  return { $ref: `#/components/responses/${nameOf(failing)}` }
+}
+
+/** Descriptions of these failures by name, each once, in order. */
+export function responseComponents(failures: readonly Failing[]): Readonly<Record<string, unknown>> {
+  const named = new Map(failures.map((failing) => [nameOf(failing), failed(failing)]))
+  return Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Schema of every error's body. */
+export const ERROR_SCHEMA = {
+  type: 'object',
+  properties: {
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'string', enum: ERROR_CODES },
+        message: { type: 'string' },
+        request_id: { type: 'string' },
+      },
+      required: ['code', 'message', 'request_id'],
+      additionalProperties: false,
+    },
+  },
+  required: ['error'],
+  additionalProperties: false,
+}
+
+const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
+  MISSING_PARAMETER: 'A required parameter is missing.',
+  INVALID_PARAMETER: 'A parameter or a field of the body is wrong; the message says what is expected.',
+  INVALID_REQUEST: 'The request cannot be read.',
+  INVALID_API_KEY: 'The key is missing, malformed, unknown, revoked or expired.',
+  INSUFFICIENT_CREDITS: 'The balance cannot pay for the answer. Nothing is charged.',
+  ACCOUNT_SUSPENDED: 'The organization is suspended.',
+  ENDPOINT_DISABLED: 'The operator has switched the endpoint off.',
+  FEATURE_DISABLED: 'The operator has switched the feature off.',
+  NOT_FOUND: 'Nothing is there.',
+  ORGANIZATION_NOT_FOUND: 'The organization has been deleted.',
+  RATE_LIMIT_EXCEEDED: 'The organization has used up its requests of this second.',
+  INTERNAL_ERROR: 'The service failed.',
+  API_ENDPOINT_NOT_CONFIGURED: 'Nothing is configured that it could read.',
+  UPSTREAM_ERROR: 'An upstream answer is unusable. Try again after a short wait.',
+  SERVICE_UNAVAILABLE: 'The service, a chain or its database cannot answer now. Try again after the given wait.',
+  GATEWAY_TIMEOUT: 'An upstream took too long. Try again with less.',
+}
+
+/** Of statuses that share the code INVALID_REQUEST, and of the one without a code. */
+const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
+  405: 'The path has other methods, which `Allow` lists.',
+  408: 'The body did not arrive in time.',
+  413: 'The body is larger than 256 KiB.',
+  415: 'The body is encoded.',
+  431: 'The head of the request is too large. The answer has no body.',
+}
+
+/** Further headers of some failures. */
+const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  415: ['Accept-Encoding'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+}
+
+function nameOf({ status, codes }: Failing): string {
+  return [`Error${status}`, ...codes].join('_')
+}
+
+function failed({ status, codes }: Failing): unknown {
+  const description = DESCRIPTIONS_BY_STATUS[status] ?? codes.map((code) => DESCRIPTIONS[code]).join(' ')
+  if (codes.length === 0) return { description }
+  const account = status === 401 ? ['X-Request-Id'] : ACCOUNT_HEADERS
+  return {
+    description,
+    headers: headerRefs([...account, ...(HEADERS_BY_STATUS[status] ?? [])]),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Error' },
+            { type: 'object', properties: { error: { type: 'object', properties: { code: { enum: codes } } } } },
+          ],
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { gunzipSync } from 'node:zlib'
+import type { PreparedAnswer } from '../respond.ts'
+import type { Page, Pages } from './public.ts'
+import { acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
+
+/** What shows the OpenAPI document. */
+interface Reference {
+  /** The renderer: a script, packed by gzip, in base64. It is large, so it is loaded with the first request for it. */
+  readonly script: () => Promise<string>
+  /** Changes with the script. */
+  readonly version: string
+  /** A script that starts the renderer in `#app`. */
+  readonly setup: string
+}
+
+const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': FOR_EVER }
+
+/**
+ * Scripts are two files of ours; styles are made by the renderer while it draws, and are the one thing that is not
+ * listed. Nothing is loaded from elsewhere, and requests go to this service only.
+ */
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-cache',
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    'font-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+}
+
+/** `/docs`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
+export function createDocs({ script, version, setup }: Reference): Pages {
+  const referencePath = `${FILES_PATH}/${digest(version)}/reference.js`
+  const setupPath = `${FILES_PATH}/${digest(setup)}/docs.js`
+  return new Map<string, Page>([
+    ['/docs', sent(pageText([referencePath, setupPath]), HEADERS)],
+    [setupPath, sent(setup, SCRIPT_HEADERS)],
+    [referencePath, packedScript(script)],
+  ])
+}
+
+function pageText(scripts: readonly string[]): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>walletscope: the API</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page is drawn by JavaScript, which is switched off. <a href="openapi.json">openapi.json</a> says the same.</noscript>
+${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('\n')}
+</body>
+</html>
+`
+}
+
+/** Sends the packed script as it is; unpacked only for those who cannot unpack it. */
+function packedScript(load: () => Promise<string>): Page {
+  let bytes: Promise<Uint8Array<ArrayBuffer>> | undefined
+  return async (_, request): Promise<PreparedAnswer> => {
+    bytes ??= load().then((text) => new Uint8Array(Buffer.from(text, 'base64')))
+    const packed = await bytes
+    const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
+    if (!acceptsGzip(request)) return { status: 200, body: gunzipSync(packed).toString(), credits: 0, headers }
+    return { status: 200, body: '', packed, credits: 0, headers: { ...headers, 'content-encoding': 'gzip' } }
+  }
+}

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { executableProgram, type Program, type Service, startService } from './program.ts'
+
+buildWhatIsStale()
+const devnet = await sharedDevnet()
+const LIMIT = { timeout: 20_000 }
+
+let program: Program
+let service: Service
+let browser: Browser
+let page: Page
+let key: string
+/** Every address that the browser asked for, and what it complained about. */
+const asked: string[] = []
+const complaints: string[] = []
+
+beforeAll(async () => {
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  service = await startService(program)
+  const { id } = await runJson(program, ['org', 'create', 'readers'])
+  await runJson(program, ['credits', 'grant', id, '100', '--reason', 'reading'])
+  key = (await runJson(program, ['key', 'create', id, '--name', 'reader'])).key
+  browser = await chromium.launch({
+    executablePath: Bun.which('chromium') ?? '/usr/bin/chromium',
+    args: ['--no-sandbox'],
+  })
+  page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  page.on('request', (request) => asked.push(request.url()))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+}, 120_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  program?.remove()
+}, 30_000)
+
+test('the API reference shows every operation of the document', async () => {
+  const origin = `http://127.0.0.1:${service.port}`
+  await page.goto(`${origin}/docs`)
+  const contents = page.locator('aside')
+  await contents.getByText('/v1/lending/aave-v3', { exact: true }).waitFor(LIMIT)
+  for (let closed = 1; closed > 0; ) {
+    const groups = page.getByRole('button', { name: /^Open Group - (?!Models)/ })
+    if ((await groups.count()) > 0) await groups.first().click(LIMIT)
+    closed = await groups.count()
+  }
+  const response = await fetch(`${origin}/openapi.json`)
+  const { paths } = (await response.json()) as { readonly paths: Readonly<Record<string, object>> }
+  for (const path of Object.keys(paths)) await contents.getByText(path, { exact: true }).first().waitFor(LIMIT)
+}, 60_000)
+
+test('its console sends a request to this service with the key that the reader gives', async () => {
+  await page.getByPlaceholder('Token').first().fill(key)
+  await page.locator('aside').getByText('/v1/usage/logs', { exact: true }).click(LIMIT)
+  await page.getByRole('button', { name: 'Test Request (get /v1/usage/logs)' }).click(LIMIT)
+  const answered = page.waitForResponse((each) => each.url().includes('/v1/'), LIMIT).catch(() => undefined)
+  await page.getByRole('button', { name: /^Send/ }).first().click(LIMIT)
+  const response = await answered
+  expect(response?.status()).toBe(200)
+  expect(await response?.request().headerValue('authorization')).toBe(`Bearer ${key}`)
+}, 60_000)
+
+test('nothing is asked of any other server, and the policy had nothing to stop', () => {
+  const origin = `http://127.0.0.1:${service.port}/`
+  expect(asked.filter((address) => !address.startsWith(origin) && !/^(data|blob):/.test(address))).toEqual([])
+  expect(asked.length).toBeGreaterThan(3)
+  expect(complaints).toEqual([])
+})
