@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createLivesAtHand } from './read/at_hand.ts'
 import { createLifeReader } from './read/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes/mod.ts'
@@ -32,6 +33,7 @@ export const UNISWAP_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))
-    return createRoutes({ chainIds, reader, lives })
+    const livesAtHand = once(() => createLivesAtHand(lives()))
+    return createRoutes({ chainIds, reader, lives, livesAtHand })
   },
 })

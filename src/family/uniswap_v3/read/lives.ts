@@ -9,11 +9,11 @@ import type { History } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
-import { FLOW_STREAM } from '../flow/stream.ts'
 import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
 import type { Position } from '../position.ts'
 import { readBirth } from './birth.ts'
 import { createFactsReader } from './block_facts.ts'
+import { FLOW_STREAM } from './flow_stream.ts'
 import { createMintFinder } from './mint_block.ts'
 
 /** Whose life is read. */
@@ -66,7 +66,7 @@ export function createLifeReader(services: {
     const asked = { stream: FLOW_STREAM, place, subject: positionSubject(tokenId), startBlock }
     const { storedTo, tail, block: end } = await history.ensure(asked, signal)
     const named = { place, stream: FLOW_STREAM.name, tokenId, fromBlock: startBlock, toBlock: storedTo }
-    const stored = await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
+    const stored = storedTo < startBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
     if (stored === undefined) throw new UnavailableError(`The history of position ${tokenId} is not stored yet`)
     const last = Number(block ?? end.number)
     const flows = [...stored, ...tail].filter((flow) => flow.block <= last)

@@ -5,6 +5,7 @@ import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type ReadContext, type Route, route } from '../../../http/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf, leavingOut } from '../../place.ts'
+import { presentPnl } from '../pnl/present.ts'
 import type { BriefPosition, ChainRead, SpamPosition } from '../position.ts'
 import { presentPosition, presentSpam } from '../present.ts'
 import { ListTooLongError, type Place } from '../read/questions.ts'
@@ -12,12 +13,13 @@ import type { PositionReader } from '../read/read.ts'
 import { listOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL, CREDITS_INACTIVE } from './credits.ts'
 import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
+import { profitsAtHand } from './told.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
 
 /** The list of a wallet's positions. */
-export function listRoute({ reader: connected, chainIds }: RoutesOptions): Route {
+export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -43,7 +45,7 @@ export function listRoute({ reader: connected, chainIds }: RoutesOptions): Route
     errors: [503],
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
-    async read({ wallet, status, chain_id, page, limit, ...at }, { signal }) {
+    async read({ wallet, status, full, chain_id, page, limit, ...at }, { signal }) {
       const reader = connected()
       const asked = placesToAsk(reader, { chainId: chain_id, manager: undefined })
       const places = await leavingOut(asked, reader.past.at(asked, at, signal))
@@ -51,12 +53,18 @@ export function listRoute({ reader: connected, chainIds }: RoutesOptions): Route
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
       const positions = pageOf(matching, { page, limit })
       const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
-      return { reads, matching: matching.length, items: completed.positions, unreadable: completed.unreadable.length }
+      const items = completed.positions
+      const profits = full ? await profitsAtHand(livesAtHand(), { items, places, reads }) : undefined
+      return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
     },
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
-    present: ({ reads, matching, items, unreadable }, { full, page, limit }, { url }) => ({
-      data: items.map((position) => presentPosition(position, { full, sqrtPrice: false })),
+    present: ({ reads, matching, items, profits, unreadable }, { full, page, limit }, { url }) => ({
+      data: items.map((position, index) => {
+        const profit = profits?.[index]
+        const pnl = profit === undefined ? null : presentPnl(profit, position)
+        return { ...presentPosition(position, { full, sqrtPrice: false }), ...(full ? { pnl } : {}) }
+      }),
       pagination: pagination({ page, limit, total: matching, url }),
       counts: countsOf(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),

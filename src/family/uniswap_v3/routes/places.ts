@@ -2,6 +2,7 @@ import { type Address, isAddressEqual } from 'viem'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
 import type { BriefPosition, ChainRead, Position } from '../position.ts'
+import type { LivesAtHand } from '../read/at_hand.ts'
 import type { LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
@@ -16,6 +17,7 @@ export interface RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
   readonly lives: () => LifeReader
+  readonly livesAtHand: () => LivesAtHand
 }
 
 /** The chains to ask, with only one manager if the caller named it. */

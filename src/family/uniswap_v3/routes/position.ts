@@ -2,13 +2,15 @@ import * as v from 'valibot'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route.ts'
 import { asOf, leavingOut } from '../../place.ts'
+import { presentPnl } from '../pnl/present.ts'
 import { presentPosition } from '../present.ts'
 import { positionOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
 import { onlyPosition, placesToAsk, type RoutesOptions } from './places.ts'
+import { profitIfPriced, tellPosition } from './told.ts'
 
 /** The state of one position. */
-export function positionRoute({ reader: connected, chainIds }: RoutesOptions): Route {
+export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       id: tokenId,
@@ -28,17 +30,24 @@ export function positionRoute({ reader: connected, chainIds }: RoutesOptions): R
     errors: [404, 503, 'MISSING_PARAMETER'],
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
-    async read({ id, chain_id, manager_address, ...at }, { signal }) {
+    async read({ id, chain_id, manager_address, full, ...at }, { signal }) {
       const reader = connected()
       const asked = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
       const places = await leavingOut(asked, reader.past.at(asked, at, signal))
       const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
-      return { position: onlyPosition(reads, id), reads }
+      const position = onlyPosition(reads, id)
+      if (!full) return { position, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
+      const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
+      const profit = profitIfPriced(told)
+      return { position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
     },
     credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
-    present: ({ position, reads }, { full }) => ({
-      data: presentPosition(position, { full, sqrtPrice: true }),
-      asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)),
+    present: ({ position, profit, asOf }, { full }) => ({
+      data: {
+        ...presentPosition(position, { full, sqrtPrice: true }),
+        ...(profit === undefined ? {} : { pnl: profit && presentPnl(profit, position) }),
+      },
+      asOf,
     }),
   })
 }

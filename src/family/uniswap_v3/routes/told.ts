@@ -1,10 +1,13 @@
+import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import type { Moment } from '../../past.ts'
 import { leavingOut } from '../../place.ts'
 import { figuresOf } from '../figures.ts'
+import type { MissingPrice } from '../pnl/flow_price.ts'
 import type { LifeFlow, PnlSubject } from '../pnl/life.ts'
 import { type PnlState, type Profit, profitOf } from '../pnl/profit.ts'
 import type { ChainRead, Position } from '../position.ts'
+import type { LivesAtHand } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
@@ -19,14 +22,14 @@ export interface ToldQuestion {
 }
 
 /** The life of a position up to the block of an answer. */
-export interface Told {
+export interface Told<Now = Position | undefined> {
   readonly chainId: number
   readonly tokenId: bigint
   readonly flows: readonly LifeFlow[]
   readonly subject: PnlSubject
   /** As it is at the block; undefined once it is burned. */
-  readonly position: Position | undefined
-  readonly block: { readonly chainId: number; readonly number: bigint; readonly timestampSec: bigint }
+  readonly position: Now
+  readonly block: Block
 }
 
 /** What is missing now may be there after this time. */
@@ -45,7 +48,7 @@ export async function readTold(
   const places = await leavingOut(asked, reader.past.at(asked, moment, signal))
   const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
   const position = onlyPositionIn(reads, id)
-  if (position !== undefined) return await toldOf({ reader, lives }, { position, places, reads }, signal)
+  if (position !== undefined) return await tellPosition({ reader, lives }, { position, places, reads }, signal)
   if (chainId === undefined) {
     throw new CodedError(
       'NOT_FOUND',
@@ -58,24 +61,65 @@ export async function readTold(
 }
 
 /** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
-export function profitOfTold({ tokenId, chainId, flows, subject, position, block }: Told): Profit {
-  const state = position && stateOf(position, block.timestampSec)
-  const profit = profitOf(flows, { subject, state })
-  if ('figures' in profit) return profit
-  const of = `position ${tokenId} on chain ${chainId}`
-  if ('token' in profit) {
-    const message = `Cannot price token ${profit.token} of ${of} because ${profit.because}`
-    throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
-  }
-  const message = `The history of ${of} is not complete: ${profit.contradiction}`
+export function profitOfTold(told: Told): Profit {
+  const profit = profitIfPriced(told)
+  if (!('token' in profit)) return profit
+  const message = `Cannot price token ${profit.token} of ${nameOf(told)} because ${profit.because}`
+  throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
+}
+
+/** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
+export function profitIfPriced(told: Told): Profit | MissingPrice {
+  const { flows, subject, position, block } = told
+  const profit = profitOf(flows, { subject, state: position && stateOf(position, block.timestampSec) })
+  if (!('contradiction' in profit)) return profit
+  const message = `The history of ${nameOf(told)} is not complete: ${profit.contradiction}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradiction })
 }
 
-async function toldOf(
+function nameOf({ tokenId, chainId }: Told): string {
+  return `position ${tokenId} on chain ${chainId}`
+}
+
+/**
+ * Profit and loss of positions of a list at the block of each, in their order; undefined if it is not at hand. Never
+ * throws, and waits for a moment only.
+ */
+export async function profitsAtHand(
+  lives: LivesAtHand,
+  list: {
+    readonly items: readonly Position[]
+    readonly places: readonly Place[]
+    readonly reads: readonly { readonly block: Block }[]
+  },
+): Promise<(Profit | undefined)[]> {
+  const { items, places, reads } = list
+  const questions = items.map((position) => {
+    const { chainId, tokenId, deployment } = position
+    const place = places.find(({ client }) => client.chain.id === chainId)
+    const block = reads.find((read) => read.block.chainId === chainId)?.block
+    if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
+    return { client: place.client, deployment, tokenId, position, block }
+  })
+  const told = await lives.read(questions.map(({ block, ...question }) => ({ ...question, block: block.number })))
+  return told.map((life, index) => {
+    const question = questions[index]
+    if (life === undefined || question === undefined) return undefined
+    const { position, block } = question
+    const profit = profitOf(life.flows, { subject: life.subject, state: stateOf(position, block.timestampSec) })
+    return 'figures' in profit ? profit : undefined
+  })
+}
+
+/**
+ * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError` until
+ * the history is complete.
+ */
+export async function tellPosition(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
   found: { readonly position: Position; readonly places: readonly Place[]; readonly reads: readonly ChainRead[] },
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<Told<Position>> {
   const { position, places, reads } = found
   const { chainId, tokenId, deployment } = position
   const place = places.find(({ client }) => client.chain.id === chainId)
@@ -118,7 +162,7 @@ async function readBurned(
 }
 
 /** A position as profit and loss counts it. */
-export function stateOf(position: Position, timestampSec: bigint): PnlState {
+function stateOf(position: Position, timestampSec: bigint): PnlState {
   const { amounts, fees } = figuresOf(position)
   const { token0, token1, liquidity, pool } = position
   const nobody = { because: 'no source of its price is configured or answers' }

@@ -1,15 +1,17 @@
 import { POSITION_FLOWS, type PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { Stream } from '../../../history/stream.ts'
-import { FLOW_TOPICS, flowsOf } from './log.ts'
+import { FLOW_TOPICS, flowsOf } from '../flow/log.ts'
+import { verifyFlows } from './verify.ts'
 
 const TOPICS = Object.values(FLOW_TOPICS)
 
 /** What goes into positions and out of them. A subject is a token id, whoever holds it: transfers are no flows. */
-export const FLOW_STREAM: Pick<Stream<PositionFlow>, 'name' | 'table' | 'filters' | 'decode'> = {
+export const FLOW_STREAM: Stream<PositionFlow> = {
   name: 'uniswap_v3_flow',
   table: POSITION_FLOWS,
   filters: ({ contract }, subjects) => [
     { addresses: [contract], topics: subjects === null ? [TOPICS] : [TOPICS, subjects] },
   ],
   decode: (_, logs) => ({ rows: flowsOf(logs), unsettled: [] }),
+  verify: verifyFlows,
 }
