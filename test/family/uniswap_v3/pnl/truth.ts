@@ -4,6 +4,7 @@ import type { Holding } from '../../../../src/finance/pnl/figures.ts'
 import type { Both, Flow, Prices } from '../../../../src/finance/pnl/flow.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import type { Amounts } from '../../../devnet/uniswap_v3.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { secondOpinion } from '../../../finance/pnl/second_opinion.ts'
 import type { ReceiptFlow } from './receipts.ts'
@@ -29,50 +30,57 @@ const ABI = parseAbi([
 ])
 const FEED_DECIMALS = 8
 
-/** The truth about positions at a block. `flows`: from receipts, by token id. */
+/** What the contracts would pay for a position. */
+export interface Payable {
+  readonly principal: Both<bigint>
+  readonly collectable: Both<bigint>
+}
+
+const NOTHING: Payable = { principal: [0n, 0n], collectable: [0n, 0n] }
+
+/** The truth about positions of the devnet's manager at a block. `flows`: from receipts, by token id. */
 export async function truthsOf(
   devnet: Asked,
   wanted: readonly Wanted[],
   { flows, block }: { readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>; readonly block: bigint },
 ): Promise<Truth[]> {
   const held = wanted.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
-  const [principals, owed] = [
-    await devnet.v3.staticDecreaseMany(held, block),
-    await devnet.v3.staticCollectMany(held, block),
-  ]
-  const header = await devnet.client.getBlock({ blockNumber: block })
-  const prices = createPrices(devnet)
+  const paid = await devnet.v3.staticDecreaseMany(held, block)
+  const owed = await devnet.v3.staticCollectMany(held, block)
+  const payable = new Map(
+    held.map((tokenId, index) => [tokenId, { principal: both(paid[index]), collectable: both(owed[index]) }]),
+  )
   return Promise.all(
-    wanted.map(async (each) => {
-      const at = held.indexOf(each.tokenId)
-      const all = (flows.get(each.tokenId) ?? []).filter(({ blockNumber }) => BigInt(blockNumber) <= block)
-      const [principal, collectable] = [principals[at], owed[at]].map(
-        (both): Both<bigint> => (both === undefined ? [0n, 0n] : [both.amount0, both.amount1]),
-      ) as [Both<bigint>, Both<bigint>]
-      return truthOf(each, all, {
-        ...{ devnet, prices, principal, collectable, block, timestampSec: header.timestamp },
-      })
-    }),
+    wanted.map((each) =>
+      truthOf(devnet, each, { block, flows: flows.get(each.tokenId) ?? [], payable: payable.get(each.tokenId) }),
+    ),
   )
 }
 
-async function truthOf(
-  { tokenId, pool }: Wanted,
-  all: readonly ReceiptFlow[],
+function both(amounts: Amounts | undefined): Both<bigint> {
+  return amounts === undefined ? [0n, 0n] : [amounts.amount0, amounts.amount1]
+}
+
+/** The truth about one position of any manager; without `payable` it was burned. */
+export async function truthOf(
+  devnet: Asked,
+  { tokenId, pool }: Pick<Wanted, 'tokenId' | 'pool'>,
   at: {
-    readonly devnet: Asked
-    readonly prices: FeedPrices
-    readonly principal: Both<bigint>
-    readonly collectable: Both<bigint>
+    readonly flows: readonly ReceiptFlow[]
     readonly block: bigint
-    readonly timestampSec: bigint
+    readonly payable: Payable | undefined
+    readonly manager?: Address
   },
 ): Promise<Truth> {
-  const { devnet, prices, principal, collectable, block, timestampSec } = at
+  const { block, manager = UNISWAP_V3.manager } = at
+  const { principal, collectable } = at.payable ?? NOTHING
+  const prices = pricesOfFeeds(devnet)
+  const { timestamp: timestampSec } = await devnet.client.getBlock({ blockNumber: block })
+  const all = at.flows.filter(({ blockNumber }) => BigInt(blockNumber) <= block)
   const [first] = all
   if (first === undefined) throw new Error(`Cannot find flows of position ${tokenId}`)
   const asked = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
-  const data = await call(devnet, { to: UNISWAP_V3.manager, data: asked, block: BigInt(first.blockNumber) })
+  const data = await call(devnet, { to: manager, data: asked, block: BigInt(first.blockNumber) })
   const stored = decodeFunctionResult({ abi: ABI, functionName: 'positions', data })
   const range = { tickLower: stored[5], tickUpper: stored[6] }
   const priceAt = (flow: ReceiptFlow) => pricesOf(pool, flow, { all, range, devnet, prices })
@@ -212,17 +220,24 @@ interface FeedPrices {
   at(token: LifeToken, block: bigint): Promise<Fraction | undefined>
 }
 
-function createPrices(devnet: Asked): FeedPrices {
+const pricesKnown = new WeakMap<object, FeedPrices>()
+
+/** Feeds' answers, each read once of a devnet. */
+function pricesOfFeeds(devnet: Asked): FeedPrices {
+  const before = pricesKnown.get(devnet.rpc)
+  if (before !== undefined) return before
   const known = new Map<string, Promise<Fraction>>()
-  return {
+  const prices: FeedPrices = {
     async at({ feed }, block) {
       if (feed === undefined) return undefined
       const key = `${feed}:${block}`
-      const before = known.get(key) ?? readFeed(devnet, feed, block)
-      known.set(key, before)
-      return before
+      const answer = known.get(key) ?? readFeed(devnet, feed, block)
+      known.set(key, answer)
+      return answer
     },
   }
+  pricesKnown.set(devnet.rpc, prices)
+  return prices
 }
 
 async function readFeed(devnet: Asked, feed: Address, block: bigint): Promise<Fraction> {
