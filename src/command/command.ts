@@ -24,6 +24,8 @@ export interface CommandIo {
 export interface CommandArgs {
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, string | undefined>>
+  /** Options without a value that were given. */
+  readonly flags: ReadonlySet<string>
   /** Answer as JSON, for programs. */
   readonly json: boolean
 }
@@ -36,6 +38,8 @@ export interface Command {
   readonly positionals: readonly string[]
   /** Options that take a value, with their meaning. */
   readonly options: Readonly<Record<string, string>>
+  /** Options that take no value, with their meaning. */
+  readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */
   readonly summary: string
   /** Meaning of `--json`, if it is not the answer as JSON. */

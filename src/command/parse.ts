@@ -33,7 +33,8 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       return [name, typeof value === 'string' ? value : undefined]
     }),
   )
-  return { kind: 'run', command, args: { positionals, options, json: values['json'] === true } }
+  const flags = new Set(Object.keys(command.flags ?? {}).filter((name) => values[name] === true))
+  return { kind: 'run', command, args: { positionals, options, flags, json: values['json'] === true } }
 }
 
 function parseRest(
@@ -41,17 +42,18 @@ function parseRest(
   command: Command,
 ): { positionals: readonly string[]; values: Readonly<Record<string, unknown>> } {
   const valued = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' as const }]))
+  const bare = Object.fromEntries(Object.keys(command.flags ?? {}).map((name) => [name, { type: 'boolean' as const }]))
   try {
     const { positionals, values } = parseArgs({
       args: rest.map(shielded),
       allowPositionals: true,
-      options: { ...valued, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
+      options: { ...valued, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
     const unshielded = Object.entries(values).map(([name, value]) => [
       name,
-      typeof value === 'string' ? bare(value) : value,
+      typeof value === 'string' ? unshield(value) : value,
     ])
-    return { positionals: positionals.map(bare), values: Object.fromEntries(unshielded) }
+    return { positionals: positionals.map(unshield), values: Object.fromEntries(unshielded) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
     throw new UsageError(`Cannot run "${command.name}": ${reason}; expected ${usage(command)}`)
@@ -63,14 +65,15 @@ function shielded(word: string): string {
   return /^-\d/.test(word) ? `\0${word}` : word
 }
 
-function bare(word: string): string {
+function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
 }
 
 function usage(command: Command): string {
   const positionals = command.positionals.map((name) => ` <${name}>`).join('')
   const options = Object.keys(command.options).map((name) => ` [--${name} …]`)
-  return `walletscope ${command.name}${positionals}${options.join('')} [--json]`
+  const flags = Object.keys(command.flags ?? {}).map((name) => ` [--${name}]`)
+  return `walletscope ${command.name}${positionals}${options.join('')}${flags.join('')} [--json]`
 }
 
 function overview(commands: readonly Command[]): string {
@@ -89,6 +92,7 @@ function overview(commands: readonly Command[]): string {
 
 function detail(command: Command): string {
   const options = Object.entries(command.options).map(([name, meaning]) => `  --${name} …  ${meaning}`)
+  options.push(...Object.entries(command.flags ?? {}).map(([name, meaning]) => `  --${name}  ${meaning}`))
   options.push(`  --json  ${command.json ?? 'answers as JSON, for programs'}`)
   return [command.summary, '', `Usage: ${usage(command)}`, '', ...options].join('\n')
 }

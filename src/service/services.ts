@@ -10,6 +10,8 @@ import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts
 import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import { familyAliases } from '../family/mod.ts'
+import { createHistory } from '../history/history.ts'
+import { createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
 import type { Probe } from '../http/plane/probes.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -104,7 +106,18 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (retention) => retention.stop(),
     limitMs: STOP_LIMITS_MS.instant,
   })
-  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, clock, log }))
+  const history = await life.start({
+    name: 'history',
+    start: () =>
+      createHistory({
+        ...{ clients: clients.evm, db, clock, log },
+        holder: crypto.randomUUID(),
+        recorder: createHistoryMetrics(metrics),
+      }),
+    stop: (started) => started.close(),
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log }))
   const app = await life.start({
     name: 'requests',
     start: () =>

@@ -1,0 +1,104 @@
+import type { JsonSchema } from '../json_schema.ts'
+import { blockText, fieldText, nameText, typeText } from './type_text.ts'
+import { WRAPPER_TEXT } from './wrapper.ts'
+
+/** The fields that this file reads of a document that `openapiDocument` made. */
+interface Document {
+  readonly info: { readonly version: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly responses: Readonly<Record<string, Answer>>
+  }
+}
+
+interface Operation {
+  readonly summary: string
+  readonly 'x-credits'?: string
+  readonly security?: readonly unknown[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Media
+  readonly responses: Readonly<Record<string, Answer & { readonly $ref?: string }>>
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly schema: JsonSchema
+}
+
+interface Answer extends Partial<Media> {
+  readonly description: string
+}
+
+interface Media {
+  readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>
+}
+
+/**
+ * A typed client of the document's operations that need a key: one TypeScript file without imports. Its `paths` have
+ * the form of openapi-typescript, so that libraries made for that form take them.
+ */
+export function clientText(document: string): string {
+  const { info, paths, components } = JSON.parse(document) as Document
+  const entries = Object.entries(paths).flatMap(([path, methods]) => {
+    const operations = Object.entries(methods).filter(([, { security }]) => security === undefined)
+    if (operations.length === 0) return []
+    const fields = operations.map(([method, operation]) => operationText(method, operation, components.responses))
+    return [`  ${nameText(path)}: ${blockText(fields, 1)}`]
+  })
+  const schemas = Object.entries(components.schemas).map(([name, schema]) =>
+    fieldText({ name, required: true, schema }, 1),
+  )
+  return [
+    `// Client of the walletscope API ${info.version}, printed by \`walletscope openapi --client\`: do not edit.`,
+    '//',
+    '//   const client = createClient({ baseUrl, key })',
+    "//   const { data, error } = await client.GET('/v1/usage/logs', { params: { query: { range: '1h' } } })",
+    '',
+    '/** Operations by path and method. */',
+    `export interface paths ${blockText(entries, 0)}`,
+    '',
+    '/** Shapes that several answers share. */',
+    `export interface components ${blockText([`  schemas: ${blockText(schemas, 1)}`], 0)}`,
+    WRAPPER_TEXT,
+  ].join('\n')
+}
+
+function operationText(
+  method: string,
+  { summary, 'x-credits': price = '', parameters = [], requestBody, responses }: Operation,
+  shared: Readonly<Record<string, Answer>>,
+): string {
+  const parts = ['path', 'query'].flatMap((place) => {
+    const own = parameters.filter((parameter) => parameter.in === place)
+    if (own.length === 0) return []
+    const optional = own.every(({ required }) => !required)
+    return [
+      `        ${place}${optional ? '?' : ''}: ${blockText(
+        own.map((each) => fieldText(each, 4)),
+        4,
+      )}`,
+    ]
+  })
+  const answers = Object.entries(responses).map(([status, answer]) => {
+    const { content } = answer.$ref === undefined ? answer : (shared[answer.$ref.split('/').at(-1) ?? ''] ?? answer)
+    return `        ${status}: { headers: { [name: string]: unknown }; content: ${contentText(content)} }`
+  })
+  const body = requestBody === undefined ? [] : [`      requestBody: { content: ${contentText(requestBody.content)} }`]
+  const fields = [
+    ...(parts.length === 0 ? [] : [`      parameters: ${blockText(parts, 3)}`]),
+    ...body,
+    `      responses: ${blockText(answers, 3)}`,
+  ]
+  return `    /** ${[summary, price].join(' ').trim()} */\n    ${method}: ${blockText(fields, 2)}`
+}
+
+/** Media types and their bodies; nothing for an answer without a body. */
+function contentText(content: Media['content'] = {}): string {
+  const fields = Object.entries(content).map(
+    ([type, { schema }]) => `          ${nameText(type)}: ${typeText(schema, 5)}`,
+  )
+  return fields.length === 0 ? '{ [type: string]: never }' : blockText(fields, 4)
+}

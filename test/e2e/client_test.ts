@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { sharedDevnet } from '../devnet/mod.ts'
+import { runJson } from './accounts.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
+
+buildWhatIsStale()
+const devnet = await sharedDevnet()
+
+let program: Program
+let service: Service
+// biome-ignore lint/suspicious/noExplicitAny: the printed client is typed for its users; a test of it checks values.
+let client: any
+// biome-ignore lint/suspicious/noExplicitAny: the same.
+let createClient: any
+
+beforeAll(async () => {
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
+  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  service = await startService(program)
+  const { id } = await runJson(program, ['org', 'create', 'clients', '--rate-limit', '1000'])
+  await runJson(program, ['credits', 'grant', id, '100', '--reason', 'calls'])
+  const { key } = await runJson(program, ['key', 'create', id, '--name', 'client'])
+  const { stdout } = await runCommand(program, ['openapi', '--client'])
+  const path = join(program.directory, '../client.ts')
+  writeFileSync(path, stdout)
+  createClient = (await import(path)).createClient
+  client = createClient({ baseUrl: `http://127.0.0.1:${service.port}/`, key })
+}, 120_000)
+
+afterAll(async () => {
+  await service?.stop()
+  program?.remove()
+}, 30_000)
+
+test('the client that the executable prints reads lists, single things and bodies', async () => {
+  const wallet = devnet.wallets.provider
+  const list = await client.GET('/v1/positions/uniswap-v3', { params: { query: { wallet, limit: 2, page: 2 } } })
+  expect(list.error).toBeUndefined()
+  expect(list.data.pagination).toMatchObject({ page: 2, limit: 2, total: 8 })
+  expect(list.response.headers.get('x-credits-charged')).toBe('4')
+  const id = String(devnet.positions.inRange)
+  const one = await client.GET('/v1/positions/uniswap-v3/{id}', { params: { path: { id }, query: { chain_id: 1 } } })
+  expect(one.data.data.token_id).toBe(id)
+  const batch = await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [wallet, '0x1'] } })
+  expect(batch.error.error.message).toStartWith('Cannot read parameter "wallets[1]": expected an EVM address')
+  expect((await client.GET('/v1/usage/logs')).data.pagination.total).toBe(3)
+})
+
+test('a failure is a result with its code, also if something else has answered', async () => {
+  const { data, error, response } = await client.GET('/v1/positions/uniswap-v3/{id}', {
+    params: { path: { id: 'a/b' } },
+  })
+  expect([data, response.status]).toEqual([undefined, 400])
+  expect(error.error).toMatchObject({ code: 'INVALID_PARAMETER', message: expect.stringContaining('"a/b"') })
+  const answered = async () => new Response('<h1>Bad gateway</h1>', { status: 502 })
+  const proxied = createClient({ baseUrl: 'http://h', key: 'k', fetch: answered })
+  expect((await proxied.GET('/v1/usage/logs')).error.error.code).toBe('INTERNAL_ERROR')
+})

@@ -1,0 +1,119 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { clientText } from '../../../src/http/openapi/client/client.ts'
+import { typeText } from '../../../src/http/openapi/client/type_text.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { describeServices } from '../../../src/service/routes.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+// Inside the checkout, so that packages are found from there.
+mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
+const directory = mkdtempSync(join(ROOT, 'node_modules/.cache/client-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+const config = readConfig({}, () => {
+  throw new Error('Expected no file')
+})
+const text = clientText(describeServices(config))
+
+/** Whoever takes the file may be stricter than we are. */
+const TSCONFIG = {
+  extends: join(ROOT, 'tsconfig.json'),
+  compilerOptions: { lib: ['ES2023', 'DOM', 'DOM.Iterable'], types: [], noUnusedLocals: true, noEmit: true },
+  include: ['*.ts'],
+}
+
+const USAGE = `
+import makeClient from 'openapi-fetch'
+import { createClient, type components, type paths, type Success } from './client.ts'
+
+const client = createClient({ baseUrl: 'http://h', key: 'k' })
+const wallet = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const proven = <T extends true>(..._: T[]): void => undefined
+
+export async function use(): Promise<void> {
+  const list = await client.GET('/v1/positions/uniswap-v3', { params: { query: { wallet, full: true, page: 2 } } })
+  if (list.data !== undefined) {
+    const next: string | null = list.data.pagination.next_page
+    const id: string | undefined = list.data.data[0]?.token_id
+    void next
+    void id
+  } else {
+    const code: components['schemas']['Error']['error']['code'] = list.error.error.code
+    proven<Equal<typeof list.data, undefined>>()
+    void code
+    // @ts-expect-error A list cannot answer this code.
+    if (list.error.error.code === 'UPSTREAM_ERROR') return
+  }
+  const log: Success<'get', '/v1/usage/logs'> | undefined = (await client.GET('/v1/usage/logs')).data
+  await client.POST('/v1/lending/aave-v3/batch', { body: { wallets: [wallet] } })
+  await client.GET('/v1/positions/uniswap-v3/{id}', { params: { path: { id: '5' } }, signal: AbortSignal.timeout(1) })
+  void log
+  // @ts-expect-error The wallet is required.
+  await client.GET('/v1/positions/uniswap-v3')
+  // @ts-expect-error There is no such parameter.
+  await client.GET('/v1/positions/uniswap-v3', { params: { query: { wallet, wallets: 1 } } })
+  // @ts-expect-error There is no such path.
+  await client.GET('/v1/positions/uniswap')
+  // @ts-expect-error The path has no such method.
+  await client.POST('/v1/usage/logs')
+  // @ts-expect-error The body is required.
+  await client.POST('/v1/lending/aave-v3/batch')
+  // @ts-expect-error The status is a word.
+  await client.GET('/v1/positions/uniswap-v3', { params: { query: { wallet, status: 'active' } } })
+
+  const other = makeClient<paths>({ baseUrl: 'http://h' })
+  const got = await other.GET('/v1/positions/uniswap-v3', { params: { query: { wallet } } })
+  const total: number | undefined = got.data?.pagination.total
+  void total
+  proven<Equal<NonNullable<typeof got.data>, Success<'get', '/v1/positions/uniswap-v3'>>>()
+}
+`
+
+function complaints(files: Readonly<Record<string, string>>): string {
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content)
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  const tsc = join(ROOT, 'node_modules/.bin/tsc')
+  return Bun.spawnSync([tsc, '-p', directory], { cwd: directory }).stdout.toString()
+}
+
+describe('the typed client', () => {
+  test('compiles, refuses wrong calls, and its paths suit openapi-fetch', () => {
+    expect(complaints({ 'client.ts': text, 'usage.ts': USAGE })).toBe('')
+  }, 60_000)
+
+  test('a wrong use of it is a complaint of the compiler', () => {
+    const wrong = USAGE.replace("status: 'active'", "status: 'inactive'")
+    expect(complaints({ 'client.ts': text, 'usage.ts': wrong })).toContain('Unused')
+  }, 60_000)
+
+  test('has every operation that needs a key, and no other', () => {
+    const { paths } = JSON.parse(describeServices(config))
+    for (const [path, methods] of Object.entries<Record<string, { security?: unknown }>>(paths)) {
+      const needsKey = Object.values(methods).every(({ security }) => security === undefined)
+      expect([path, text.includes(`  '${path}': {`)]).toEqual([path, needsKey])
+    }
+    expect(text).not.toContain('import ')
+  })
+
+  test('types follow the schema', () => {
+    const cases: readonly [schema: object, type: string][] = [
+      [{ type: ['string', 'null'] }, 'string | null'],
+      [{ type: 'array', items: { type: ['integer', 'null'] } }, '(number | null)[]'],
+      [{ enum: ["it's", 'a"b', 'c\\d', 'e\n'] }, String.raw`'it\'s' | 'a"b' | 'c\\d' | 'e\n'`],
+      [{ const: 3 }, '3'],
+      [{ anyOf: [{ const: null }, { type: 'boolean' }] }, 'null | boolean'],
+      [{ type: 'object', additionalProperties: { type: 'number' } }, 'Record<string, number>'],
+      [{ type: 'object' }, 'Record<string, unknown>'],
+      [{}, 'unknown'],
+      [{ $ref: '#/components/schemas/Error' }, "components['schemas']['Error']"],
+      [{ allOf: [{ type: 'string' }, { enum: ['a', 'b'] }] }, "string & ('a' | 'b')"],
+    ]
+    for (const [schema, type] of cases) expect(typeText(schema as Record<string, unknown>)).toBe(type)
+    const object = { type: 'object', properties: { 'a-b': { type: 'string', description: 'ends */ here.' } } }
+    expect(typeText(object)).toBe("{\n  /** ends * / here. */\n  'a-b'?: string\n}")
+    expect(() => typeText({ type: 'file' })).toThrow('Cannot write a type')
+  })
+})
