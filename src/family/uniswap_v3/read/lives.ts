@@ -13,7 +13,7 @@ import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
 import type { Position } from '../position.ts'
 import { readBirth } from './birth.ts'
 import { createFactsReader } from './block_facts.ts'
-import { FLOW_STREAM } from './flow_stream.ts'
+import { createFlowStream } from './flow_stream.ts'
 import { createMintFinder } from './mint_block.ts'
 
 /** Whose life is read. */
@@ -54,6 +54,7 @@ export function createLifeReader(services: {
   readonly clock: Clock
 }): LifeReader {
   const { db, history, clock } = services
+  const stream = createFlowStream(clock)
   const mints = createMintFinder()
   const factsReader = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
@@ -63,9 +64,9 @@ export function createLifeReader(services: {
     const toBlock = block ?? (await readNewest(client, signal)).number
     const startBlock = await mints.find({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
     if (startBlock === undefined) return undefined
-    const asked = { stream: FLOW_STREAM, place, subject: positionSubject(tokenId), startBlock }
+    const asked = { stream, place, subject: positionSubject(tokenId), startBlock }
     const { storedTo, tail, block: end } = await history.ensure(asked, signal)
-    const named = { place, stream: FLOW_STREAM.name, tokenId, fromBlock: startBlock, toBlock: storedTo }
+    const named = { place, stream: stream.name, tokenId, fromBlock: startBlock, toBlock: storedTo }
     const stored = storedTo < startBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
     if (stored === undefined) throw new UnavailableError(`The history of position ${tokenId} is not stored yet`)
     const last = Number(block ?? end.number)

@@ -7,7 +7,7 @@ import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { type Truth, truthsOf, type Wanted } from './truth.ts'
 
-const COUNT = 300
+const COUNT = 200
 
 let scene: PnlScene
 let routes: PnlRoutes
@@ -41,8 +41,8 @@ describe('profit and loss of random lives on the chain', () => {
     const all = [...scene.flows.values()].flat()
     const closed = truths.filter(({ pnl }) => pnl['is_closed'])
     expect(positions.length).toBe(COUNT)
-    expect(positions.filter(({ isBurned }) => isBurned).length).toBeGreaterThan(20)
-    expect(closed.length).toBeGreaterThan(30)
+    expect(positions.filter(({ isBurned }) => isBurned).length).toBeGreaterThan(15)
+    expect(closed.length).toBeGreaterThan(20)
     expect(new Set(positions.map(({ pool }) => pool.address)).size).toBe(6)
     for (const kind of ['increase', 'decrease', 'collect']) {
       expect(all.filter((flow) => flow.kind === kind).length).toBeGreaterThan(200)
@@ -63,12 +63,19 @@ describe('profit and loss of random lives on the chain', () => {
     }
   }, 60_000)
 
-  test('is asked for again without a single log or price of the stored past', async () => {
+  test('is asked for again without reading the stored past again', async () => {
+    const lengths = [...scene.flows].map(([tokenId, flows]) => ({
+      tokenId,
+      blocks: new Set(flows.map(({ blockNumber }) => blockNumber)).size,
+    }))
+    const [longest] = lengths.toSorted((a, b) => b.blocks - a.blocks)
+    if (longest === undefined) throw new Error('Cannot test without positions')
     const before = routes.requests.length
-    const [first] = scene.lives.positions
-    if (first === undefined) throw new Error('Cannot test without positions')
-    await askAbout(routes.pnl, first.tokenId)
-    expect(routes.requests.length - before).toBeLessThan(12)
+    await askAbout(routes.pnl, longest.tokenId)
+    const asked = routes.requests.slice(before)
+    // Times and prices of two blocks for each flow would be more, and so would the logs of the whole past.
+    expect(asked.filter((method) => method === 'eth_call').length).toBeLessThan(longest.blocks)
+    expect(asked.filter((method) => method === 'eth_getLogs').length).toBeLessThanOrEqual(8)
   })
 
   test('equals the same replay at a block of the past, and is not there before the mint', async () => {
@@ -84,7 +91,7 @@ describe('profit and loss of random lives on the chain', () => {
         return { ...each, isBurned: stored === undefined }
       }),
     )
-    expect(born.length).toBeGreaterThan(100)
+    expect(born.length).toBeGreaterThan(70)
     const expected = await truthsOf(devnet, then, { flows, block })
     const answers = await askAll(then, ({ tokenId }) => askAbout(routes.pnl, tokenId, `at_block=${block}`))
     for (const [index, answer] of answers.entries()) {
@@ -128,7 +135,7 @@ describe('profit and loss of random lives on the chain', () => {
       (_, index) =>
         truths[index]?.pnl['is_closed'] === true && truths[index]?.pnl['unrealized_usd_value'] === '0.000000',
     )
-    expect(over.length).toBeGreaterThan(20)
+    expect(over.length).toBeGreaterThan(15)
     const { devnet, lives } = scene
     await devnet.rpc.call('evm_increaseTime', '0x2000000')
     await devnet.send(
@@ -162,9 +169,9 @@ test('a wallet’s list shows profit and loss once it is read, and never waits f
   }
   for (const { token_id, pnl } of later) {
     expect(pnl).toEqual(dataOf(await askAbout(fresh.pnl, BigInt(token_id))))
-    const { reply, credits } = await askAbout(fresh.one, BigInt(token_id), 'full=true')
-    expect((reply.data as unknown as { pnl: unknown }).pnl).toEqual(pnl)
-    expect(credits).toBe(15)
+    const { reply, credits, creditsMin } = await askAbout(fresh.one, BigInt(token_id), 'full=true')
+    expect(reply.data as unknown).toMatchObject({ pnl, amounts: expect.anything() })
+    expect({ credits, creditsMin }).toEqual({ credits: 15, creditsMin: 15 })
   }
 })
 

@@ -2,8 +2,11 @@ import type { Address } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import type { History } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { buildLives, type Lives } from '../../../devnet/uniswap_v3_lives/mod.ts'
@@ -12,7 +15,6 @@ import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { familyRoutes } from '../../../support/family.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
-import { naiveHistory } from './naive_history.ts'
 import { flowsFromReceipts, type ReceiptFlow } from './receipts.ts'
 
 /** The family's endpoints over one chain and one database. */
@@ -55,21 +57,32 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
   const database = await testDatabase()
   const lives = await buildLives(devnet, options)
   const flows = await flowsFromReceipts(devnet.rpc, { toBlock: lives.blockNumber })
+  const histories: HistoryService[] = []
+  const same = (history: History) => history
   return {
     ...{ devnet, lives, flows, database },
-    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, around = (same) => same } = {}) => {
+    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, around = same } = {}) => {
       const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }
       const { client, requests } = countedClient(chainOf(devnet, { prices, finality, ...chain }))
-      const history = around(naiveHistory(client, db))
+      const clients = new Map([[client.chain.id, client]])
+      const holder = `scene ${histories.length}`
+      const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder })
+      histories.push(history)
       const rows = [[1, { uniswapV3: deployments }]] as const
-      const [list, one, pnl, events] = familyRoutes(UNISWAP_V3, { clients: [client], rows, db, history })
+      const [list, one, pnl, events] = familyRoutes(UNISWAP_V3, {
+        clients: [client],
+        rows,
+        db,
+        history: around(history),
+      })
       if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
         throw new Error('Cannot find the routes')
       }
       return { list, one, pnl, events, requests }
     },
     async close() {
+      await Promise.all(histories.map((history) => history.close()))
       await devnet.stop()
       await database.close()
     },
