@@ -7,7 +7,7 @@ import type { Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** The clients that families read with. */
+/** What families read with. */
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */
   readonly clients: ReadonlyMap<number, ChainClient>

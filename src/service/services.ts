@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
+import { createLoginLink } from '../account/session.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
@@ -22,6 +24,7 @@ import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import { createPlanes } from './planes.ts'
 import { openapiText, routesOf } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
@@ -39,6 +42,8 @@ export interface First {
   readonly organizationId: string
   readonly key: string
   readonly credits: number
+  /** Secrets of links that sign in once: as the operator, and for the organization. */
+  readonly links: { readonly operator: string; readonly organization: string }
 }
 
 /** What `createServices` needs besides configuration. */
@@ -134,13 +139,23 @@ export async function createServices(config: Config, options: ServicesOptions): 
         probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
+        planes: createPlanes(config, { db, clock, log, routes }),
         faces: createFaces(),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,
     limitMs: STOP_LIMITS_MS.requests,
   })
-  return { app, createFirst: async () => (embedded === undefined ? undefined : ensureDefaultOrganization(db)) }
+  return { app, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+}
+
+async function createFirst(db: Database): Promise<First | undefined> {
+  const made = await ensureDefaultOrganization(db)
+  if (made === undefined) return undefined
+  const [operator, organization] = await Promise.all(
+    [null, made.organizationId].map((organizationId) => createLoginLink(db, { organizationId, by: FIRST_START })),
+  )
+  return { ...made, links: { operator: operator?.secret ?? '', organization: organization?.secret ?? '' } }
 }
 
 /** Lets accepted requests finish, then ends their reads. */

@@ -1,8 +1,11 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
+import { placesOf } from '../place.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingReader } from './read/read.ts'
+import { createEventReader } from './read/read_events.ts'
 import { createRoutes } from './routes.ts'
+import { eventsRoute } from './routes_events.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 
 /** Lending positions in the markets of Aave V3 and of forks that kept its contracts. */
@@ -30,6 +33,8 @@ export const AAVE_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createLendingReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
-    return createRoutes({ chainIds, markets, reader })
+    const places = once(() => placesOf(connect().clients, settings))
+    const events = once(() => createEventReader(connect()))
+    return [...createRoutes({ chainIds, markets, reader }), eventsRoute({ chainIds, markets, places, events })]
   },
 })
