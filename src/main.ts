@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { creditCommands } from './command/account/credits.ts'
 import { keyCommands } from './command/account/key.ts'
+import { loginCommands } from './command/account/login.ts'
 import { organizationCommands } from './command/account/org.ts'
 import { settingsCommands } from './command/account/settings.ts'
 import { backupCommand } from './command/backup.ts'
@@ -25,6 +26,7 @@ const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...creditCommands,
   ...settingsCommands,
+  ...loginCommands,
 ]
 
 /** How long a stopping process waits for a slow reader of its output. */

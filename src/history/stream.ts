@@ -94,16 +94,17 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
    */
   readonly continuity?: (place: Place, logs: readonly HistoryLog[], later: unknown) => unknown
   /**
-   * Checks one subject's complete rows against the chain's state, and reads for it. Throws `IncompleteError` naming the
-   * check if rows must be missing.
+   * Checks one subject's stored rows of these blocks against the chain's state, and reads for it. Throws
+   * `IncompleteError` naming the check and the blocks if rows must be missing.
    */
   readonly verify?: (
     place: Place,
     part: {
       readonly subject: Hex
-      readonly rows: readonly Row[]
       readonly client: ChainClient
-      /** The finalized block up to which the rows are complete. */
+      readonly db: Database
+      readonly fromBlock: number
+      /** A finalized block. */
       readonly toBlock: number
     },
     signal: AbortSignal,

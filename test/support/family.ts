@@ -1,8 +1,10 @@
 import type { ChainClient } from '../../src/chain/rpc/client.ts'
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { Family } from '../../src/family/family.ts'
+import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 
 /** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
@@ -12,14 +14,24 @@ export function familyRoutes(
     readonly rows?: readonly (readonly [chainId: number, row: object])[]
     readonly clients?: readonly ChainClient[]
     readonly solana?: SolanaClient | undefined
+    readonly db?: Database
+    readonly history?: History
     readonly log?: Log
+    readonly clock?: Clock
   },
 ): readonly Route[] {
-  const { rows = [], solana, log = silentLog } = options
+  const { rows = [], solana, log = silentLog, db = NONE, history = NONE, clock = systemClock } = options
   const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
   return family.configure(new Map(rows)).routes({
     chainIds: [...clients.keys()],
     servesSolana: solana !== undefined,
-    connect: () => ({ clients, solana, clock: systemClock, log }),
+    connect: () => ({ clients, solana, db, history, clock, log }),
   })
 }
+
+/** Stands for what the routes of a test do not use. */
+const NONE = new Proxy({} as Database & History, {
+  get(_, name) {
+    throw new Error(`These routes have no database and no history, and were asked for "${String(name)}"`)
+  },
+})

@@ -17,8 +17,8 @@ export interface LogsRequest {
   readonly range: Range
   /** Length of the first piece ever asked for. */
   readonly firstBlocks: number
-  /** Edges between those of a read without it. */
-  readonly shift: boolean
+  /** How often the range was read before: each read divides it at other blocks. */
+  readonly turn: number
 }
 
 /** One endpoint with what was learned about its ranges. In memory only: what endpoints allow changes. */
@@ -170,7 +170,12 @@ export function createLearnedSource(options: {
     const newest = await probe
     const rest = { ...range, toBlock: range.toBlock - first }
     if (rest.toBlock < rest.fromBlock) return newest
-    return [...(await readPieces(request, piecesOf(rest, windowOf(request).blocks, request.shift), signal)), ...newest]
+    return [...(await readPieces(request, divided({ ...request, range: rest }), signal)), ...newest]
+  }
+
+  function divided(request: LogsRequest): readonly Range[] {
+    const blocks = Math.ceil(windowOf(request).blocks / (1 + Math.floor(request.turn / 2)))
+    return piecesOf(request.range, blocks, request.turn % 2 === 1)
   }
 
   return {
@@ -184,11 +189,18 @@ export function createLearnedSource(options: {
       const probe = probes.get(request.key)
       if (probe === undefined) return await probed(request, signal)
       await probe
-      return await readPieces(request, piecesOf(request.range, windowOf(request).blocks, request.shift), signal)
+      return await readPieces(request, divided(request), signal)
     },
     ask: (task, signal) => throttle.run(() => task(source), signal),
     distrust: () => rest('false'),
   }
+}
+
+/** The longest range that any endpoint takes; undefined if one of them never refused one, or none is usable. */
+export function widestOf(sources: readonly LearnedSource[]): number | undefined {
+  const caps = sources.filter(({ source }) => source.usable).map(({ cap }) => cap ?? Number.POSITIVE_INFINITY)
+  const most = Math.max(0, ...caps)
+  return most === 0 || most === Number.POSITIVE_INFINITY ? undefined : most
 }
 
 /** Lists of different filters as one; a log that several filters found comes once. */

@@ -1,0 +1,164 @@
+import type { Hex } from 'viem'
+import type { Database } from '../db/database.ts'
+import { FIRST_BLOCKS } from './follow/plan.ts'
+import { createProof, type Proof, type ProvenLogs, rankedSources } from './logs/proof.ts'
+import type { LearnedSource } from './logs/reader.ts'
+import type { Range } from './logs/window.ts'
+import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace } from './stream.ts'
+
+/** What is to be stored, and how. */
+export interface CoverRequest<Row, Place extends StreamPlace> {
+  readonly stream: Stream<Row, Place>
+  readonly place: Place
+  /** Null: everybody. */
+  readonly subjects: readonly Hex[] | null
+  readonly range: Range
+  readonly sources: readonly LearnedSource[]
+  readonly db: Database
+  /** Told after each part that was stored. */
+  readonly onStored: (range: Range) => void
+  /** Told of logs that one read lacked and another gave. */
+  readonly onHealed: (logs: number) => void
+  /** Asked before each part; what is under way is still stored. */
+  readonly mayGoOn: () => boolean
+  /** What `Stream.continuity` gave for the range above this one. */
+  readonly later: unknown
+}
+
+/** Parts that are read at the same time; they are stored in order. */
+const PARTS_AT_ONCE = 3
+/** Ranges of an endpoint's length that one part takes. */
+const WINDOWS_A_PART = 4
+/** Times that transactions may need further receipts. */
+const RECEIPT_ROUNDS = 2
+
+/**
+ * Reads the logs of a range, proves them, and stores what they mean with the blocks that are complete: part by part,
+ * the newest first. Gives what `Stream.continuity` gave last. Throws `IncompleteError` naming the check that failed for
+ * every endpoint, `UpstreamError` if none can be read, and as `Database.run`; what was stored until then stays.
+ */
+export async function cover<Row, Place extends StreamPlace>(
+  request: CoverRequest<Row, Place>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const failing = new AbortController()
+  const within = AbortSignal.any([signal, failing.signal])
+  const { fromBlock } = request.range
+  let toBlock = request.range.toBlock
+  let stored: Promise<unknown> = Promise.resolve(request.later)
+  const underWay = new Set<Promise<unknown>>()
+  try {
+    while (toBlock >= fromBlock && request.mayGoOn()) {
+      const range = { fromBlock: Math.max(fromBlock, toBlock - blocksOfPart(request, toBlock) + 1), toBlock }
+      const proof = proofOf(request, range)
+      const proven = proof.logs(within)
+      // Awaited below, after what comes before it.
+      proven.catch(() => {})
+      stored = storeAfter(stored, { request, range, proof, proven, signal: within })
+      const part: Promise<unknown> = stored.then(() => underWay.delete(part))
+      underWay.add(part)
+      toBlock = range.fromBlock - 1
+      if (underWay.size >= PARTS_AT_ONCE) await Promise.race(underWay)
+    }
+    return await stored
+  } finally {
+    failing.abort()
+    await Promise.allSettled(underWay)
+  }
+}
+
+async function storeAfter<Row, Place extends StreamPlace>(
+  before: Promise<unknown>,
+  part: {
+    readonly request: CoverRequest<Row, Place>
+    readonly range: Range
+    readonly proof: Proof
+    readonly proven: Promise<ProvenLogs>
+    readonly signal: AbortSignal
+  },
+): Promise<unknown> {
+  const { request, range, proof, signal } = part
+  const { stream, place, subjects, db } = request
+  const proven = await part.proven
+  // Ranges come newest first, and each is compared with the one after it.
+  const later = await before
+  const { rows, witnesses, next } = await decodeProven(request, { range, proof, proven, later, signal })
+  const wanted = subjects === null ? null : new Set(subjects)
+  const mine = wanted === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
+  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
+  request.onStored(range)
+  return next
+}
+
+/** Decodes and checks; what a check finds missing is read again, elsewhere and otherwise divided. */
+async function decodeProven<Row, Place extends StreamPlace>(
+  { stream, place, subjects }: CoverRequest<Row, Place>,
+  part: {
+    readonly range: Range
+    readonly proof: Proof
+    readonly proven: ProvenLogs
+    readonly later: unknown
+    readonly signal: AbortSignal
+  },
+): Promise<{ readonly rows: readonly Row[]; readonly witnesses: number; readonly next: unknown }> {
+  const { proof, later, signal } = part
+  let { proven } = part
+  for (;;) {
+    try {
+      const { rows } = await decodeSettled({ stream, place, subjects, logs: proven.logs, proof }, signal)
+      const next = subjects === null ? stream.continuity?.(place, proven.logs, later) : undefined
+      return { rows, witnesses: proven.witnesses, next }
+    } catch (error) {
+      if (!(error instanceof IncompleteError) || !proof.doubt()) throw error
+      proven = await proof.logs(signal)
+    }
+  }
+}
+
+/** Decodes logs, and gets the receipts of transactions that cannot be understood without. */
+export async function decodeSettled<Row, Place extends StreamPlace>(
+  what: {
+    readonly stream: Stream<Row, Place>
+    readonly place: Place
+    readonly subjects: readonly Hex[] | null
+    readonly logs: readonly HistoryLog[]
+    readonly proof: Pick<Proof, 'receipts'>
+  },
+  signal: AbortSignal,
+): Promise<Decoded<Row>> {
+  const { stream, place, subjects, logs, proof } = what
+  let receipts: ReadonlyMap<Hex, readonly HistoryLog[]> = new Map()
+  for (let round = 0; ; round++) {
+    const decoded = stream.decode(place, logs, { subjects, receipts })
+    if (decoded.unsettled.length === 0) return decoded
+    const wanted = new Set(decoded.unsettled)
+    const first = new Map<Hex, HistoryLog>()
+    for (const log of logs) {
+      const { transactionHash } = log
+      if (wanted.has(transactionHash) && !first.has(transactionHash)) first.set(transactionHash, log)
+    }
+    if (round === RECEIPT_ROUNDS || first.size < wanted.size) {
+      throw new Error(
+        `Cannot decode stream ${stream.name}: it leaves transactions unsettled that it has the receipts of`,
+      )
+    }
+    receipts = new Map([...receipts, ...(await proof.receipts(first, signal))])
+  }
+}
+
+function proofOf<Row, Place extends StreamPlace>(request: CoverRequest<Row, Place>, range: Range): Proof {
+  const { stream, place, subjects, sources, onHealed } = request
+  const filters = stream.filters(place, subjects)
+  return createProof({ ...kindOf(request), filters, range }, { sources, healed: onHealed })
+}
+
+/** What was learned about lengths is kept by stream, and apart for subjects and for everybody. */
+function kindOf<Row, Place extends StreamPlace>({ stream, subjects }: CoverRequest<Row, Place>) {
+  const kind = subjects === null ? 'everybody' : 'subject'
+  return { key: `${stream.name}:${kind}`, firstBlocks: FIRST_BLOCKS[kind] }
+}
+
+function blocksOfPart<Row, Place extends StreamPlace>(request: CoverRequest<Row, Place>, toBlock: number): number {
+  const [first] = rankedSources(request.sources, { fromBlock: toBlock, toBlock })
+  return WINDOWS_A_PART * (first?.blocksOf(kindOf(request)) ?? 1)
+}

@@ -1,0 +1,65 @@
+import type { Hex } from 'viem'
+import { untilAborted } from '../../lib/async/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Range } from '../logs/window.ts'
+import { createPace, type Pace } from './pace.ts'
+
+/** A history that was asked for, and who waits for it. */
+export interface Entry {
+  /** Null: everybody. */
+  readonly subject: Hex | null
+  /** What was asked for, at most. */
+  range: Range
+  readonly pace: Pace
+  askedMs: number
+  /** True while a task works on it. */
+  isBusy: boolean
+  /** Failures in a row. */
+  failures: number
+  /** True once a failed check has made its blocks be read again. */
+  isReread: boolean
+  /** True while somebody waits for it. */
+  readonly isAwaited: boolean
+  /** Waits until the history is settled. Throws what it is settled with, `AbortedError` if `signal` fires first. */
+  settled(signal: AbortSignal): Promise<void>
+  /** Tells all who wait that it is complete, or why not. */
+  settle(error?: unknown): void
+}
+
+/** Makes an entry that nobody waits for yet. */
+export function createEntry(subject: Hex | null, range: Range, clock: Clock): Entry {
+  let waiting: { readonly promise: Promise<void>; readonly end: (error: unknown) => void } | undefined
+  let waiters = 0
+
+  function startWaiting() {
+    let end: (error: unknown) => void = () => {}
+    const promise = new Promise<void>((resolve, reject) => {
+      end = (error) => (error === undefined ? resolve() : reject(error))
+    })
+    // All who wait may have left before it ends.
+    promise.catch(() => {})
+    return { promise, end }
+  }
+
+  return {
+    ...{ subject, range, pace: createPace(clock), askedMs: clock.monotonicMs() },
+    ...{ isBusy: false, failures: 0, isReread: false },
+    get isAwaited() {
+      return waiters > 0
+    },
+    async settled(signal) {
+      waiting ??= startWaiting()
+      waiters++
+      try {
+        await untilAborted(waiting.promise, signal)
+      } finally {
+        waiters--
+      }
+    },
+    settle(error) {
+      const told = waiting
+      waiting = undefined
+      told?.end(error)
+    },
+  }
+}

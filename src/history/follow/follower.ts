@@ -1,0 +1,277 @@
+import type { Hex } from 'viem'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { cover } from '../cover.ts'
+import type { Coverage, Covered } from '../coverage.ts'
+import { blocksIn, missingOf } from '../logs/ranges.ts'
+import { FilterError, type LearnedSource, widestOf } from '../logs/reader.ts'
+import type { Range } from '../logs/window.ts'
+import { IncompleteError, type Stream, type StreamPlace } from '../stream.ts'
+import { createEntry, type Entry } from './entry.ts'
+import { callersError, reportFailure, tooNarrow } from './failure.ts'
+import type { Pace } from './pace.ts'
+import { planOf } from './plan.ts'
+
+/** Whose history is to be completed, and which blocks. */
+export interface Wanted {
+  /** Null: everybody. */
+  readonly subject: Hex | null
+  readonly range: Range
+}
+
+/** Completes the histories of one stream at one place, while somebody asks. */
+export interface Follower<Place extends StreamPlace> {
+  /**
+   * Resolves when the wanted blocks are stored and checked. Throws `UnavailableError` if they cannot be, `AbortedError`
+   * if `signal` fires; the work then goes on for some time, in case the caller comes back.
+   */
+  complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<void>
+  /** How far the work on a subject's history is; undefined if nobody asked for it. */
+  paceOf(subject: Hex | null): Pace | undefined
+  /** Stops; what is under way is not stored. */
+  close(): Promise<void>
+}
+
+/** What a follower works with. */
+export interface FollowerOptions<Row, Place extends StreamPlace> {
+  readonly stream: Stream<Row, Place>
+  readonly place: Place
+  readonly client: ChainClient
+  readonly sources: readonly LearnedSource[]
+  readonly coverage: Coverage
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly onStored: (blocks: number) => void
+  readonly onHealed: (logs: number) => void
+}
+
+/** Work goes on this long after somebody asked. */
+const KEEP_MS = 600_000
+/** Subjects that one request asks for. */
+const SUBJECTS_MAX = 200
+/** After this time the work looks who else waits, and which blocks other processes have stored. */
+const TURN_MS = 5_000
+/** Groups of subjects that are worked on at the same time. */
+const TASKS_MAX = 8
+/** Pause while another process works on the same history. */
+const OTHERS_MS = 250
+/** Pause after a failure, doubled each time. */
+const AGAIN_MS = { first: 1_000, most: 30_000 }
+
+/** An entry with the blocks that it lacks, the newest first. */
+interface Lacking {
+  readonly entry: Entry
+  readonly missing: readonly Range[]
+}
+
+/** Makes a follower; it does nothing until somebody asks. */
+export function createFollower<Row, Place extends StreamPlace>(options: FollowerOptions<Row, Place>): Follower<Place> {
+  const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
+  const entries = new Map<Hex | null, Entry>()
+  const tasks = new Set<Promise<void>>()
+  const closing = new AbortController()
+  let place = options.place
+  let looking: Promise<void> | undefined
+  let mustLook = false
+  let subjectsMax = SUBJECTS_MAX
+  let isScanning = false
+  /** What the continuity check gave last, for the range that ends before this block. */
+  let later: { readonly fromBlock: number; readonly value: unknown } | undefined
+
+  const name = () => ({ place, stream: stream.name })
+
+  /** Gives those something to do that nobody works on. */
+  function look(): void {
+    mustLook = true
+    looking ??= lookAgain().finally(() => {
+      looking = undefined
+    })
+  }
+
+  async function lookAgain(): Promise<void> {
+    while (mustLook && !closing.signal.aborted) {
+      mustLook = false
+      const idle = [...entries.values()].filter((entry) => !entry.isBusy && !hasExpired(entry))
+      try {
+        if (idle.length > 0 && tasks.size < TASKS_MAX) await startTasks(idle)
+      } catch (error) {
+        for (const entry of idle) entry.settle(error)
+      }
+    }
+  }
+
+  function hasExpired(entry: Entry): boolean {
+    const isLeft = !entry.isAwaited && clock.monotonicMs() - entry.askedMs > KEEP_MS
+    if (isLeft) entries.delete(entry.subject)
+    return isLeft
+  }
+
+  /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
+  async function startTasks(idle: readonly Entry[]): Promise<void> {
+    const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
+    const everybody = covered.get(null)?.ranges ?? []
+    const alone = new Map<string, Lacking[]>()
+    const scanned: Entry[] = []
+    for (const entry of idle) {
+      const own = entry.subject === null ? undefined : covered.get(entry.subject)
+      const missing = missingOf(entry.range, [...(own?.ranges ?? []), ...everybody])
+      entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
+      if (missing.length === 0) {
+        if (isChecked(entry, own)) done(entry)
+        else startTask([entry], () => check(entry))
+        continue
+      }
+      const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
+      if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
+      else if (plan === 'everybody') scanned.push(entry)
+      else alone.set(JSON.stringify(missing), [...(alone.get(JSON.stringify(missing)) ?? []), { entry, missing }])
+    }
+    for (const group of alone.values()) startGroup(group)
+    if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
+  }
+
+  function planFor(entry: Entry, missing: readonly Range[], everybody: readonly Range[]) {
+    return planOf({
+      missing,
+      everybody: missingOf({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
+      isFollowed: everybody.length > 0,
+      widest: widestOf(sources),
+    })
+  }
+
+  function startGroup(group: readonly Lacking[]): void {
+    for (let at = 0; at < group.length; at += subjectsMax) {
+      const some = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
+      const subjects = some.flatMap(({ subject }) => subject ?? [])
+      const [range] = group[0]?.missing ?? []
+      if (range !== undefined) startTask(some, () => coverTurn(subjects, range, some))
+    }
+  }
+
+  /** One scan serves all who wait for it; it goes as far down as the oldest that any of them lacks. */
+  function startScan(scanned: readonly Entry[], everybody: readonly Range[]): void {
+    const wanted = {
+      fromBlock: Math.min(...scanned.map(({ range }) => range.fromBlock)),
+      toBlock: Math.max(...scanned.map(({ range }) => range.toBlock)),
+    }
+    const [range] = missingOf(wanted, everybody)
+    if (range === undefined) return
+    isScanning = true
+    startTask(scanned, async () => {
+      try {
+        await coverTurn(null, range, scanned)
+      } finally {
+        isScanning = false
+      }
+    })
+  }
+
+  function startTask(of: readonly Entry[], run: () => Promise<void>): void {
+    for (const entry of of) entry.isBusy = true
+    const task = runTask(of, run).finally(() => {
+      tasks.delete(task)
+      for (const entry of of) entry.isBusy = false
+      look()
+    })
+    tasks.add(task)
+  }
+
+  async function runTask(of: readonly Entry[], run: () => Promise<void>): Promise<void> {
+    try {
+      await run()
+      for (const entry of of) entry.failures = 0
+    } catch (error) {
+      if (closing.signal.aborted) return
+      if (error instanceof FilterError && subjectsMax > 1) {
+        subjectsMax = Math.ceil(subjectsMax / 2)
+        return
+      }
+      reportFailure(error, { log, chainId: client.chain.id, stream: stream.name })
+      const failures = Math.max(...of.map((entry) => ++entry.failures))
+      for (const entry of of) entry.settle(callersError(error, client.chain))
+      await sleep(Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (failures - 1)), closing.signal).catch(() => {})
+    }
+  }
+
+  async function coverTurn(subjects: readonly Hex[] | null, range: Range, of: readonly Entry[]): Promise<void> {
+    const granted = await coverage.lease(name(), subjects)
+    if (granted.length === 0) {
+      await sleep(OTHERS_MS, closing.signal)
+      return
+    }
+    const mine = subjects === null ? null : subjects.filter((subject) => granted.includes(subject))
+    const startedMs = clock.monotonicMs()
+    let isFirst = true
+    try {
+      const value = await cover(
+        {
+          ...{ stream, place, subjects: mine, range, sources, db, onHealed },
+          later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
+          mayGoOn() {
+            const may = isFirst || clock.monotonicMs() - startedMs < TURN_MS
+            isFirst = false
+            return may
+          },
+          onStored(part) {
+            const blocks = part.toBlock - part.fromBlock + 1
+            for (const entry of of) entry.pace.stored(blocks)
+            if (mine === null) later = { fromBlock: part.fromBlock, value: null }
+            onStored(blocks)
+          },
+        },
+        closing.signal,
+      )
+      if (mine === null && later !== undefined) later = { ...later, value }
+    } finally {
+      await coverage.release(name(), mine).catch(() => {})
+    }
+  }
+
+  function isChecked({ subject, range }: Entry, own: Covered | undefined): boolean {
+    return stream.verify === undefined || subject === null || (own?.checkedTo ?? -1) >= range.toBlock
+  }
+
+  /** The check of a subject's rows against the state; what it finds missing is read once more. */
+  async function check(entry: Entry): Promise<void> {
+    const { subject, range } = entry
+    if (subject === null || stream.verify === undefined) return
+    try {
+      await stream.verify(place, { subject, client, db, ...range }, closing.signal)
+      await coverage.checked(name(), subject, range.toBlock)
+    } catch (error) {
+      if (!(error instanceof IncompleteError) || entry.isReread) throw error
+      entry.isReread = true
+      await coverTurn([subject], { fromBlock: error.fromBlock, toBlock: error.toBlock }, [])
+    }
+  }
+
+  function done(entry: Entry): void {
+    entries.delete(entry.subject)
+    entry.settle()
+  }
+
+  return {
+    async complete({ subject, range }, nextPlace, signal) {
+      place = nextPlace
+      const entry = entries.get(subject) ?? createEntry(subject, range, clock)
+      entries.set(subject, entry)
+      entry.askedMs = clock.monotonicMs()
+      entry.range = {
+        fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
+        toBlock: Math.max(entry.range.toBlock, range.toBlock),
+      }
+      const completed = entry.settled(signal)
+      look()
+      await completed
+    },
+    paceOf: (subject) => entries.get(subject)?.pace,
+    async close() {
+      closing.abort()
+      await Promise.all([looking, ...tasks])
+    },
+  }
+}

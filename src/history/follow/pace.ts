@@ -1,0 +1,47 @@
+import type { Clock } from '../../lib/clock.ts'
+
+/** How far the work on one history is, and how fast it goes. */
+export interface Pace {
+  /** Notes that so many blocks are left of so many. */
+  left(blocks: number, of: number): void
+  /** Notes that so many blocks were stored since. */
+  stored(blocks: number): void
+  /** Blocks that are left; 0 before anything is known. */
+  readonly blocks: number
+  /** Of all blocks, 0 to 100, rounded down. */
+  readonly percent: number
+  /** Seconds until the rest is done if it goes on like this; undefined if nothing was done yet. */
+  readonly seconds: number | undefined
+}
+
+/** Starts to measure. */
+export function createPace(clock: Clock): Pace {
+  let startedMs = 0
+  let atStart: number | undefined
+  let blocks = 0
+  let all = 1
+
+  return {
+    left(now, of) {
+      if (atStart === undefined) {
+        atStart = now
+        startedMs = clock.monotonicMs()
+      }
+      blocks = now
+      all = Math.max(1, of)
+    },
+    stored(more) {
+      blocks = Math.max(0, blocks - more)
+    },
+    get blocks() {
+      return blocks
+    },
+    get percent() {
+      return Math.floor((100 * (all - blocks)) / all)
+    },
+    get seconds() {
+      const done = (atStart ?? 0) - blocks
+      return done <= 0 ? undefined : (blocks * (clock.monotonicMs() - startedMs)) / done / 1_000
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { blocksIn } from '../logs/ranges.ts'
+import type { Range } from '../logs/window.ts'
+
+/** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
+export type Plan = 'subject' | 'everybody' | 'impossible'
+
+/** A subject's history is fetched alone if it takes at most this many ranges. */
+export const WINDOWS_MAX = 64
+/** The first range that is asked for, for a subject and for everybody; what an endpoint takes is learned from it. */
+export const FIRST_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
+/** With shorter ranges than this nobody waits for a scan of a whole chain. */
+export const SCAN_BLOCKS_MIN = 1_000
+
+/**
+ * Decides how to complete a subject's history. `widest` is the longest range that any endpoint takes; undefined if none
+ * ever refused one.
+ */
+export function planOf({
+  missing,
+  everybody,
+  isFollowed,
+  widest,
+}: {
+  /** What the subject lacks. */
+  readonly missing: readonly Range[]
+  /** What everybody's history lacks. */
+  readonly everybody: readonly Range[]
+  /** True if some of everybody's history is stored. */
+  readonly isFollowed: boolean
+  readonly widest: number | undefined
+}): Plan {
+  const longest = { ...FIRST_BLOCKS, ...(widest === undefined ? {} : { subject: widest, everybody: widest }) }
+  // Where everybody's history is kept, one request completes it for all who ask.
+  if (isFollowed && windowsOf(everybody, longest.everybody) <= WINDOWS_MAX) return 'everybody'
+  if (windowsOf(missing, longest.subject) <= WINDOWS_MAX) return 'subject'
+  return widest !== undefined && widest < SCAN_BLOCKS_MIN ? 'impossible' : 'everybody'
+}
+
+function windowsOf(ranges: readonly Range[], blocks: number): number {
+  return Math.ceil(blocksIn(ranges) / blocks) + ranges.length - 1
+}

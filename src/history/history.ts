@@ -1,0 +1,126 @@
+import type { ChainClient } from '../chain/rpc/client.ts'
+import type { Database } from '../db/database.ts'
+import { pause } from '../lib/async/abort.ts'
+import type { Clock } from '../lib/clock.ts'
+import { AbortedError, UnavailableError } from '../lib/error.ts'
+import type { Log } from '../lib/log.ts'
+import { createCoverage } from './coverage.ts'
+import { createFinality } from './finality.ts'
+import { createFollower, type Follower } from './follow/follower.ts'
+import { createLearnedSource, type LearnedSource } from './logs/reader.ts'
+import { createLogSource } from './logs/source.ts'
+import type { HistoryRecorder } from './metrics.ts'
+import type { Ensured, EnsureRequest, History, Stream, StreamPlace } from './stream.ts'
+import { createTails } from './tail.ts'
+
+/** The histories of one process. */
+export interface HistoryService extends History {
+  /** Ends work in the background. */
+  close(): Promise<void>
+}
+
+/** How long a caller waits for its history, milliseconds; then it is told when to come back. */
+const WAIT_MS = 4_000
+const RETRY_SEC = { least: 1, unknown: 5, most: 60 }
+
+/** Makes the histories of all chains. Nothing is asked of any endpoint until somebody asks for a history. */
+export function createHistory(options: {
+  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Names this process in what it shares with others. */
+  readonly holder: string
+  readonly recorder?: HistoryRecorder
+}): HistoryService {
+  const { clients, db, clock, log, holder, recorder } = options
+  const coverage = createCoverage(db, holder)
+  const finality = createFinality({ coverage, clock, log })
+  const tails = createTails({ clock })
+  const sources = new Map<number, readonly LearnedSource[]>()
+  const followers = new Map<string, Follower<never>>()
+
+  function sourcesOf(client: ChainClient): readonly LearnedSource[] {
+    const { id } = client.chain
+    const known = sources.get(id)
+    if (known !== undefined) return known
+    const made = client.background.map((endpoint) =>
+      createLearnedSource({
+        source: createLogSource(endpoint, id),
+        ...{ clock, sleep: pause },
+        record: (outcome) => recorder?.requested(id, outcome),
+      }),
+    )
+    sources.set(id, made)
+    return made
+  }
+
+  function followerOf<Row, Place extends StreamPlace>(
+    client: ChainClient,
+    stream: Stream<Row, Place>,
+    place: Place,
+  ): Follower<Place> {
+    const key = `${stream.name}:${place.chainId}:${place.contract}`
+    const { id } = client.chain
+    const follower: Follower<Place> =
+      followers.get(key) ??
+      createFollower({
+        ...{ stream, place, client, sources: sourcesOf(client), coverage, db, clock, log, sleep: pause },
+        onStored: (blocks) => recorder?.stored(id, blocks),
+        onHealed: (logs) => recorder?.healed(id, logs),
+      })
+    followers.set(key, follower)
+    return follower
+  }
+
+  /** Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
+  async function complete<Row, Place extends StreamPlace>(
+    { stream, place, subject, startBlock }: EnsureRequest<Row, Place>,
+    { client, toBlock, waitMs }: { readonly client: ChainClient; readonly toBlock: number; readonly waitMs: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
+    if (fromBlock > toBlock) return
+    const follower = followerOf(client, stream, place)
+    const patience = AbortSignal.timeout(Math.max(1, waitMs))
+    const range = { fromBlock, toBlock }
+    try {
+      await follower.complete({ subject, range }, place, AbortSignal.any([signal, patience]))
+    } catch (error) {
+      if (!(error instanceof AbortedError) || signal.aborted) throw error
+      throw notYet(client, follower.paceOf(subject))
+    }
+  }
+
+  return {
+    async ensure<Row, Place extends StreamPlace>(
+      request: EnsureRequest<Row, Place>,
+      signal: AbortSignal,
+    ): Promise<Ensured<Row>> {
+      const { stream, place, subject } = request
+      const startedMs = clock.monotonicMs()
+      const client = clients.get(place.chainId)
+      if (client === undefined) throw new Error(`Cannot follow chain ${place.chainId}: it is not served`)
+      const tip = await finality.tip(client, signal)
+      const storedTo = Number(tip.finalized.number)
+      const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
+      await complete(request, { client, toBlock: storedTo, waitMs }, signal)
+      const learned = sourcesOf(client)
+      const capOf = (index: number) => learned.find(({ source }) => source.index === index)?.cap
+      const { block, rows } = await tails.read({ client, stream, place, tip, capOf }, signal)
+      return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
+    },
+    async close() {
+      await Promise.all([...followers.values()].map((follower) => follower.close()))
+    },
+  }
+}
+
+function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): UnavailableError {
+  const { percent = 0, blocks = 0, seconds } = pace ?? {}
+  const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
+  return new UnavailableError(
+    `The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done, ${blocks.toLocaleString('en')} blocks left`,
+    { retryAfterSec },
+  )
+}

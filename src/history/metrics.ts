@@ -1,0 +1,34 @@
+import type { Metrics } from '../lib/metrics.ts'
+import type { LogsOutcome } from './logs/reader.ts'
+
+/** What happens to histories, by chain. */
+export interface HistoryRecorder {
+  requested(chainId: number, outcome: LogsOutcome): void
+  stored(chainId: number, blocks: number): void
+  /** Logs that one read lacked and another gave. */
+  healed(chainId: number, logs: number): void
+}
+
+/** Registers the metrics of history. */
+export function createHistoryMetrics(metrics: Metrics): HistoryRecorder {
+  const requests = metrics.counter({
+    name: 'walletscope_history_requests_total',
+    help: 'Requests for the logs of ranges of blocks, by chain and outcome.',
+    labels: ['chain_id', 'outcome'],
+  })
+  const blocks = metrics.counter({
+    name: 'walletscope_history_blocks_stored_total',
+    help: 'Blocks whose history was stored, by chain; again for each subject.',
+    labels: ['chain_id'],
+  })
+  const healed = metrics.counter({
+    name: 'walletscope_history_logs_healed_total',
+    help: 'Logs that one read of a range lacked and another gave, by chain.',
+    labels: ['chain_id'],
+  })
+  return {
+    requested: (chainId, outcome) => requests(chainId, outcome).add(1),
+    stored: (chainId, count) => blocks(chainId).add(count),
+    healed: (chainId, count) => healed(chainId).add(count),
+  }
+}
