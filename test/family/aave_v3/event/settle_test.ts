@@ -3,7 +3,7 @@ import { encodeAbiParameters, encodeEventTopics, type Hex, parseAbi, zeroAddress
 import { checkBalances } from '../../../../src/family/aave_v3/event/balance.ts'
 import { decodeLogs } from '../../../../src/family/aave_v3/event/decode.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
-import { type HistoryLog, IncompleteError } from '../../../../src/history/stream.ts'
+import type { HistoryLog } from '../../../../src/history/stream.ts'
 import { shown } from './support.ts'
 
 const ABI = parseAbi([
