@@ -4,6 +4,7 @@ import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
+import { createSessionSpending } from '../account/session_spending.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
@@ -139,7 +140,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
-        gateway: createMcp({ routes, origins: ownOrigins(config) }),
+        gateway: createMcp({
+          ...{ routes, origins: ownOrigins(config), spending: createSessionSpending(db) },
+          sessionId: () => crypto.randomUUID(),
+        }),
         clock,
         log,
         metrics,
