@@ -1,4 +1,4 @@
-import type { SessionSpending } from '../account/session_spending.ts'
+import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { Purse } from '../http/plane/purse.ts'
 

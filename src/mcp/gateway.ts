@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { SessionSpending } from '../account/session_spending.ts'
+import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { SettledAnswer } from '../http/plane/exchange.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/plane/gateway.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import type { SessionSpending } from '../../src/account/session_spending.ts'
+import type { SessionSpending } from '../../src/account/gate/session_spending.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'

@@ -1,8 +1,8 @@
-import findSql from '../../sql/queries/session_spending_find.sql' with { type: 'text' }
-import putBackSql from '../../sql/queries/session_spending_put_back.sql' with { type: 'text' }
-import takeSql from '../../sql/queries/session_spending_take.sql' with { type: 'text' }
-import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
+import findSql from '../../../sql/queries/session_spending_find.sql' with { type: 'text' }
+import putBackSql from '../../../sql/queries/session_spending_put_back.sql' with { type: 'text' }
+import takeSql from '../../../sql/queries/session_spending_take.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
 
 const find = query(findSql, 'read')
 const take = query(takeSql, 'read')

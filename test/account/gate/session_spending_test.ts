@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { tendLog } from '../../src/account/retention.ts'
-import { createSessionSpending, type SessionSpending } from '../../src/account/session_spending.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { createSessionSpending, type SessionSpending } from '../../../src/account/gate/session_spending.ts'
+import { tendLog } from '../../../src/account/retention.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
 
 let database: TestDatabase
 let spending: SessionSpending
