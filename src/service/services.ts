@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
+import { createSessionSpending } from '../account/gate/session_spending.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
@@ -142,7 +143,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
-        gateway: createMcp({ routes, origins: ownOrigins(config) }),
+        gateway: createMcp({
+          ...{ routes, origins: ownOrigins(config), spending: createSessionSpending(db) },
+          sessionId: () => crypto.randomUUID(),
+        }),
         clock,
         log,
         metrics,
