@@ -5,9 +5,17 @@ type SqlText<
   Row extends object,
 > = import('../src/db/query.ts').SqlText<Params, Row>
 
+declare module '*/queries/api_key_count.sql' {
+  const text: SqlText<
+    [organization_id: string],
+    { total: number }
+  >
+  export default text
+}
+
 declare module '*/queries/api_key_insert.sql' {
   const text: SqlText<
-    [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null],
+    [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null, actor: string, session_id: string | null],
     { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
   >
   export default text
@@ -15,7 +23,7 @@ declare module '*/queries/api_key_insert.sql' {
 
 declare module '*/queries/api_key_insert_reroll.sql' {
   const text: SqlText<
-    [organization_id: string, id: string, grace_sec: number, new_id: string, hash: string, last4: string],
+    [organization_id: string, id: string, grace_sec: number, new_id: string, hash: string, last4: string, actor: string, session_id: string | null],
     { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
   >
   export default text
@@ -23,7 +31,7 @@ declare module '*/queries/api_key_insert_reroll.sql' {
 
 declare module '*/queries/api_key_list.sql' {
   const text: SqlText<
-    [organization_id: string, max: string | number],
+    [organization_id: string, offset: string | number, limit: string | number],
     { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
   >
   export default text
@@ -31,8 +39,24 @@ declare module '*/queries/api_key_list.sql' {
 
 declare module '*/queries/api_key_update_revoked.sql' {
   const text: SqlText<
-    [organization_id: string, id: string],
+    [organization_id: string, id: string, actor: string, session_id: string | null],
     { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+  >
+  export default text
+}
+
+declare module '*/queries/audit_entry_count.sql' {
+  const text: SqlText<
+    [organization_id: string | null],
+    { total: number }
+  >
+  export default text
+}
+
+declare module '*/queries/audit_entry_list.sql' {
+  const text: SqlText<
+    [organization_id: string | null, offset: string | number, limit: string | number],
+    { id: string; at: Date; actor: string; session_id: string | null; action: string; organization_id: string | null; subject: string; detail: unknown }
   >
   export default text
 }
@@ -45,18 +69,34 @@ declare module '*/queries/credit_balance_find.sql' {
   export default text
 }
 
+declare module '*/queries/credit_grant_count.sql' {
+  const text: SqlText<
+    [organization_id: string],
+    { total: number }
+  >
+  export default text
+}
+
 declare module '*/queries/credit_grant_insert.sql' {
   const text: SqlText<
-    [organization_id: string, credits: string | number, grant_id: string, reason: string],
-    { organization_id: string; balance: string; granted: string }
+    [organization_id: string, credits: string | number, grant_id: string, reason: string, actor: string, session_id: string | null],
+    { organization_id: string; balance: string; granted: string; granted_at: Date }
   >
   export default text
 }
 
 declare module '*/queries/credit_grant_list.sql' {
   const text: SqlText<
-    [organization_id: string, max: string | number],
+    [organization_id: string, offset: string | number, limit: string | number],
     { id: string; credits: string; reason: string; granted_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/database_examine.sql' {
+  const text: SqlText<
+    [],
+    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; now_ms: string; bytes: string }
   >
   export default text
 }
@@ -189,6 +229,94 @@ declare module '*/queries/lending_event_store.sql' {
   export default text
 }
 
+declare module '*/queries/lending_series_claim.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, day: number, lease_seconds: number, max: string | number],
+    { wallet: string }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_done.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallets: readonly string[], day: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_find.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string],
+    { first_day: number | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string, first_day: number | null],
+    { lending_series_store: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_snapshot_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string, max: string | number],
+    { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_snapshot_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, day: number, hash: string, wallets: readonly string[], collaterals: readonly string[], debts: readonly string[], net_worths: readonly string[], health_factors: readonly string[]],
+    { stored: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/login_link_insert.sql' {
+  const text: SqlText<
+    [hash: string, organization_id: string | null, lifetime_sec: number, actor: string, session_id: string | null],
+    { expires_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, from_day: number, to_day: number],
+    { day: number; block: string; hash: string; parent_hash: string; time: string; is_final: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_list_open.sql' {
+  const text: SqlText<
+    [chain_id: string | number, max: string | number],
+    { day: number; block: string }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, day: number, block: string | number, hash: string, parent_hash: string, time: string | number, is_final: boolean],
+    { stored: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/organization_count.sql' {
+  const text: SqlText<
+    [],
+    { total: number }
+  >
+  export default text
+}
+
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
@@ -199,7 +327,7 @@ declare module '*/queries/organization_find.sql' {
 
 declare module '*/queries/organization_insert.sql' {
   const text: SqlText<
-    [id: string, name: string, rate_limit: number],
+    [id: string, name: string, rate_limit: number, actor: string, session_id: string | null],
     { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
   >
   export default text
@@ -215,15 +343,15 @@ declare module '*/queries/organization_insert_first.sql' {
 
 declare module '*/queries/organization_list.sql' {
   const text: SqlText<
-    [max: string | number],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date; balance: string }
+    [offset: string | number, limit: string | number],
+    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date; balance: string; granted: string }
   >
   export default text
 }
 
-declare module '*/queries/organization_update_rate_limit.sql' {
+declare module '*/queries/organization_update.sql' {
   const text: SqlText<
-    [id: string, rate_limit: number],
+    [id: string, name: string | null, rate_limit: number | null, actor: string, session_id: string | null],
     { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
   >
   export default text
@@ -231,7 +359,7 @@ declare module '*/queries/organization_update_rate_limit.sql' {
 
 declare module '*/queries/organization_update_state.sql' {
   const text: SqlText<
-    [id: string, change: string],
+    [id: string, change: string, actor: string, session_id: string | null],
     { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
   >
   export default text
@@ -293,10 +421,26 @@ declare module '*/queries/request_log_extend.sql' {
   export default text
 }
 
+declare module '*/queries/request_log_latency.sql' {
+  const text: SqlText<
+    [organization_id: string, from_ms: string | number, to_ms: string | number, max: string | number],
+    { path: string; requests: number; p50_ms: number; p90_ms: number; p99_ms: number; max_ms: number }
+  >
+  export default text
+}
+
 declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
-    { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: string | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+    { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: number | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_rollup_credits.sql' {
+  const text: SqlText<
+    [organization_id: string, from_day: number, max: string | number],
+    { day: number; requests: string; credits: string }
   >
   export default text
 }
@@ -305,6 +449,46 @@ declare module '*/queries/request_rollup_fold.sql' {
   const text: SqlText<
     [],
     { request_rollup_fold: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/request_rollup_list.sql' {
+  const text: SqlText<
+    [organization_id: string | null, from_hour: string | number, to_hour: string | number, step_hours: number, by_path: boolean, by_key: boolean, by_status: boolean, by_organization: boolean, max: string | number],
+    { hour: string; organization_id: string | null; path: string | null; api_key_id: string | null; status: number | null; requests: string }
+  >
+  export default text
+}
+
+declare module '*/queries/session_delete.sql' {
+  const text: SqlText<
+    [id: string, actor: string],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_delete_all.sql' {
+  const text: SqlText<
+    [organization_id: string | null, actor: string, session_id: string | null],
+    { ended: number }
+  >
+  export default text
+}
+
+declare module '*/queries/session_find.sql' {
+  const text: SqlText<
+    [hash: string],
+    { id: string; organization_id: string | null; expires_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/session_insert.sql' {
+  const text: SqlText<
+    [link_hash: string, id: string, hash: string, operator_sec: number, organization_sec: number],
+    { organization_id: string | null; expires_at: Date }
   >
   export default text
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { creditCommands } from './command/account/credits.ts'
 import { keyCommands } from './command/account/key.ts'
+import { loginCommands } from './command/account/login.ts'
 import { organizationCommands } from './command/account/org.ts'
 import { settingsCommands } from './command/account/settings.ts'
 import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
+import { doctorCommand } from './command/doctor/doctor.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { outputTo } from './command/output.ts'
@@ -18,11 +20,13 @@ const COMMANDS: readonly Command[] = [
   migrateCommand,
   backupCommand,
   restoreCommand,
+  doctorCommand,
   openapiCommand,
   ...organizationCommands,
   ...keyCommands,
   ...creditCommands,
   ...settingsCommands,
+  ...loginCommands,
 ]
 
 /** How long a stopping process waits for a slow reader of its output. */

@@ -14,6 +14,10 @@ begin
   values (p_organization_id, p_grant_id, p_credits, 'First start');
   insert into api_key (organization_id, id, name, hash, last4)
   values (p_organization_id, p_api_key_id, 'default', p_hash, p_last4);
+  insert into audit_entry (actor, action, organization_id, subject, detail) values
+    ('first start', 'organization.create', p_organization_id, p_organization_id, jsonb_build_object('name', p_name)),
+    ('first start', 'credits.grant', p_organization_id, p_grant_id, jsonb_build_object('credits', p_credits)),
+    ('first start', 'key.create', p_organization_id, p_api_key_id, '{}');
   return true;
 end
 $$;

@@ -26,3 +26,22 @@ create table audit_entry (
 );
 
 create index audit_entry_organization on audit_entry (organization_id, id);
+
+-- Links that open one session each. Only their hashes are stored.
+create table login_link (
+  hash bytea primary key check (octet_length(hash) = 32),
+  -- Null for a session of the operator.
+  organization_id text references organization (id),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+
+-- Open sessions. Only hashes of their cookies are stored.
+create table session (
+  id text primary key,
+  hash bytea not null unique check (octet_length(hash) = 32),
+  -- Null for a session of the operator.
+  organization_id text references organization (id),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);

@@ -3,7 +3,8 @@
 alter table lending_event drop constraint lending_event_kind_check;
 alter table lending_event add constraint lending_event_kind_check check (
   kind in (
-    'supply', 'withdraw', 'borrow', 'repay', 'liquidation', 'send', 'receive', 'adjust_supply', 'adjust_debt'
+    'supply', 'withdraw', 'borrow', 'repay', 'liquidation', 'send', 'receive',
+    'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'
   )
 );
 -- The reserve's index that the wallet's balance was written down with, in ray; null if it had none.

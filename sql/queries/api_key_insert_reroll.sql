@@ -5,6 +5,8 @@
 -- $4 new_id text
 -- $5 hash text, hexadecimal digits
 -- $6 last4 text
+-- $7 actor text
+-- $8 session_id text | null
 with old as (
   update api_key k
   set expires_at = least(k.expires_at, now() + $3::integer * interval '1 second')
@@ -12,8 +14,15 @@ with old as (
   where k.organization_id = $1 and k.id = $2
     and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     and o.id = k.organization_id and o.deleted_at is null and o.suspended_at is null
-  returning k.organization_id, k.name
+  returning k.organization_id, k.id, k.name
+),
+created as (
+  insert into api_key (organization_id, id, name, hash, last4)
+  select organization_id, $4, name, decode($5, 'hex'), $6 from old
+  returning organization_id, id, name, last4, created_at, revoked_at, expires_at
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select $7, $8, 'key.reroll', organization_id, id, jsonb_build_object('new_key', $4, 'grace_sec', $3) from old
 )
-insert into api_key (organization_id, id, name, hash, last4)
-select organization_id, $4, name, decode($5, 'hex'), $6 from old
-returning organization_id, id, name, last4, created_at, revoked_at, expires_at
+select organization_id, id, name, last4, created_at, revoked_at, expires_at from created

@@ -1,8 +1,9 @@
--- Keys of an organization, revoked ones too, oldest first.
+-- One page of an organization's keys, revoked ones too, oldest first.
 -- $1 organization_id text
--- $2 max bigint
+-- $2 offset bigint
+-- $3 limit bigint
 select organization_id, id, name, last4, created_at, revoked_at, expires_at
 from api_key
 where organization_id = $1
 order by created_at, id
-limit $2
+offset $2 limit $3

@@ -1,6 +1,19 @@
 -- Revokes a key from its next request on; a second time keeps the first moment.
 -- $1 organization_id text
 -- $2 id text
-update api_key set revoked_at = coalesce(revoked_at, now())
-where organization_id = $1 and id = $2
-returning organization_id, id, name, last4, created_at, revoked_at, expires_at
+-- $3 actor text
+-- $4 session_id text | null
+with before as (
+  select organization_id, id, revoked_at from api_key where organization_id = $1 and id = $2 for update
+),
+changed as (
+  update api_key k set revoked_at = coalesce(k.revoked_at, now())
+  from before b
+  where k.organization_id = b.organization_id and k.id = b.id
+  returning k.organization_id, k.id, k.name, k.last4, k.created_at, k.revoked_at, k.expires_at
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select $3, $4, 'key.revoke', organization_id, id, '{}' from before where revoked_at is null
+)
+select organization_id, id, name, last4, created_at, revoked_at, expires_at from changed

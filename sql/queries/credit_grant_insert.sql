@@ -4,6 +4,8 @@
 -- $2 credits bigint
 -- $3 grant_id text
 -- $4 reason text
+-- $5 actor text
+-- $6 session_id text | null
 with changed as (
   update credit_balance b
   set balance = b.balance + $2, granted = b.granted + $2
@@ -11,8 +13,13 @@ with changed as (
   where b.organization_id = $1 and o.id = b.organization_id and o.deleted_at is null and b.balance + $2 >= 0
   returning b.organization_id, b.balance, b.granted
 ),
-recorded as (
+given as (
   insert into credit_grant (organization_id, id, credits, reason)
   select organization_id, $3, $2, $4 from changed
+  returning id, granted_at
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select $5, $6, 'credits.grant', organization_id, $3, jsonb_build_object('credits', $2, 'reason', $4) from changed
 )
-select organization_id, balance, granted from changed
+select c.organization_id, c.balance, c.granted, g.granted_at from changed c cross join given g

@@ -1,8 +1,9 @@
--- Grants of an organization, newest first.
+-- One page of an organization's grants, newest first.
 -- $1 organization_id text
--- $2 max bigint
+-- $2 offset bigint
+-- $3 limit bigint
 select id, credits, reason, granted_at
 from credit_grant
 where organization_id = $1
 order by granted_at desc, id desc
-limit $2
+offset $2 limit $3

@@ -2,11 +2,17 @@
 -- $1 id text
 -- $2 name text
 -- $3 rate_limit integer
+-- $4 actor text
+-- $5 session_id text | null
 with created as (
   insert into organization (id, name, rate_limit) values ($1, $2, $3)
   returning id, name, rate_limit, suspended_at, deleted_at, created_at
 ),
 balance as (
   insert into credit_balance (organization_id) select id from created
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select $4, $5, 'organization.create', id, id, jsonb_build_object('name', name, 'rate_limit', rate_limit) from created
 )
 select id, name, rate_limit, suspended_at, deleted_at, created_at from created

@@ -1,12 +1,27 @@
 -- Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are.
 -- $1 id text
 -- $2 change text
-update organization
-set suspended_at = case $2
-    when 'suspend' then coalesce(suspended_at, now())
-    when 'restore' then null
-    else suspended_at
-  end,
-  deleted_at = case when $2 = 'delete' then now() end
-where id = $1 and deleted_at is null
-returning id, name, rate_limit, suspended_at, deleted_at, created_at
+-- $3 actor text
+-- $4 session_id text | null
+with before as (
+  select id, suspended_at from organization where id = $1 and deleted_at is null for update
+),
+changed as (
+  update organization o
+  set suspended_at = case $2
+      when 'suspend' then coalesce(o.suspended_at, now())
+      when 'restore' then null
+      else o.suspended_at
+    end,
+    deleted_at = case when $2 = 'delete' then now() end
+  from before b
+  where o.id = b.id
+  returning o.id, o.name, o.rate_limit, o.suspended_at, o.deleted_at, o.created_at
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select $3, $4, 'organization.' || $2, c.id, c.id, '{}'
+  from changed c join before b on b.id = c.id
+  where c.deleted_at is not null or c.suspended_at is distinct from b.suspended_at
+)
+select id, name, rate_limit, suspended_at, deleted_at, created_at from changed

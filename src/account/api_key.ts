@@ -1,3 +1,4 @@
+import countSql from '../../sql/queries/api_key_count.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/api_key_insert.sql' with { type: 'text' }
 import insertRerollSql from '../../sql/queries/api_key_insert_reroll.sql' with { type: 'text' }
 import listSql from '../../sql/queries/api_key_list.sql' with { type: 'text' }
@@ -5,11 +6,13 @@ import updateRevokedSql from '../../sql/queries/api_key_update_revoked.sql' with
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
-import { LIST_MAX, readOrganization } from './organization.ts'
-import { checkedLabel, checkedWhole } from './value.ts'
+import { readOrganization } from './organization.ts'
+import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
+const count = query(countSql, 'read')
 const insert = query(insertSql, 'read')
 const insertReroll = query(insertRerollSql, 'read')
 const list = query(listSql, 'read')
@@ -40,30 +43,40 @@ type ApiKeyRow = Awaited<ReturnType<typeof list>>[number]
 /** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
 export async function createKey(
   db: Database,
-  options: { readonly organizationId: string; readonly name: string; readonly expiresAt?: Date },
+  options: { readonly organizationId: string; readonly name: string; readonly expiresAt?: Date; readonly by: Actor },
 ): Promise<NewApiKey> {
-  const { organizationId, expiresAt = null } = options
+  const { organizationId, expiresAt = null, by } = options
   const name = checkedLabel(options.name, 'name')
   const { key, hash, last4 } = mintKey()
-  const [row] = await insert(db, [organizationId, newId('key'), name, hash, last4, expiresAt])
+  const [row] = await insert(db, [organizationId, newId('key'), name, hash, last4, expiresAt, by.kind, by.sessionId])
   if (row !== undefined) return { ...apiKeyFrom(row), key }
   await readOrganization(db, organizationId)
   throw suspended()
 }
 
-/** Keys of an organization, revoked ones too, oldest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function listKeys(db: Database, organizationId: string): Promise<readonly ApiKey[]> {
-  await readOrganization(db, organizationId)
-  const rows = await list(db, [organizationId, LIST_MAX])
-  return rows.map(apiKeyFrom)
+/**
+ * One page of an organization's keys, revoked ones too, oldest first, and how many it ever had. Throws `CodedError`
+ * ORGANIZATION_NOT_FOUND.
+ */
+export async function listKeys(
+  db: Database,
+  { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
+): Promise<Listed<ApiKey>> {
+  const [, [counted], rows] = await Promise.all([
+    readOrganization(db, organizationId),
+    count(db, [organizationId]),
+    list(db, [organizationId, (page - 1) * limit, limit]),
+  ])
+  return { items: rows.map(apiKeyFrom), total: counted?.total ?? 0 }
 }
 
 /** From its next request on the key answers 401. Idempotent. Throws `CodedError` NOT_FOUND. */
 export async function revokeKey(
   db: Database,
-  options: { readonly organizationId: string; readonly keyId: string },
+  options: { readonly organizationId: string; readonly keyId: string; readonly by: Actor },
 ): Promise<ApiKey> {
-  const [row] = await updateRevoked(db, [options.organizationId, options.keyId])
+  const { kind, sessionId } = options.by
+  const [row] = await updateRevoked(db, [options.organizationId, options.keyId, kind, sessionId])
   if (row === undefined) throw keyNotFound(options.keyId)
   return apiKeyFrom(row)
 }
@@ -74,12 +87,26 @@ export async function revokeKey(
  */
 export async function rerollKey(
   db: Database,
-  options: { readonly organizationId: string; readonly keyId: string; readonly graceSec?: number },
+  options: {
+    readonly organizationId: string
+    readonly keyId: string
+    readonly graceSec?: number | undefined
+    readonly by: Actor
+  },
 ): Promise<NewApiKey> {
-  const { organizationId, keyId } = options
+  const { organizationId, keyId, by } = options
   const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
-  const [row] = await insertReroll(db, [organizationId, keyId, graceSec, newId('key'), hash, last4])
+  const [row] = await insertReroll(db, [
+    organizationId,
+    keyId,
+    graceSec,
+    newId('key'),
+    hash,
+    last4,
+    by.kind,
+    by.sessionId,
+  ])
   if (row !== undefined) return { ...apiKeyFrom(row), key }
   const organization = await readOrganization(db, organizationId)
   throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()

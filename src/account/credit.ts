@@ -1,14 +1,17 @@
 import findSql from '../../sql/queries/credit_balance_find.sql' with { type: 'text' }
+import countSql from '../../sql/queries/credit_grant_count.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/credit_grant_insert.sql' with { type: 'text' }
 import listSql from '../../sql/queries/credit_grant_list.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { organizationNotFound } from './organization.ts'
-import { checkedLabel, checkedWhole } from './value.ts'
+import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
 const find = query(findSql, 'read')
+const count = query(countSql, 'read')
 const insert = query(insertSql, 'read')
 const list = query(listSql, 'read')
 
@@ -20,7 +23,7 @@ export interface Credits {
 }
 
 /** Credits given or taken back by an operator. */
-interface CreditGrant {
+export interface CreditGrant {
   readonly id: string
   /** Below zero if credits were taken back. */
   readonly credits: bigint
@@ -30,30 +33,41 @@ interface CreditGrant {
 
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
-/** Grants that `readCredits` shows. */
-const GRANTS_SHOWN_MAX = 100
 /** Longest reason of a grant. */
 export const REASON_LENGTH_MAX = 200
 const OUT_OF_RANGE = '22003'
 
 /**
- * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Throws `CodedError`
- * ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that many cannot be given or taken.
+ * Gives credits, or takes them back if `credits` is below zero; the balance never falls below zero. Returns what the
+ * organization has afterwards, and the grant. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER if that
+ * many cannot be given or taken.
  */
 export async function grantCredits(
   db: Database,
-  options: { readonly organizationId: string; readonly credits: number; readonly reason: string },
-): Promise<Credits> {
-  const { organizationId } = options
+  options: { readonly organizationId: string; readonly credits: number; readonly reason: string; readonly by: Actor },
+): Promise<Credits & { readonly grant: CreditGrant }> {
+  const { organizationId, by } = options
   const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
-  const rows = await insert(db, [organizationId, String(credits), newId('grant'), reason]).catch((error: unknown) => {
+  const grantId = newId('grant')
+  const parameters: Parameters<typeof insert>[1] = [
+    organizationId,
+    String(credits),
+    grantId,
+    reason,
+    by.kind,
+    by.sessionId,
+  ]
+  const rows = await insert(db, parameters).catch((error: unknown) => {
     if (!(error instanceof SqlError) || error.code !== OUT_OF_RANGE) throw error
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
   })
   const [row] = rows
-  if (row !== undefined) return creditsFrom(row)
+  if (row !== undefined) {
+    const grant = { id: grantId, credits: BigInt(credits), reason, grantedAt: row.granted_at }
+    return { ...creditsFrom(row), grant }
+  }
   const [present] = await find(db, [organizationId])
   if (present === undefined) throw organizationNotFound(organizationId)
   throw new CodedError(
@@ -62,23 +76,30 @@ export async function grantCredits(
   )
 }
 
-/** Balance and latest grants of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function readCredits(
-  db: Database,
-  organizationId: string,
-): Promise<Credits & { readonly grants: readonly CreditGrant[] }> {
+/** Balance of an organization. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+export async function readCredits(db: Database, organizationId: string): Promise<Credits> {
   const [row] = await find(db, [organizationId])
   if (row === undefined) throw organizationNotFound(organizationId)
-  const grants = await list(db, [organizationId, GRANTS_SHOWN_MAX])
-  return {
-    ...creditsFrom(row),
-    grants: grants.map((grant) => ({
-      id: grant.id,
-      credits: BigInt(grant.credits),
-      reason: grant.reason,
-      grantedAt: grant.granted_at,
-    })),
-  }
+  return creditsFrom(row)
+}
+
+/** One page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+export async function listGrants(
+  db: Database,
+  { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
+): Promise<Listed<CreditGrant>> {
+  const [, [counted], rows] = await Promise.all([
+    readCredits(db, organizationId),
+    count(db, [organizationId]),
+    list(db, [organizationId, (page - 1) * limit, limit]),
+  ])
+  const items = rows.map((grant) => ({
+    id: grant.id,
+    credits: BigInt(grant.credits),
+    reason: grant.reason,
+    grantedAt: grant.granted_at,
+  }))
+  return { items, total: counted?.total ?? 0 }
 }
 
 function creditsFrom(row: { organization_id: string; balance: string; granted: string }): Credits {

@@ -1,21 +1,24 @@
+import countSql from '../../sql/queries/organization_count.sql' with { type: 'text' }
 import findSql from '../../sql/queries/organization_find.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/organization_insert.sql' with { type: 'text' }
 import insertFirstSql from '../../sql/queries/organization_insert_first.sql' with { type: 'text' }
 import listSql from '../../sql/queries/organization_list.sql' with { type: 'text' }
-import updateRateLimitSql from '../../sql/queries/organization_update_rate_limit.sql' with { type: 'text' }
+import updateSql from '../../sql/queries/organization_update.sql' with { type: 'text' }
 import updateStateSql from '../../sql/queries/organization_update_state.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
+import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
-import { checkedLabel, checkedWhole } from './value.ts'
+import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
+const count = query(countSql, 'read')
 const find = query(findSql, 'read')
 const insert = query(insertSql, 'read')
 const insertFirst = query(insertFirstSql, 'background')
 const list = query(listSql, 'read')
-const updateRateLimit = query(updateRateLimitSql, 'read')
+const update = query(updateSql, 'read')
 const updateState = query(updateStateSql, 'read')
 
 /** The account that pays: keys, credits, the rate limit and suspension belong to it. */
@@ -29,6 +32,12 @@ export interface Organization {
   readonly createdAt: Date
 }
 
+/** Which organization is changed, and by whom. */
+interface Change {
+  readonly id: string
+  readonly by: Actor
+}
+
 /** Requests per second of a new organization. */
 export const RATE_LIMIT_DEFAULT = 5
 /** The highest rate limit. */
@@ -37,28 +46,33 @@ export const RATE_LIMIT_MAX = 100_000
 const FIRST_CREDITS = 1_000_000
 /** Long, for a slow disk: a key that is made after the deadline would never be shown. */
 const FIRST_DEADLINE_MS = 60_000
-/** Most organizations or keys of one answer. */
-export const LIST_MAX = 10_000
 
 type OrganizationRow = Awaited<ReturnType<typeof find>>[number]
 
 /** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or limit is bad. */
 export async function createOrganization(
   db: Database,
-  options: { readonly name: string; readonly rateLimit?: number },
+  options: { readonly name: string; readonly rateLimit?: number; readonly by: Actor },
 ): Promise<Organization> {
   const name = checkedLabel(options.name, 'name')
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
-  const [row] = await insert(db, [newId('org'), name, rateLimit])
+  const { kind, sessionId } = options.by
+  const [row] = await insert(db, [newId('org'), name, rateLimit, kind, sessionId])
   return organizationFrom(row)
 }
 
-/** Organizations that are not deleted, oldest first, at most `LIST_MAX`, with their balances. */
+/** One page of the organizations that are not deleted, oldest first, and how many there are. */
 export async function listOrganizations(
   db: Database,
-): Promise<readonly (Organization & { readonly balance: bigint })[]> {
-  const rows = await list(db, [LIST_MAX])
-  return rows.map((row) => ({ ...organizationFrom(row), balance: BigInt(row.balance) }))
+  { page, limit }: PageAsked,
+): Promise<Listed<Organization & { readonly balance: bigint; readonly granted: bigint }>> {
+  const [[counted], rows] = await Promise.all([count(db, []), list(db, [(page - 1) * limit, limit])])
+  const items = rows.map((row) => ({
+    ...organizationFrom(row),
+    balance: BigInt(row.balance),
+    granted: BigInt(row.granted),
+  }))
+  return { items, total: counted?.total ?? 0 }
 }
 
 /** One organization that is not deleted. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
@@ -69,30 +83,33 @@ export async function readOrganization(db: Database, id: string): Promise<Organi
 }
 
 /** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function suspendOrganization(db: Database, id: string): Promise<Organization> {
-  return change(db, id, 'suspend')
+export async function suspendOrganization(db: Database, options: Change): Promise<Organization> {
+  return change(db, 'suspend', options)
 }
 
 /** Ends a suspension: the same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function restoreOrganization(db: Database, id: string): Promise<Organization> {
-  return change(db, id, 'restore')
+export async function restoreOrganization(db: Database, options: Change): Promise<Organization> {
+  return change(db, 'restore', options)
 }
 
 /** Final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function deleteOrganization(db: Database, id: string): Promise<Organization> {
-  return change(db, id, 'delete')
+export async function deleteOrganization(db: Database, options: Change): Promise<Organization> {
+  return change(db, 'delete', options)
 }
 
 /**
- * Sets how many requests are admitted in any one second. Throws `CodedError` ORGANIZATION_NOT_FOUND or
- * INVALID_PARAMETER.
+ * Renames an organization, or sets how many requests are admitted in any one second. Throws `CodedError`
+ * ORGANIZATION_NOT_FOUND or INVALID_PARAMETER.
  */
-export async function setRateLimit(
+export async function updateOrganization(
   db: Database,
-  options: { readonly id: string; readonly rateLimit: number },
+  options: Change & { readonly name?: string | undefined; readonly rateLimit?: number | undefined },
 ): Promise<Organization> {
-  const [row] = await updateRateLimit(db, [options.id, checkedRateLimit(options.rateLimit)])
-  if (row === undefined) throw organizationNotFound(options.id)
+  const { id, by } = options
+  const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
+  const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
+  const [row] = await update(db, [id, name, rateLimit, by.kind, by.sessionId])
+  if (row === undefined) throw organizationNotFound(id)
   return organizationFrom(row)
 }
 
@@ -118,8 +135,8 @@ export function organizationNotFound(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }
 
-async function change(db: Database, id: string, to: 'suspend' | 'restore' | 'delete'): Promise<Organization> {
-  const [row] = await updateState(db, [id, to])
+async function change(db: Database, to: 'suspend' | 'restore' | 'delete', { id, by }: Change): Promise<Organization> {
+  const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
   if (row === undefined) throw organizationNotFound(id)
   return organizationFrom(row)
 }

@@ -89,6 +89,66 @@ interface UsagePage extends RequestLogPage {
   readonly toMs: number
 }
 
+/** Types of `logPage`. */
+export interface LogPage {
+  readonly asked: UsageInput
+}
+
+/** A page of an organization's log, however it is asked for: parameters, reading, and how it is shown. */
+export const logPage = {
+  input: usageInput,
+  output: usageOutput,
+  /** `templateOf` finds the endpoint of a path; undefined if it has none. */
+  async read(
+    db: Database,
+    input: UsageInput,
+    options: {
+      readonly organizationId: string
+      readonly requestedAtMs: number
+      readonly templateOf: (path: string) => string | undefined
+    },
+  ): Promise<UsagePage> {
+    const { organizationId, requestedAtMs, templateOf } = options
+    const { fromMs, toMs } = boundsOf(input, requestedAtMs)
+    const found = await readRequestLog(db, {
+      organizationId,
+      fromMs,
+      toMs,
+      apiKeyId: input.api_key_id,
+      path: input.path === undefined ? undefined : (templateOf(input.path) ?? NOWHERE),
+      statusCode: input.status_code,
+      errors: input.errors,
+      page: input.page,
+      limit: input.limit,
+    })
+    return { ...found, fromMs, toMs }
+  },
+  present({ entries, total, fromMs, toMs }: UsagePage, input: UsageInput, url: URL) {
+    // The list grows with every call: links repeat this page's bounds.
+    const pinned = new URL(url.href)
+    pinned.searchParams.delete('range')
+    return {
+      data: entries.map((entry) => ({
+        method: entry.method,
+        path: entry.path,
+        status_code: entry.status,
+        latency_ms: entry.latencyMs,
+        credits_charged: entry.credits,
+        requested_at: entry.requestedAt.toISOString(),
+        api_key_id: entry.apiKeyId,
+        api_key_name: entry.apiKeyName,
+      })),
+      pagination: pagination({
+        page: input.page,
+        limit: input.limit,
+        total,
+        url: pinned,
+        override: { from: iso(fromMs), to: iso(Math.max(fromMs, toMs - 1)) },
+      }),
+    }
+  },
+}
+
 /**
  * `GET /v1/usage/logs`: the caller's own requests. `templateOf` finds the endpoint of a path; undefined if it has none.
  */
@@ -101,51 +161,15 @@ export function usageRoutes(options: {
     method: 'GET',
     path: '/v1/usage/logs',
     summary: "Request history of the caller's organization, newest first.",
-    input: usageInput,
-    output: usageOutput,
+    input: logPage.input,
+    output: logPage.output,
     asOf: false,
     price: '1 credit per successful call.',
     creditsMin: () => 1,
-    async read(input, { organizationId, requestedAtMs }) {
-      const { fromMs, toMs } = boundsOf(input, requestedAtMs)
-      const found = await readRequestLog(db(), {
-        organizationId,
-        fromMs,
-        toMs,
-        apiKeyId: input.api_key_id,
-        path: input.path === undefined ? undefined : (templateOf(input.path) ?? NOWHERE),
-        statusCode: input.status_code,
-        errors: input.errors,
-        page: input.page,
-        limit: input.limit,
-      })
-      return { ...found, fromMs, toMs }
-    },
+    read: (input, { organizationId, requestedAtMs }) =>
+      logPage.read(db(), input, { organizationId, requestedAtMs, templateOf }),
     credits: () => 1,
-    present: ({ entries, total, fromMs, toMs }, input, { url }) => {
-      // The list grows with every call: links repeat this page's bounds.
-      const pinned = new URL(url.href)
-      pinned.searchParams.delete('range')
-      return {
-        data: entries.map((entry) => ({
-          method: entry.method,
-          path: entry.path,
-          status_code: entry.status,
-          latency_ms: entry.latencyMs,
-          credits_charged: entry.credits,
-          requested_at: entry.requestedAt.toISOString(),
-          api_key_id: entry.apiKeyId,
-          api_key_name: entry.apiKeyName,
-        })),
-        pagination: pagination({
-          page: input.page,
-          limit: input.limit,
-          total,
-          url: pinned,
-          override: { from: iso(fromMs), to: iso(Math.max(fromMs, toMs - 1)) },
-        }),
-      }
-    },
+    present: (found, input, { url }) => logPage.present(found, input, url),
   })
   return [logs]
 }

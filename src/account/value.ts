@@ -1,5 +1,17 @@
 import { CodedError } from '../lib/error.ts'
 
+/** Which page of a list, from 1, and how many items a page has. */
+export interface PageAsked {
+  readonly page: number
+  readonly limit: number
+}
+
+/** One page of a list, and how many items the whole list has. */
+export interface Listed<Item> {
+  readonly items: readonly Item[]
+  readonly total: number
+}
+
 /** A trimmed name or reason of 1 to `max` printable characters. Throws `CodedError` INVALID_PARAMETER. */
 export function checkedLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()

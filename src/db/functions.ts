@@ -7,11 +7,15 @@ import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import historyCover from '../../sql/functions/history_cover.sql' with { type: 'text' }
 import historyPlaceId from '../../sql/functions/history_place_id.sql' with { type: 'text' }
 import lendingEventStore from '../../sql/functions/lending_event_store.sql' with { type: 'text' }
+import lendingSeriesStore from '../../sql/functions/lending_series_store.sql' with { type: 'text' }
+import lendingSnapshotStore from '../../sql/functions/lending_snapshot_store.sql' with { type: 'text' }
+import midnightStore from '../../sql/functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
 import positionFlowStore from '../../sql/functions/position_flow_store.sql' with { type: 'text' }
 import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
 import requestLogDrop from '../../sql/functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from '../../sql/functions/request_log_extend.sql' with { type: 'text' }
+import requestLogNumbers from '../../sql/functions/request_log_numbers.sql' with { type: 'text' }
 import requestLogPage from '../../sql/functions/request_log_page.sql' with { type: 'text' }
 import requestRollupAdd from '../../sql/functions/request_rollup_add.sql' with { type: 'text' }
 import requestRollupFold from '../../sql/functions/request_rollup_fold.sql' with { type: 'text' }
@@ -32,6 +36,7 @@ export interface SqlFunction {
 const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['account_changed', accountChanged],
   ['account_changes_since', accountChangesSince],
+  ['request_log_numbers', requestLogNumbers],
   ['request_rollup_add', requestRollupAdd],
   ['rate_window_prime', rateWindowPrime],
   ['gate_facts', gateFacts],
@@ -48,6 +53,9 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['history_cover', historyCover],
   ['lending_event_store', lendingEventStore],
   ['position_flow_store', positionFlowStore],
+  ['lending_series_store', lendingSeriesStore],
+  ['midnight_store', midnightStore],
+  ['lending_snapshot_store', lendingSnapshotStore],
 ]
 
 /** Every function, in an order in which they can be created. */

@@ -6,7 +6,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
-import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, PLANE_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createDeadlines } from './plane/deadline.ts'
 import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
@@ -15,6 +15,7 @@ import { createOrganizationSlots } from './plane/organization_slots.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, type Page, type Pages, PUBLIC_METHODS } from './plane/public.ts'
 import { FILES_PATH } from './plane/static.ts'
+import { crowdedPlane, type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
@@ -44,6 +45,8 @@ interface AppOptions {
   readonly operatorApart?: boolean
   /** Text of the OpenAPI document. */
   readonly openapi: string
+  /** Planes that take no keys: those of callers, and those of the operator, which `operatorApart` moves to its port. */
+  readonly planes?: { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] }
   /** Makes `req_` and 26 unique characters. */
   readonly requestId: () => string
   /** Limits in place of the usual ones. */
@@ -82,21 +85,29 @@ export function createApp(options: AppOptions): App {
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
+  let planesRunning = 0
   const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
   const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, draining: () => draining })])
   const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,
+    planes: options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator],
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
     services: { ...keyless, gate: options.gate },
   }
-  const forOperator: Port = { pages: operatorPages, find: () => ({ kind: 'unknown' }), services: keyless }
+  const forOperator: Port = {
+    pages: operatorPages,
+    planes: planes.operator,
+    find: () => ({ kind: 'unknown' }),
+    services: keyless,
+  }
 
-  async function handle(request: Request, { pages, find, services }: Port): Promise<Response> {
+  async function handle(request: Request, { pages, planes, find, services }: Port): Promise<Response> {
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
     const fresh = options.requestId()
@@ -106,6 +117,20 @@ export function createApp(options: AppOptions): App {
     const target = targetOf(request.url)
     const fault = faultOf(request, { target, host })
     const asked = target?.path ?? unreadTarget(request.url)
+    const plane = planeOf(planes, asked)
+    if (plane !== undefined) {
+      const query = target?.query ?? ''
+      return answerPlane(plane, {
+        request,
+        requestId,
+        method,
+        path: asked,
+        query,
+        base: baseOf(host),
+        fault,
+        startedMs,
+      })
+    }
     const path = table.canonical(asked)
     const page = fault === undefined ? pages.get(asked) : undefined
     const found = page === undefined ? find(method, path) : pageOr405(page, method)
@@ -117,7 +142,7 @@ export function createApp(options: AppOptions): App {
       method,
       path,
       query: target?.query ?? '',
-      base: publicBase ?? `http://${host}`,
+      base: baseOf(host),
       found,
       fault,
     }
@@ -132,6 +157,25 @@ export function createApp(options: AppOptions): App {
       : await run(exchange, services)
     inFlight.leave()
     return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
+  }
+
+  /** Planes have no CORS: no page of another origin may use them. */
+  async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
+    const { request, requestId } = asked
+    inFlight.enter()
+    planesRunning += 1
+    const { answer, route } =
+      planesRunning > PLANE_CONCURRENCY_MAX ? crowdedPlane(requestId) : await plane.answer(asked)
+    planesRunning -= 1
+    inFlight.leave()
+    const latencyMs = clock.monotonicMs() - asked.startedMs
+    record({ route, status: answer.status, latencyMs, creditsCharged: 0 })
+    log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
+    return respond(answer, { requestId, close: leavesBody(request) })
+  }
+
+  function baseOf(host: string | null): string {
+    return publicBase ?? `http://${host}`
   }
 
   async function run(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
@@ -167,6 +211,7 @@ function settlementIdFrom(requestId: string): string {
 /** What a port serves, and what answering needs there. */
 interface Port {
   readonly pages: Pages
+  readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
   readonly services: ExchangeServices
 }

@@ -2,9 +2,17 @@ import { createRouter } from '@hattip/router'
 import { canonicalPath, familyEnd } from './alias.ts'
 import type { Feature, Route } from './route.ts'
 
+/** What the table knows about a route. */
+interface Routed {
+  readonly method: string
+  readonly path: string
+  readonly body?: { readonly type: string }
+  readonly feature?: Feature
+}
+
 /** A route in the table, with its names in logs, metrics and the operator's switches. */
-export interface Endpoint {
-  readonly route: Route
+export interface Endpoint<R extends Routed = Route> {
+  readonly route: R
   /** Canonical path with braces: `/v1/positions/uniswap-v3/{id}`. */
   readonly template: string
   /** As OpenAPI names it: `GET /v1/positions/uniswap-v3/{id}`. */
@@ -14,27 +22,27 @@ export interface Endpoint {
 }
 
 /** What was found for a method and a path. `params` are not decoded. */
-export type Found =
-  | { readonly kind: 'endpoint'; readonly endpoint: Endpoint; readonly params: Readonly<Record<string, string>> }
+export type Found<R extends Routed = Route> =
+  | { readonly kind: 'endpoint'; readonly endpoint: Endpoint<R>; readonly params: Readonly<Record<string, string>> }
   /** `template` is absent if the path leads to a page, not to an endpoint. */
   | { readonly kind: 'other_method'; readonly template?: string; readonly allow: string }
   | { readonly kind: 'unknown' }
 
 /** Finds endpoints. */
-export interface RouteTable {
+export interface RouteTable<R extends Routed = Route> {
   /** All of them. */
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: readonly Endpoint<R>[]
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
-  find(method: string, path: string): Found
+  find(method: string, path: string): Found<R>
   /** Template of the endpoint at a path, for any method and alias; undefined for an unknown path. */
   templateOf(path: string): string | undefined
 }
 
 /** A path's methods. */
-interface Methods {
+interface Methods<R extends Routed> {
   readonly template: string
-  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly endpoints: ReadonlyMap<string, Endpoint<R>>
   readonly allow: string
 }
 
@@ -44,7 +52,7 @@ type Context = Parameters<Router['handlers'][number]>[0]
 
 /** Family of routes that do not begin with three static segments. */
 const NO_FAMILY = ''
-const UNKNOWN: Found = { kind: 'unknown' }
+const UNKNOWN = { kind: 'unknown' } as const
 const NO_PARAMETERS = {}
 
 /**
@@ -53,11 +61,14 @@ const NO_PARAMETERS = {}
  * falls through to the next handler. `aliases` maps other names of a path's third segment to the canonical one. Throws
  * if two routes share method and path, or if a body's schema is not a `v.strictObject`.
  */
-export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<string, string>): RouteTable {
-  const fixed = new Map<string, Methods>()
+export function createRouteTable<R extends Routed>(
+  routes: readonly R[],
+  aliases: ReadonlyMap<string, string>,
+): RouteTable<R> {
+  const fixed = new Map<string, Methods<R>>()
   const routers = new Map<string, Router>()
   const context = matchingContext()
-  let matched: Methods | undefined
+  let matched: Methods<R> | undefined
 
   for (const path of new Set(routes.map((route) => route.path))) {
     const methods = methodsOf(routes.filter((route) => route.path === path))
@@ -74,7 +85,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
   }
 
   /** The methods of the first template that the path fits; its parameters are in `context`. */
-  function match(path: string): Methods | undefined {
+  function match(path: string): Methods<R> | undefined {
     matched = undefined
     context.url.pathname = path
     for (const family of [familyOf(path), NO_FAMILY]) {
@@ -88,7 +99,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
 
   const canonical = (path: string) => canonicalPath(path, aliases)
 
-  function find(method: string, path: string): Found {
+  function find(method: string, path: string): Found<R> {
     // The router ignores slashes at the end.
     if (path.endsWith('/')) return UNKNOWN
     const constant = fixed.get(path)
@@ -104,7 +115,7 @@ export function createRouteTable(routes: readonly Route[], aliases: ReadonlyMap<
 }
 
 /** Template of the endpoint that was found, for any method. */
-export function templateOf(found: Found): string | undefined {
+export function templateOf<R extends Routed>(found: Found<R>): string | undefined {
   if (found.kind === 'endpoint') return found.endpoint.template
   return found.kind === 'other_method' ? found.template : undefined
 }
@@ -142,8 +153,8 @@ function matchingContext(): Context {
   }
 }
 
-function methodsOf(routes: readonly Route[]): Methods {
-  const endpoints = new Map(routes.map((route) => [route.method as string, endpointOf(route)]))
+function methodsOf<R extends Routed>(routes: readonly R[]): Methods<R> {
+  const endpoints = new Map(routes.map((route) => [route.method, endpointOf(route)]))
   if (endpoints.size !== routes.length) throw new Error('Cannot make the table of routes: two share method and path')
   const allow = [...endpoints.keys()].map((method) => (method === 'GET' ? 'GET, HEAD' : method))
   const template = braced(routes[0]?.path ?? '')
@@ -151,7 +162,7 @@ function methodsOf(routes: readonly Route[]): Methods {
 }
 
 /** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
-export function endpointOf(route: Route): Endpoint {
+export function endpointOf<R extends Routed>(route: R): Endpoint<R> {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)

@@ -26,6 +26,8 @@ export interface Config {
   readonly publicUrl: string | undefined
   /** Days that the request log is kept; 0: always. */
   readonly logRetentionDays: number
+  /** Bearer token of `/admin/v1`; absent: only sessions open it. A secret: never logged. */
+  readonly adminToken: string | undefined
   /** Features that are off whatever the operator switches. */
   readonly featuresOff: readonly Feature[]
   readonly corsOrigins: readonly string[]
@@ -68,6 +70,9 @@ export class ConfigError extends Error {
 
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
+
+/** Shorter tokens can be guessed. */
+const TOKEN_LENGTH_MIN = 16
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -117,6 +122,7 @@ export function readConfig(
         parseRetentionDays,
         `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`,
       ) ?? RETENTION_DAYS_MIN,
+    adminToken: checked('ADMIN_TOKEN', parseToken, `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
     corsOrigins:
       checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
@@ -260,6 +266,10 @@ function parseBaseUrl(text: string): string | undefined {
 function parseOrigins(text: string): readonly string[] | undefined {
   const origins = splitList(text)
   return origins.every((origin) => isHttpUrl(origin) && new URL(origin).origin === origin) ? origins : undefined
+}
+
+function parseToken(text: string): string | undefined {
+  return text.length >= TOKEN_LENGTH_MIN && /^[\x21-\x7e]{1,256}$/.test(text) ? text : undefined
 }
 
 function parseSwitch(text: string): 'on' | 'off' | undefined {

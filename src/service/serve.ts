@@ -1,9 +1,11 @@
 import type { HattipHandler } from '@hattip/core'
+import { LINK_SEC } from '../account/session.ts'
 import type { ListeningServer } from '../http/server/listening.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import type { Config } from './config.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
+import { loginUrl } from './login_url.ts'
 import { createServices, type First } from './services.ts'
 
 /** What serving needs from its process. */
@@ -80,7 +82,13 @@ async function begin(
     operatorPort === undefined ? undefined : await open(app.operator, { name: 'OPERATOR_PORT', port: operatorPort })
   // Last: if anything after it could fail, the key would be lost before it is shown.
   const first = await createFirst()
-  if (first !== undefined) out(announcement(first))
+  if (first !== undefined) {
+    const listens = { port: server.port, operatorPort: operator?.port }
+    const urls = [true, false].map((isOperator) =>
+      loginUrl(config, { secret: isOperator ? first.links.operator : first.links.organization, isOperator, listens }),
+    )
+    out(announcement(first, urls))
+  }
   await life.start({
     name: 'readiness',
     start: () => app,
@@ -114,13 +122,18 @@ async function listening(
 const LINKS_FOLLOW_HOST =
   'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http'
 
-function announcement({ organizationId, key, credits }: First): string {
+function announcement({ organizationId, key, credits }: First, [operatorUrl, usageUrl]: readonly string[]): string {
   return [
     '',
     `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
     'Its API key, shown this once:',
     '',
     `  ${key}`,
+    '',
+    `Links that sign in once, within ${LINK_SEC / 60} minutes (later: walletscope login):`,
+    '',
+    `  operator      ${operatorUrl}`,
+    `  organization  ${usageUrl}`,
     '',
   ].join('\n')
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
+import { createLoginLink } from '../account/session.ts'
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
@@ -22,7 +24,8 @@ import { createMcp } from '../mcp/gateway.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { openapiText, routesOf } from './routes.ts'
+import { createPlanes } from './planes.ts'
+import { openapiText, routesOf, startWork } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -39,6 +42,8 @@ export interface First {
   readonly organizationId: string
   readonly key: string
   readonly credits: number
+  /** Secrets of links that sign in once: as the operator, and for the organization. */
+  readonly links: { readonly operator: string; readonly organization: string }
 }
 
 /** What `createServices` needs besides configuration. */
@@ -117,7 +122,16 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
-  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log }))
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
+  await life.start({
+    name: 'work of families',
+    start: () => startWork(config, connect),
+    stop(works) {
+      for (const work of works) work.stop()
+    },
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, connect)
   const app = await life.start({
     name: 'requests',
     start: () =>
@@ -134,13 +148,23 @@ export async function createServices(config: Config, options: ServicesOptions): 
         probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
+        planes: createPlanes(config, { db, clock, log, routes }),
         faces: createFaces(),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,
     limitMs: STOP_LIMITS_MS.requests,
   })
-  return { app, createFirst: async () => (embedded === undefined ? undefined : ensureDefaultOrganization(db)) }
+  return { app, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+}
+
+async function createFirst(db: Database): Promise<First | undefined> {
+  const made = await ensureDefaultOrganization(db)
+  if (made === undefined) return undefined
+  const [operator, organization] = await Promise.all(
+    [null, made.organizationId].map((organizationId) => createLoginLink(db, { organizationId, by: FIRST_START })),
+  )
+  return { ...made, links: { operator: operator?.secret ?? '', organization: organization?.secret ?? '' } }
 }
 
 /** Lets accepted requests finish, then ends their reads. */

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { createKey, listKeys, rerollKey, revokeKey } from '../../src/account/api_key.ts'
-import { grantCredits, readCredits } from '../../src/account/credit.ts'
+import { CLI } from '../../src/account/audit.ts'
+import { grantCredits, listGrants, readCredits } from '../../src/account/credit.ts'
 import { hashKey, isWellFormedKey } from '../../src/account/key.ts'
 import {
   createOrganization,
@@ -9,8 +10,8 @@ import {
   listOrganizations,
   readOrganization,
   restoreOrganization,
-  setRateLimit,
   suspendOrganization,
+  updateOrganization,
 } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
 import { CodedError } from '../../src/lib/error.ts'
@@ -21,6 +22,8 @@ let db: Database
 beforeAll(async () => {
   db = (await testDatabase()).db
 }, 60_000)
+
+const ALL = { page: 1, limit: 1_000 }
 
 async function codeOf(promise: Promise<unknown>): Promise<string> {
   try {
@@ -33,39 +36,40 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 test('createOrganization() starts at 5 requests a second, without credits', async () => {
-  const organization = await createOrganization(db, { name: '  Äpfel & Söhne ' })
+  const organization = await createOrganization(db, { by: CLI, name: '  Äpfel & Söhne ' })
   expect(organization).toMatchObject({ name: 'Äpfel & Söhne', rateLimit: 5, suspendedAt: null, deletedAt: null })
   expect(organization.id).toMatch(/^org_[0-9A-Za-z]{20}$/)
-  expect(await readCredits(db, organization.id)).toMatchObject({ balance: 0n, granted: 0n, grants: [] })
+  expect(await readCredits(db, organization.id)).toEqual({ organizationId: organization.id, balance: 0n, granted: 0n })
+  expect(await listGrants(db, { ...ALL, organizationId: organization.id })).toEqual({ items: [], total: 0 })
 })
 
-test('createOrganization() and setRateLimit() refuse bad names and limits', async () => {
+test('createOrganization() and updateOrganization() refuse bad names and limits', async () => {
   for (const name of ['', '   ', 'a'.repeat(101), 'a\nb', 'a\0b', '\u202eabc']) {
-    expect(await codeOf(createOrganization(db, { name }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(createOrganization(db, { by: CLI, name }))).toBe('INVALID_PARAMETER')
   }
   for (const rateLimit of [0, -1, 1.5, 100_001, Number.NaN]) {
-    expect(await codeOf(createOrganization(db, { name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
+    expect(await codeOf(createOrganization(db, { by: CLI, name: 'x', rateLimit }))).toBe('INVALID_PARAMETER')
   }
-  const { id } = await createOrganization(db, { name: 'x' })
-  expect(await codeOf(setRateLimit(db, { id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
-  expect((await setRateLimit(db, { id, rateLimit: 50 })).rateLimit).toBe(50)
-  expect(await codeOf(setRateLimit(db, { id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
+  const { id } = await createOrganization(db, { by: CLI, name: 'x' })
+  expect(await codeOf(updateOrganization(db, { by: CLI, id, rateLimit: 0 }))).toBe('INVALID_PARAMETER')
+  expect((await updateOrganization(db, { by: CLI, id, rateLimit: 50 })).rateLimit).toBe(50)
+  expect(await codeOf(updateOrganization(db, { by: CLI, id: 'org_none', rateLimit: 5 }))).toBe('ORGANIZATION_NOT_FOUND')
 })
 
 test('a deleted organization is absent from the list and for every other function', async () => {
   const { organizationId: id } = await createAccount(db)
-  expect((await listOrganizations(db)).map((each) => each.id)).toContain(id)
-  await deleteOrganization(db, id)
-  expect((await listOrganizations(db)).map((each) => each.id)).not.toContain(id)
+  expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).toContain(id)
+  await deleteOrganization(db, { id, by: CLI })
+  expect((await listOrganizations(db, ALL)).items.map((each) => each.id)).not.toContain(id)
   for (const refused of [
     () => readOrganization(db, id),
-    () => deleteOrganization(db, id),
-    () => suspendOrganization(db, id),
-    () => restoreOrganization(db, id),
-    () => createKey(db, { organizationId: id, name: 'k' }),
-    () => listKeys(db, id),
+    () => deleteOrganization(db, { id, by: CLI }),
+    () => suspendOrganization(db, { id, by: CLI }),
+    () => restoreOrganization(db, { id, by: CLI }),
+    () => createKey(db, { by: CLI, organizationId: id, name: 'k' }),
+    () => listKeys(db, { ...ALL, organizationId: id }),
     () => readCredits(db, id),
-    () => grantCredits(db, { organizationId: id, credits: 1, reason: 'r' }),
+    () => grantCredits(db, { by: CLI, organizationId: id, credits: 1, reason: 'r' }),
   ]) {
     expect(await codeOf(refused())).toBe('ORGANIZATION_NOT_FOUND')
   }
@@ -73,11 +77,11 @@ test('a deleted organization is absent from the list and for every other functio
 
 test('a suspended organization may not have another key until it is restored', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
-  await suspendOrganization(db, organizationId)
-  expect(await codeOf(createKey(db, { organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
-  expect(await codeOf(rerollKey(db, { organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
-  await restoreOrganization(db, organizationId)
-  expect((await createKey(db, { organizationId, name: 'k' })).name).toBe('k')
+  await suspendOrganization(db, { id: organizationId, by: CLI })
+  expect(await codeOf(createKey(db, { by: CLI, organizationId, name: 'k' }))).toBe('ACCOUNT_SUSPENDED')
+  expect(await codeOf(rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId }))).toBe('ACCOUNT_SUSPENDED')
+  await restoreOrganization(db, { id: organizationId, by: CLI })
+  expect((await createKey(db, { by: CLI, organizationId, name: 'k' })).name).toBe('k')
 })
 
 test('a key is stored as a hash only, and never shown again', async () => {
@@ -88,53 +92,63 @@ test('a key is stored as a hash only, and never shown again', async () => {
   )
   expect(stored?.hash).toBe(hashKey(key))
   expect(stored?.text).not.toContain(key.slice(6))
-  expect(JSON.stringify(await listKeys(db, organizationId))).not.toContain(key.slice(6, -4))
+  expect(JSON.stringify(await listKeys(db, { ...ALL, organizationId }))).not.toContain(key.slice(6, -4))
 })
 
 test('revokeKey() keeps the first moment and knows only keys of its organization', async () => {
   const { organizationId, apiKeyId } = await createAccount(db)
   const other = await createAccount(db)
-  expect(await codeOf(revokeKey(db, { organizationId: other.organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
-  const first = await revokeKey(db, { organizationId, keyId: apiKeyId })
-  expect(await revokeKey(db, { organizationId, keyId: apiKeyId })).toEqual(first)
-  expect((await listKeys(db, organizationId)).map((key) => key.revokedAt)).toEqual([first.revokedAt])
+  expect(await codeOf(revokeKey(db, { by: CLI, organizationId: other.organizationId, keyId: apiKeyId }))).toBe(
+    'NOT_FOUND',
+  )
+  const first = await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
+  expect(await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })).toEqual(first)
+  expect((await listKeys(db, { ...ALL, organizationId })).items.map((key) => key.revokedAt)).toEqual([first.revokedAt])
 })
 
 test('rerollKey() makes a new key and lets the old one expire, never later than it would have', async () => {
   const { organizationId, apiKeyId, key } = await createAccount(db)
-  const next = await rerollKey(db, { organizationId, keyId: apiKeyId, graceSec: 3_600 })
+  const next = await rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId, graceSec: 3_600 })
   expect(next.key).not.toBe(key)
   expect(isWellFormedKey(next.key)).toBe(true)
-  const expiry = async () => (await listKeys(db, organizationId)).find((each) => each.id === apiKeyId)?.expiresAt
+  const expiry = async () =>
+    (await listKeys(db, { ...ALL, organizationId })).items.find((each) => each.id === apiKeyId)?.expiresAt
   const first = (await expiry())?.getTime() ?? 0
   expect(Math.abs(first - Date.now() - 3_600_000)).toBeLessThan(60_000)
-  await rerollKey(db, { organizationId, keyId: apiKeyId, graceSec: 86_400 })
+  await rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId, graceSec: 86_400 })
   expect((await expiry())?.getTime()).toBe(first)
-  await revokeKey(db, { organizationId, keyId: apiKeyId })
-  expect(await codeOf(rerollKey(db, { organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
+  await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
+  expect(await codeOf(rerollKey(db, { by: CLI, organizationId, keyId: apiKeyId }))).toBe('NOT_FOUND')
 })
 
 test('grantCredits() records its reason and never takes the balance below zero', async () => {
   const { organizationId } = await createAccount(db, { credits: 100 })
-  expect(await grantCredits(db, { organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject({
+  expect(await grantCredits(db, { by: CLI, organizationId, credits: -40, reason: 'Billed twice' })).toMatchObject({
     balance: 60n,
     granted: 60n,
   })
-  expect(await codeOf(grantCredits(db, { organizationId, credits: -61, reason: 'r' }))).toBe('INVALID_PARAMETER')
-  expect(await codeOf(grantCredits(db, { organizationId, credits: 0, reason: 'r' }))).toBe('INVALID_PARAMETER')
-  expect(await codeOf(grantCredits(db, { organizationId, credits: 5, reason: '' }))).toBe('INVALID_PARAMETER')
+  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: -61, reason: 'r' }))).toBe(
+    'INVALID_PARAMETER',
+  )
+  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: 0, reason: 'r' }))).toBe('INVALID_PARAMETER')
+  expect(await codeOf(grantCredits(db, { by: CLI, organizationId, credits: 5, reason: '' }))).toBe('INVALID_PARAMETER')
   const credits = await readCredits(db, organizationId)
   expect(credits.balance).toBe(60n)
-  expect(credits.grants.map((grant) => [grant.credits, grant.reason])).toEqual([
+  const grants = await listGrants(db, { ...ALL, organizationId })
+  expect(grants.items.map((grant) => [grant.credits, grant.reason])).toEqual([
     [-40n, 'Billed twice'],
     [100n, 'Test'],
   ])
+  expect(await listGrants(db, { organizationId, page: 2, limit: 1 })).toEqual({
+    items: grants.items.slice(1),
+    total: 2,
+  })
 })
 
 test('grantCredits() that run at the same time never take back more than there is', async () => {
   const { organizationId } = await createAccount(db, { credits: 10 })
   const taken = await Promise.allSettled(
-    Array.from({ length: 30 }, () => grantCredits(db, { organizationId, credits: -1, reason: 'r' })),
+    Array.from({ length: 30 }, () => grantCredits(db, { by: CLI, organizationId, credits: -1, reason: 'r' })),
   )
   expect(taken.filter((each) => each.status === 'fulfilled')).toHaveLength(10)
   expect((await readCredits(db, organizationId)).balance).toBe(0n)
@@ -147,9 +161,11 @@ test('ensureDefaultOrganization() gives one key once, however many processes sta
   expect(others).toEqual([])
   expect(made?.credits).toBe(1_000_000)
   expect(await ensureDefaultOrganization(empty.db)).toBeUndefined()
-  expect(await listOrganizations(empty.db)).toMatchObject([
+  expect((await listOrganizations(empty.db, ALL)).items).toMatchObject([
     { id: made?.organizationId, name: 'default', balance: 1_000_000n },
   ])
-  expect(await listKeys(empty.db, made?.organizationId ?? '')).toMatchObject([{ last4: made?.key.slice(-4) }])
+  expect(await listKeys(empty.db, { ...ALL, organizationId: made?.organizationId ?? '' })).toMatchObject({
+    items: [{ last4: made?.key.slice(-4) }],
+  })
   await empty.close()
 })

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { FEATURES, type Feature } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor } from '../audit.ts'
 
 const list = query(listSql, 'read')
 const update = query(updateSql, 'read')

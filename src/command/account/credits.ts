@@ -1,7 +1,12 @@
-import { GRANT_MAX, grantCredits, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
+import { presentCredits, presentGrant } from '../../account/admin/present.ts'
+import { CLI } from '../../account/audit.ts'
+import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'
+
+/** Grants that `credits show` lists. */
+const GRANTS_SHOWN_MAX = 100
 
 /** `credits grant|show`. */
 export const creditCommands: readonly Command[] = [
@@ -18,12 +23,13 @@ export const creditCommands: readonly Command[] = [
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
       const { balance, granted } = await withAccountDatabase(io, (db) =>
-        grantCredits(db, { organizationId, credits, reason }),
+        grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
-      print(
-        { organization_id: organizationId, balance, granted },
-        { args, io, text: `Organization ${organizationId} has ${balance} credits` },
-      )
+      print(presentCredits({ organizationId, balance, granted }), {
+        args,
+        io,
+        text: `Organization ${organizationId} has ${balance} credits`,
+      })
     },
   },
   {
@@ -33,14 +39,15 @@ export const creditCommands: readonly Command[] = [
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals
-      const { balance, granted, grants } = await withAccountDatabase(io, (db) => readCredits(db, organizationId))
+      const { balance, granted, grants } = await withAccountDatabase(io, async (db) => {
+        const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
+        return { ...(await readCredits(db, organizationId)), grants: items }
+      })
       const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
       print(
         {
-          organization_id: organizationId,
-          balance,
-          granted,
-          grants: grants.map(({ id, credits, reason, grantedAt }) => ({ id, credits, reason, granted_at: grantedAt })),
+          ...presentCredits({ organizationId, balance, granted }),
+          grants: grants.map(presentGrant),
         },
         { args, io, text: [`Balance ${balance} of ${granted} credits granted`, ...lines].join('\n') },
       )

@@ -1,5 +1,5 @@
+import { presentKey, presentNewKey } from '../../account/admin/present.ts'
 import {
-  type ApiKey,
   createKey,
   GRACE_DEFAULT_SEC,
   GRACE_MAX_SEC,
@@ -8,10 +8,11 @@ import {
   rerollKey,
   revokeKey,
 } from '../../account/api_key.ts'
+import { CLI } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
-import { print, printRows } from '../print.ts'
+import { LIST_MAX, print, printRows } from '../print.ts'
 
 const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
 const KEY_POSITIONALS = ['organization id', 'key id'] as const
@@ -31,7 +32,7 @@ export const keyCommands: readonly Command[] = [
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
       const expiry = expires === undefined ? {} : { expiresAt: parseTime(expires) }
-      const made = await withAccountDatabase(io, (db) => createKey(db, { organizationId, name, ...expiry }))
+      const made = await withAccountDatabase(io, (db) => createKey(db, { organizationId, name, ...expiry, by: CLI }))
       printNew(made, { args, io, did: 'Created' })
     },
   },
@@ -41,8 +42,11 @@ export const keyCommands: readonly Command[] = [
     options: {},
     summary: 'List the keys of an organization by their last four characters',
     run: async (args, io) => {
-      const keys = await withAccountDatabase(io, (db) => listKeys(db, args.positionals[0] ?? ''))
-      printRows(keys.map(shown), { args, io, none: 'No key yet: walletscope key create <organization id>' })
+      const [organizationId = ''] = args.positionals
+      const { items } = await withAccountDatabase(io, (db) =>
+        listKeys(db, { organizationId, page: 1, limit: LIST_MAX }),
+      )
+      printRows(items.map(presentKey), { args, io, none: 'No key yet: walletscope key create <organization id>' })
     },
   },
   {
@@ -51,8 +55,8 @@ export const keyCommands: readonly Command[] = [
     options: {},
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
-      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, keyOf(args)))
-      print(shown(revoked), { args, io, text: `Revoked key ${revoked.id}` })
+      const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))
+      print(presentKey(revoked), { args, io, text: `Revoked key ${revoked.id}` })
     },
   },
   {
@@ -63,7 +67,7 @@ export const keyCommands: readonly Command[] = [
     run: async (args, io) => {
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
-      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...keyOf(args), graceSec }))
+      const made = await withAccountDatabase(io, (db) => rerollKey(db, { ...keyOf(args), graceSec, by: CLI }))
       printNew(made, { args, io, did: 'Replaced it by' })
     },
   },
@@ -78,15 +82,7 @@ function printNew(
   made: NewApiKey,
   { args, io, did }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
 ): void {
-  print(
-    { ...shown(made), key: made.key },
-    { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` },
-  )
-}
-
-function shown(key: ApiKey) {
-  const { id, name, last4, createdAt, expiresAt, revokedAt } = key
-  return { id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt }
+  print(presentNewKey(made), { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` })
 }
 
 function parseTime(text: string): Date {

@@ -1,22 +1,22 @@
+import { presentOrganization } from '../../account/admin/present.ts'
+import { CLI } from '../../account/audit.ts'
 import {
   createOrganization,
   deleteOrganization,
   listOrganizations,
-  type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
   restoreOrganization,
-  setRateLimit,
   suspendOrganization,
+  updateOrganization,
 } from '../../account/organization.ts'
-import type { Database } from '../../db/database.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
-import { print, printRows } from '../print.ts'
+import { LIST_MAX, print, printRows } from '../print.ts'
 
 const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
 
-/** `org create|list|suspend|restore|delete|limit`. */
+/** `org create|list|suspend|restore|delete|rename|limit`. */
 export const organizationCommands: readonly Command[] = [
   {
     name: 'org create',
@@ -27,8 +27,8 @@ export const organizationCommands: readonly Command[] = [
       const limit = args.options['rate-limit']
       const name = parseLabel(first(args), 'name')
       const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
-      const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit }))
-      print(shown(made), { args, io, text: `Created organization ${made.id}` })
+      const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit, by: CLI }))
+      print(presentOrganization(made), { args, io, text: `Created organization ${made.id}` })
     },
   },
   {
@@ -37,8 +37,8 @@ export const organizationCommands: readonly Command[] = [
     options: {},
     summary: 'List organizations with their limits and balances',
     run: async (args, io) => {
-      const organizations = await withAccountDatabase(io, listOrganizations)
-      const rows = organizations.map((each) => ({ ...shown(each), balance: each.balance }))
+      const { items } = await withAccountDatabase(io, (db) => listOrganizations(db, { page: 1, limit: LIST_MAX }))
+      const rows = items.map((each) => ({ ...presentOrganization(each), balance: each.balance }))
       printRows(rows, { args, io, none: 'No organization yet: walletscope org create <name>' })
     },
   },
@@ -58,14 +58,31 @@ export const organizationCommands: readonly Command[] = [
     act: deleteOrganization,
   }),
   {
+    name: 'org rename',
+    positionals: ['organization id', 'name'],
+    options: {},
+    summary: 'Give an organization another name',
+    run: async (args, io) => {
+      const name = parseLabel(args.positionals[1] ?? '', 'name')
+      const changed = await withAccountDatabase(io, (db) => updateOrganization(db, { id: first(args), name, by: CLI }))
+      print(presentOrganization(changed), { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
+    },
+  },
+  {
     name: 'org limit',
     positionals: ['organization id', 'requests per second'],
     options: {},
     summary: 'Set how many requests of an organization are admitted in any one second',
     run: async (args, io) => {
       const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
-      const changed = await withAccountDatabase(io, (db) => setRateLimit(db, { id: first(args), rateLimit }))
-      print(shown(changed), { args, io, text: `Organization ${changed.id} may call ${rateLimit} times a second` })
+      const changed = await withAccountDatabase(io, (db) =>
+        updateOrganization(db, { id: first(args), rateLimit, by: CLI }),
+      )
+      print(presentOrganization(changed), {
+        args,
+        io,
+        text: `Organization ${changed.id} may call ${rateLimit} times a second`,
+      })
     },
   },
 ]
@@ -75,7 +92,7 @@ function change(
   options: {
     readonly did: string
     readonly summary: string
-    readonly act: (db: Database, id: string) => Promise<Organization>
+    readonly act: typeof suspendOrganization
   },
 ): Command {
   return {
@@ -84,17 +101,12 @@ function change(
     options: {},
     summary: options.summary,
     run: async (args, io) => {
-      const changed = await withAccountDatabase(io, (db) => options.act(db, first(args)))
-      print(shown(changed), { args, io, text: `${options.did} organization ${changed.id}` })
+      const changed = await withAccountDatabase(io, (db) => options.act(db, { id: first(args), by: CLI }))
+      print(presentOrganization(changed), { args, io, text: `${options.did} organization ${changed.id}` })
     },
   }
 }
 
 function first(args: CommandArgs): string {
   return args.positionals[0] ?? ''
-}
-
-function shown(organization: Organization) {
-  const { id, name, rateLimit, createdAt, suspendedAt, deletedAt } = organization
-  return { id, name, rate_limit: rateLimit, created_at: createdAt, suspended_at: suspendedAt, deleted_at: deletedAt }
 }

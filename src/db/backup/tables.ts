@@ -17,23 +17,36 @@ export const BACKED_UP: readonly string[] = [
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',
+  'request_caller',
+  'request_path',
   'request_log',
   'request_log_dropped',
   'request_rollup',
   'request_rollup_pending',
+  'history_chain',
+  'history_place',
+  'history_coverage',
+  'lending_event',
+  'position_flow',
+  'price_at',
+  'midnight',
+  'lending_series',
+  'lending_snapshot',
 ]
 
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */
-export const REPLACED: readonly string[] = ['ledger']
+export const REPLACED: readonly string[] = ['ledger', 'request_path']
 
 /**
- * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, and the others
- * number changes and transactions of one database, which mean nothing in another.
+ * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two
+ * number changes and transactions of one database, which mean nothing in another, and a session that has ended must not
+ * come back.
  */
 export const LEFT_OUT: readonly string[] = [
   ...['schema_migration', 'schema_function'],
   ...['rate_window', 'rate_window_state'],
   ...['account_change', 'request_rollup_floor'],
+  ...['login_link', 'session'],
 ]
 
 /** A table as the catalogue has it, without generated columns. */

@@ -17,10 +17,10 @@ import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import type { Moment } from '../past.ts'
 import { asOf, leavingOut } from '../place.ts'
-import { MARKET_ALIASES } from './deployments.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
+import { marketIdIn } from './routes_market.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
 /** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */
@@ -141,21 +141,6 @@ function chainNumberIn(chainIds: readonly number[]) {
     v.number(expected),
     v.check((id) => ids.includes(id), expected),
     documented({ type: 'integer', enum: ids }),
-  )
-}
-
-/** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
-function marketIdIn(names: ReadonlySet<string>) {
-  const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
-  // A market's own name comes last, so that it takes precedence over another market's alias.
-  const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
-  const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
-  return v.pipe(
-    v.string(expected),
-    // Without any market every name passes: the route then answers that nothing is configured.
-    v.check((text) => names.size === 0 || byName.has(text), expected),
-    v.transform((text) => byName.get(text) ?? text),
-    documented({ type: 'string', enum: [...byName.keys()] }),
   )
 }
 

@@ -19,7 +19,13 @@ export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
  * Any change of a wallet's balances. Those besides the events that answers show: supply tokens that were sent or
  * received, and supply or debt that changed for another reason, such as a debt that was written off.
  */
-export type LendingEventKind = LendingEventType | 'send' | 'receive' | 'adjust_supply' | 'adjust_debt'
+export const LENDING_EVENT_KINDS = [
+  ...LENDING_EVENT_TYPES,
+  ...(['send', 'receive', 'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'] as const),
+] as const
+
+/** Kind of a change. */
+export type LendingEventKind = (typeof LENDING_EVENT_KINDS)[number]
 
 /** One change of a wallet's balances in a lending market. Addresses and hashes are lower case. */
 export interface LendingEvent {

@@ -14,7 +14,10 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
 }
 
 /** Answer to OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */
-export function withoutWork(found: Exclude<Found, { readonly kind: 'endpoint' }>, method: string): PreparedAnswer {
+export function withoutWork(
+  found: Exclude<Found<never>, { readonly kind: 'endpoint' }>,
+  method: string,
+): PreparedAnswer {
   if (found.kind === 'unknown') throw new CodedError('NOT_FOUND', 'Cannot find this path')
   if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
   throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {

@@ -37,6 +37,13 @@ export async function readAnyJson(request: Request): Promise<unknown> {
   return parseJson(utf8(bytes))
 }
 
+/** Fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) throw invalidBody('expected a form', CLOSE)
+  return new URLSearchParams(utf8(await readBytes(request)))
+}
+
 /** JSON text as a value. Of a repeated key the last one counts; `__proto__` is an unknown field to every schema. */
 export function parseJson(text: string): unknown {
   if (!fitsJson(text, { levelsMax: BODY_DEPTH_MAX })) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLI } from '../../../src/account/actor.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../../../src/account/admin/switches.ts'
+import { CLI } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/pool.ts'

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { CLI } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { mintKey } from '../../../src/account/key.ts'
 import {
   deleteOrganization,
   restoreOrganization,
-  setRateLimit,
   suspendOrganization,
+  updateOrganization,
 } from '../../../src/account/organization.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/pool.ts'
@@ -66,11 +67,11 @@ describe('admit', () => {
 
   test('a revoked or expired key is unknown with its next request, the other keys go on', async () => {
     const { key, organizationId, apiKeyId } = await createAccount(db)
-    const second = await createKey(db, { organizationId, name: 'second' })
-    const expired = await createKey(db, { organizationId, name: 'old', expiresAt: new Date(Date.now() - 1) })
+    const second = await createKey(db, { by: CLI, organizationId, name: 'second' })
+    const expired = await createKey(db, { by: CLI, organizationId, name: 'old', expiresAt: new Date(Date.now() - 1) })
     expect(await verdict(key)).toBe('admitted')
     expect(await verdict(expired.key)).toBe('unknown_key')
-    await revokeKey(db, { organizationId, keyId: apiKeyId })
+    await revokeKey(db, { by: CLI, organizationId, keyId: apiKeyId })
     expect(await verdict(key)).toBe('unknown_key')
     expect(await verdict(second.key)).toBe('admitted')
   })
@@ -78,12 +79,12 @@ describe('admit', () => {
   test('suspension, restoration and deletion act with the next request', async () => {
     const { key, organizationId } = await createAccount(db)
     expect(await verdict(key)).toBe('admitted')
-    await suspendOrganization(db, organizationId)
+    await suspendOrganization(db, { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('ACCOUNT_SUSPENDED')
-    await restoreOrganization(db, organizationId)
+    await restoreOrganization(db, { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('admitted')
-    await suspendOrganization(db, organizationId)
-    await deleteOrganization(db, organizationId)
+    await suspendOrganization(db, { id: organizationId, by: CLI })
+    await deleteOrganization(db, { id: organizationId, by: CLI })
     expect(await verdict(key)).toBe('ORGANIZATION_NOT_FOUND')
   })
 
@@ -99,8 +100,8 @@ describe('admit', () => {
     const small = await createAccount(db, { rateLimit: 2 })
     const large = await createAccount(db, { rateLimit: 50 })
     const stopped = await createAccount(db)
-    await suspendOrganization(db, stopped.organizationId)
-    const second = await createKey(db, { organizationId: small.organizationId, name: 'second' })
+    await suspendOrganization(db, { id: stopped.organizationId, by: CLI })
+    const second = await createKey(db, { by: CLI, organizationId: small.organizationId, name: 'second' })
     const keys = [small.key, large.key, mintKey().key, second.key, stopped.key, small.key, large.key, second.key]
     const admissions = await Promise.all(keys.map((key) => gate.admit({ key, endpoint: ENDPOINT })))
     expect(admissions.map((each) => (each.kind === 'refused' ? each.code : each.kind))).toEqual([
@@ -128,7 +129,7 @@ describe('admit', () => {
   test('a new rate limit acts with the next request', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 1 })
     expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
-    await setRateLimit(db, { id: organizationId, rateLimit: 2 })
+    await updateOrganization(db, { by: CLI, id: organizationId, rateLimit: 2 })
     expect([await verdict(key), await verdict(key)]).toEqual(['admitted', 'RATE_LIMIT_EXCEEDED'])
   })
 })
@@ -324,7 +325,7 @@ describe('settle', () => {
     const path = `/\u001b[31m\0\r\n\u2028\u202e\ud800"\\{}${'x'.repeat(500)}`
     await gate.settle(settlement(caller, { path, method: 'GE\u0000T', status: 404, credits: 0 }))
     const [row] = await db.run<{ path: string; method: string }>(
-      'select path, method from request_log where organization_id = $1',
+      'select path, method from request_log_entry where organization_id = $1',
       [organizationId],
     )
     expect(row?.method).toBe('GE?T')
@@ -435,9 +436,9 @@ test('every change acts with the next request at every gate, despite what each r
         if (account === undefined || state === undefined) throw new Error('No account')
         const { organizationId: id, apiKeyId } = account
         const off = `GET /v1/off/${id}`
-        if (what === 'suspend') await suspendOrganization(otherDb, id)
-        if (what === 'restore') await restoreOrganization(otherDb, id)
-        if (what === 'revoke') await revokeKey(otherDb, { organizationId: id, keyId: apiKeyId })
+        if (what === 'suspend') await suspendOrganization(otherDb, { id: id, by: CLI })
+        if (what === 'restore') await restoreOrganization(otherDb, { id: id, by: CLI })
+        if (what === 'revoke') await revokeKey(otherDb, { by: CLI, organizationId: id, keyId: apiKeyId })
         if (what === 'unrevoke') {
           await otherDb.run('update api_key set revoked_at = null, expires_at = null where id = $1', [apiKeyId])
         }
@@ -449,7 +450,7 @@ test('every change acts with the next request at every gate, despite what each r
         state.off = what === 'off' || (state.off && what !== 'on')
         const fresh =
           what === 'new key' && !state.suspended
-            ? [await createKey(otherDb, { organizationId: id, name: 'fresh' })]
+            ? [await createKey(otherDb, { by: CLI, organizationId: id, name: 'fresh' })]
             : []
         const verdicts = await Promise.all(
           accounts.flatMap(({ key, organizationId }) =>
@@ -475,7 +476,7 @@ test('every change acts with the next request at every gate, despite what each r
 test('a key that expires is unknown from that moment on, though it is remembered', async () => {
   const { organizationId } = await createAccount(db)
   const expiresAt = new Date(Date.now() + 400)
-  const { key } = await createKey(db, { organizationId, name: 'short', expiresAt })
+  const { key } = await createKey(db, { by: CLI, organizationId, name: 'short', expiresAt })
   const seen: { readonly kind: string; readonly early: boolean }[] = []
   while (Date.now() < expiresAt.getTime() + 200) {
     const { kind, ...rest } = await gate.admit({ key, endpoint: null })

@@ -1,4 +1,5 @@
 import { createKey, revokeKey } from '../../../src/account/api_key.ts'
+import { CLI } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { deleteOrganization, restoreOrganization, suspendOrganization } from '../../../src/account/organization.ts'
@@ -127,13 +128,14 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       const verb = pick(['grant', 'take', 'suspend', 'restore', 'restore', 'restore', 'revoke'])
       try {
         if (verb === 'grant' || verb === 'take') {
-          await grantCredits(db, { organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
-        } else if (verb === 'suspend') await suspendOrganization(db, organizationId)
-        else if (verb === 'restore') await restoreOrganization(db, organizationId)
+          await grantCredits(db, { by: CLI, organizationId, credits: verb === 'grant' ? 9 : -4, reason: verb })
+        } else if (verb === 'suspend') await suspendOrganization(db, { id: organizationId, by: CLI })
+        else if (verb === 'restore') await restoreOrganization(db, { id: organizationId, by: CLI })
         else if (verb === 'revoke' && keys.length < 30) {
-          const made = await createKey(db, { organizationId, name: 'more' })
+          const made = await createKey(db, { by: CLI, organizationId, name: 'more' })
           keys.push(made.key)
-          if (random() < 0.5) await revokeKey(db, { organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
+          if (random() < 0.5)
+            await revokeKey(db, { by: CLI, organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })
         }
       } catch (error) {
         if (!(error instanceof CodedError)) ignoreUnavailable(error)
@@ -145,7 +147,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   /** One organization is deleted while it is busy. */
   async function remove(): Promise<void> {
     await Bun.sleep(durationMs / 2)
-    await deleteOrganization(admin, actors.at(-1)?.organizationId ?? '').catch(ignoreUnavailable)
+    await deleteOrganization(admin, { id: actors.at(-1)?.organizationId ?? '', by: CLI }).catch(ignoreUnavailable)
   }
 
   async function strike(): Promise<void> {
@@ -209,7 +211,7 @@ async function compareLog(
   const rows = await admin.run<{ line: string }>(
     `select concat_ws(' ', settlement_id, organization_id, api_key_id, request_id, method, path, routed, latency_ms, admitted,
        floor(extract(epoch from requested_at) * 1000)::bigint, status, credits) as line
-     from request_log where organization_id = any ($1)`,
+     from request_log_entry where organization_id = any ($1)`,
     [actors.map(({ organizationId }) => organizationId)],
     { deadlineMs: 10_000 },
   )

@@ -12,6 +12,8 @@ export interface Pairing {
   readonly collateral: ReadonlyMap<Liquidation, Change | Transfer>
   /** Transfers that are part of a liquidation: the collateral itself, and the protocol's fee. */
   readonly seized: ReadonlySet<Transfer>
+  /** Debts that the burn of a liquidation wrote off together with what was repaid. */
+  readonly writtenOff: ReadonlyMap<Deficit, Change>
   /** True if each log of the Pool has its token's log, and the reverse. */
   readonly isWhole: boolean
 }
@@ -31,7 +33,7 @@ export function pair(
   const collateral = new Map<Liquidation, Change | Transfer>()
   const seized = new Set<Transfer>()
   const used = new Set<Change>()
-  const covered = new Set<Deficit>()
+  const writtenOff = new Map<Deficit, Change>()
   let isWhole = true
 
   /** The last unused change before `before` that is about `net`. */
@@ -58,14 +60,15 @@ export function pair(
   function pairLiquidation(liquidation: Liquidation, before: number): void {
     const { wallet, debt, liquidator } = liquidation
     // If no collateral is left, one burn takes what was repaid and what is written off.
-    const writtenOff = logs.find(
+    const rest = logs.find(
       (log): log is Deficit =>
-        log.kind === 'deficit' && log.wallet === wallet && log.asset === debt.asset && !covered.has(log),
+        log.kind === 'deficit' && log.wallet === wallet && log.asset === debt.asset && !writtenOff.has(log),
     )
-    const nets = [-debt.amount, -debt.amount - (writtenOff?.amount ?? 0n)]
+    const nets = [-debt.amount, -debt.amount - (rest?.amount ?? 0n)]
     const change = take({ wallet, asset: debt.asset, sides: DEBT, nets, before })
     if (change !== undefined) changes.set(liquidation, change)
-    if (writtenOff !== undefined) covered.add(writtenOff)
+    const isBoth = rest !== undefined && isNear(change?.net ?? 0n, -debt.amount - rest.amount, change?.indexRay)
+    if (change !== undefined && isBoth) writtenOff.set(rest, change)
     const { asset, amount } = liquidation.collateral
     const isTaken = (log: LendingLog): log is Transfer =>
       log.kind === 'transfer' && log.from === wallet && log.token.asset === asset && !seized.has(log)
@@ -97,12 +100,12 @@ export function pair(
   })
   // Debts that are written off besides the one that was repaid have a burn of their own each.
   for (const log of logs) {
-    if (log.kind !== 'deficit' || covered.has(log)) continue
+    if (log.kind !== 'deficit' || writtenOff.has(log)) continue
     take({ wallet: log.wallet, asset: log.asset, sides: DEBT, nets: [-log.amount], before: logs.length })
   }
   const isOrphan = (log: LendingLog) =>
     log.kind === 'change' && log.net !== 0n && !used.has(log) && isInScope(log.wallet)
-  return { changes, collateral, seized, isWhole: isWhole && !logs.some(isOrphan) }
+  return { changes, collateral, seized, writtenOff, isWhole: isWhole && !logs.some(isOrphan) }
 }
 
 /** What a transfer may have moved, smallest units: its value is scaled by the index, except by contracts before 3.0.1. */

@@ -1,11 +1,10 @@
 import type { Hex } from 'viem'
 import { RAY } from '../../../finance/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
+import { isFollowed, mayBeDiscounted } from './balance.ts'
 import type { Change, LendingLog, Transfer } from './log.ts'
 import { roundingOf } from './near.ts'
 
-/** GHO on Ethereum: before 3.4 its borrowers had a discount, so interest was less than the index says. */
-const DISCOUNTED: Hex = '0x40d16fc0246ad3160ccc09b8d0d3a2cd28ae6c2f'
 /** Most assumptions about one balance that are followed at the same time. */
 const ASSUMPTIONS_MAX = 8
 
@@ -36,8 +35,7 @@ export function checkReplay(logs: readonly LendingLog[], isInScope: (wallet: Hex
   const balances = new Map<string, Balance>()
   const step = (log: Change | Transfer, wallet: Hex, next: (before: Assumption) => readonly Assumption[]): void => {
     if (!isInScope(wallet)) return
-    const { asset, side } = log.token
-    if (side === 'stable_debt' || (side === 'variable_debt' && asset === DISCOUNTED)) return
+    if (!isFollowed(log.token) || mayBeDiscounted(log.token.asset, log.log.timestampSec)) return
     const key = `${log.log.address}${wallet}`
     const before = balances.get(key)
     const assumptions = (before?.assumptions ?? [UNKNOWN]).flatMap(next)

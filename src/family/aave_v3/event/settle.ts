@@ -44,9 +44,11 @@ function mayHideOwner(logs: readonly LendingLog[], { seized }: Pairing, subjects
   })
 }
 
-function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized }: Pairing): LendingEvent[] {
+function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized, writtenOff }: Pairing): LendingEvent[] {
   const shares = sharesOf(logs, seized)
-  const shown = new Set<Change | Transfer>([...changes.values(), ...collateral.values()])
+  const own = [...changes].filter(([log]) => log.kind !== 'withdraw' || !shares.has(log)).map(([, change]) => change)
+  // What these say is said by the rows of the Pool's logs.
+  const shown = new Set<Change | Transfer>([...own, ...collateral.values()])
   return logs.flatMap((log): LendingEvent[] => {
     switch (log.kind) {
       case 'liquidation': {
@@ -60,25 +62,31 @@ function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized }: Pa
         const { from, to, value: amount, token } = log
         const moved = { asset: token.asset, amount, by: log }
         const received = row(log, { wallet: to, leg: 1, kind: 'receive', counterparty: from, ...moved })
-        return seized.has(log)
+        return shown.has(log)
           ? [received]
           : [row(log, { wallet: from, kind: 'send', counterparty: to, ...moved }), received]
       }
       case 'change': {
         if (log.net === 0n || shown.has(log)) return []
         const { wallet, token, net } = log
-        const kind = token.side === 'supply' ? 'adjust_supply' : 'adjust_debt'
+        const kind = `${net < 0n ? 'lower' : 'raise'}_${token.side === 'supply' ? 'supply' : 'debt'}` as const
         return [
           row(log, { wallet, kind, asset: token.asset, amount: net < 0n ? -net : net, counterparty: wallet, by: log }),
         ]
       }
-      case 'deficit':
+      case 'deficit': {
+        const by = writtenOff.get(log)
+        const { wallet, asset, amount } = log
+        return by === undefined
+          ? []
+          : [row(log, { wallet, kind: 'lower_debt', asset, amount, counterparty: wallet, by })]
+      }
       case 'treasury':
       case 'update':
         return []
       default: {
         const { kind, asset, counterparty, wallet, amount } = log
-        // What a gateway withdraws leaves its own balance, whose index is not the owner's.
+        // What a gateway withdraws leaves its own balance, which has a row of its own.
         const owners = shares.get(log)?.map((share) => row(log, { ...share, kind, asset, counterparty }))
         return owners ?? [row(log, { wallet, kind, asset, amount, counterparty, by: changes.get(log) })]
       }

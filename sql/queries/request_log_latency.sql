@@ -1,0 +1,28 @@
+-- How long an organization's latest requests took, by endpoint: the newest $4 of a range.
+-- $1 organization_id text
+-- $2 from_ms bigint
+-- $3 to_ms bigint, exclusive
+-- $4 max bigint
+-- path not null
+-- requests not null
+-- p50_ms not null
+-- p90_ms not null
+-- p99_ms not null
+-- max_ms not null
+select l.path, count(*)::integer as requests,
+  percentile_disc(0.5) within group (order by l.latency_ms) as p50_ms,
+  percentile_disc(0.9) within group (order by l.latency_ms) as p90_ms,
+  percentile_disc(0.99) within group (order by l.latency_ms) as p99_ms,
+  max(l.latency_ms) as max_ms
+from (
+  select p.path, x.latency_ms
+  from request_log x
+  join request_path p on p.no = x.path_no
+  where x.organization_no = (select c.organization_no from request_caller c where c.organization_id = $1 limit 1)
+    and x.requested_at >= timestamptz 'epoch' + $2::bigint * interval '1 millisecond'
+    and x.requested_at < timestamptz 'epoch' + $3::bigint * interval '1 millisecond'
+  order by x.requested_at desc
+  limit $4
+) l
+group by l.path
+order by requests desc, l.path

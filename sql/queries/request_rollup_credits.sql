@@ -1,0 +1,13 @@
+-- Credits that an organization was charged by day, newest first; as of the last time that the log was counted.
+-- $1 organization_id text
+-- $2 from_day integer, whole days since the epoch
+-- $3 max bigint
+-- requests not null
+-- credits not null
+select day, sum(requests)::text as requests, sum(credits)::text as credits
+from request_rollup
+where organization_no = (select c.organization_no from request_caller c where c.organization_id = $1 limit 1)
+  and day >= $2
+group by day
+order by day desc
+limit $3

@@ -1,0 +1,27 @@
+-- Opens the session of a login link and removes the link, so that of many who use it one gets a session.
+-- $1 link_hash text, hexadecimal digits
+-- $2 id text
+-- $3 hash text, hexadecimal digits
+-- $4 operator_sec integer, lifetime of an operator's session
+-- $5 organization_sec integer, lifetime of an organization's session
+with used as (
+  delete from login_link l
+  where l.hash = decode($1, 'hex') and l.expires_at > now()
+    and (l.organization_id is null
+      or exists (select from organization o where o.id = l.organization_id and o.deleted_at is null))
+  returning l.organization_id
+),
+opened as (
+  insert into session (id, hash, organization_id, expires_at)
+  select $2, decode($3, 'hex'), organization_id,
+    now() + case when organization_id is null then $4::integer else $5::integer end * interval '1 second'
+  from used
+  returning id, organization_id, expires_at
+),
+recorded as (
+  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
+  select case when organization_id is null then 'operator session' else 'organization session' end,
+    id, 'session.open', organization_id, id, '{}'
+  from opened
+)
+select organization_id, expires_at from opened

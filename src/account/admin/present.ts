@@ -1,0 +1,107 @@
+import * as v from 'valibot'
+import type { ApiKey, NewApiKey } from '../api_key.ts'
+import type { AuditEntry } from '../audit.ts'
+import type { CreditGrant, Credits } from '../credit.ts'
+import type { Organization } from '../organization.ts'
+import type { Switch } from './switches.ts'
+
+/*
+ * What accounts look like outside: in answers of the planes and in those of the command line. Schemas describe the
+ * values below them; credits are whole numbers as text, because a balance may exceed what a JSON number holds exactly.
+ */
+
+const moment = v.pipe(v.string(), v.isoTimestamp())
+const credits = v.pipe(v.string(), v.regex(/^-?\d+$/))
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+export const organizationSchema = v.strictObject({
+  id: v.string(),
+  name: v.string(),
+  rate_limit: whole,
+  created_at: moment,
+  suspended_at: v.nullable(moment),
+  deleted_at: v.nullable(moment),
+})
+
+/** An organization without its credits. */
+export function presentOrganization(organization: Organization) {
+  const { id, name, rateLimit, createdAt, suspendedAt, deletedAt } = organization
+  return { id, name, rate_limit: rateLimit, created_at: createdAt, suspended_at: suspendedAt, deleted_at: deletedAt }
+}
+
+export const creditsSchema = v.strictObject({ organization_id: v.string(), balance: credits, granted: credits })
+
+/** Balance and sum of grants; the difference is what was charged. */
+export function presentCredits({ organizationId, balance, granted }: Credits) {
+  return { organization_id: organizationId, balance, granted }
+}
+
+export const fundedOrganizationSchema = v.strictObject({
+  ...organizationSchema.entries,
+  balance: credits,
+  granted: credits,
+})
+
+/** An organization with its credits. */
+export function presentFundedOrganization(organization: Organization & Pick<Credits, 'balance' | 'granted'>) {
+  const { balance, granted } = organization
+  return { ...presentOrganization(organization), balance, granted }
+}
+
+export const apiKeySchema = v.strictObject({
+  id: v.string(),
+  name: v.string(),
+  last4: v.string(),
+  created_at: moment,
+  expires_at: v.nullable(moment),
+  revoked_at: v.nullable(moment),
+})
+
+/** A key as it may be shown again. */
+export function presentKey({ id, name, last4, createdAt, expiresAt, revokedAt }: ApiKey) {
+  return { id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt }
+}
+
+/** A new key with its secret, which is shown this once. */
+export const newApiKeySchema = v.strictObject({ ...apiKeySchema.entries, key: v.string() })
+
+/** A new key, with the secret. */
+export function presentNewKey(made: NewApiKey) {
+  return { ...presentKey(made), key: made.key }
+}
+
+export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: moment })
+
+/** A grant; below zero if credits were taken back. */
+export function presentGrant({ id, credits: given, reason, grantedAt }: CreditGrant) {
+  return { id, credits: given, reason, granted_at: grantedAt }
+}
+
+export const auditSchema = v.strictObject({
+  id: v.string(),
+  at: moment,
+  actor: v.string(),
+  session_id: v.nullable(v.string()),
+  action: v.string(),
+  organization_id: v.nullable(v.string()),
+  subject: v.string(),
+  detail: v.record(v.string(), v.unknown()),
+})
+
+/** An entry of the audit list. */
+export function presentAudit({ id, at, actor, sessionId, action, organizationId, subject, detail }: AuditEntry) {
+  return { id, at, actor, session_id: sessionId, action, organization_id: organizationId, subject, detail }
+}
+
+export const switchSchema = v.strictObject({
+  kind: v.picklist(['feature', 'endpoint']),
+  name: v.string(),
+  on: v.boolean(),
+  off_by: v.nullable(v.picklist(['environment', 'operator'])),
+  off_at: v.nullable(moment),
+})
+
+/** A feature or an endpoint that can be switched off. */
+export function presentSwitch({ kind, name, isOn, offBy, offAt }: Switch) {
+  return { kind, name, on: isOn, off_by: offBy, off_at: offAt }
+}

@@ -1,0 +1,57 @@
+import * as v from 'valibot'
+import type { Database } from '../../db/database.ts'
+import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
+import { pagination } from '../../http/request/page.ts'
+import { listAudit } from '../audit.ts'
+import { actorOf } from './access.ts'
+import { id, listOf, one, pageEntries } from './input.ts'
+import { auditSchema, presentAudit, presentSwitch, switchSchema } from './present.ts'
+import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
+
+const SWITCH_NAME = 'expected snapshots, mcp, or an endpoint such as "GET /v1/lending/aave-v3"'
+
+/** Switches of endpoints and features, and the audit list. */
+export function settingRoutes(options: {
+  readonly db: Database
+  readonly base: string
+  readonly board: Switchboard
+}): readonly ActRoute[] {
+  const { db, base, board } = options
+  const read = actRoute({
+    method: 'GET',
+    path: `${base}/settings`,
+    summary: 'What can be switched off: features and endpoints, and which of them are off.',
+    input: v.object({}),
+    output: one(v.strictObject({ switches: v.array(switchSchema) })),
+    async act() {
+      return { data: { switches: (await listSwitches(db, board)).map(presentSwitch) } }
+    },
+  })
+  const turn = actRouteWithBody({
+    method: 'PUT',
+    path: `${base}/settings/switches`,
+    summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
+    input: v.object({}),
+    body: v.strictObject({
+      name: v.pipe(v.string(SWITCH_NAME), v.minLength(1, SWITCH_NAME), v.maxLength(200, SWITCH_NAME)),
+      on: v.boolean('expected true or false'),
+    }),
+    output: one(switchSchema),
+    async act({ name, on }, { identity }) {
+      const turned = await setSwitch(db, { name, isOn: on, board: board, by: actorOf(identity) })
+      return { data: presentSwitch(turned) }
+    },
+  })
+  const audit = actRoute({
+    method: 'GET',
+    path: `${base}/audit`,
+    summary: 'Every change, newest first: who, when and what.',
+    input: v.object({ organization_id: v.optional(id), ...pageEntries }),
+    output: listOf(auditSchema),
+    async act({ organization_id: organizationId = null, page, limit }, { url }) {
+      const { items, total } = await listAudit(db, { organizationId, page, limit })
+      return { data: items.map(presentAudit), pagination: pagination({ page, limit, total, url }) }
+    },
+  })
+  return [read, turn, audit]
+}

@@ -1,0 +1,105 @@
+import * as v from 'valibot'
+import type { Database } from '../../db/database.ts'
+import type { SessionCookie } from '../../http/plane/unmetered/credential.ts'
+import { planeDocument } from '../../http/plane/unmetered/document.ts'
+import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
+import { DASHBOARD_PREFIX } from '../admin/access.ts'
+import { one } from '../admin/input.ts'
+import { keyRoutes } from '../admin/key_routes.ts'
+import { fundedOrganizationSchema, presentFundedOrganization } from '../admin/present.ts'
+import { sessionRoutes } from '../admin/session_routes.ts'
+import { readCredits } from '../credit.ts'
+import { readOrganization } from '../organization.ts'
+import { type LogPage, logPage } from '../routes.ts'
+import { readBurn } from './usage.ts'
+import { usageRoutesOf } from './usage_routes.ts'
+
+const DESCRIPTION =
+  'What an organization sees and does in the browser: credits, requests, log and keys. Nothing here is charged.'
+/** The burn of these days, today included, tells how long the balance lasts. */
+const PACE_DAYS = 7
+const DAY_MS = 86_400_000
+
+const count = v.pipe(v.string(), v.regex(/^-?\d+$/))
+
+const overviewSchema = v.strictObject({
+  ...fundedOrganizationSchema.entries,
+  burn: v.array(v.strictObject({ day: v.string(), requests: count, credits: count })),
+  days_left: v.nullable(count),
+})
+
+/** All routes of `/dashboard/v1`, for the session of an organization. */
+export function dashboardRoutes(options: {
+  readonly db: Database
+  readonly cookie: SessionCookie
+  /** The path under which the log counts a path; undefined if it leads nowhere. */
+  readonly templateOf: (path: string) => string | undefined
+}): readonly ActRoute[] {
+  const { db, cookie, templateOf } = options
+  const base = DASHBOARD_PREFIX
+  const overview = actRoute({
+    method: 'GET',
+    path: `${base}/organization`,
+    summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
+    input: v.object({}),
+    output: one(overviewSchema),
+    async act(_input, { identity, nowMs }) {
+      const organizationId = ownerOf(identity)
+      const [organization, credits, burn] = await Promise.all([
+        readOrganization(db, organizationId),
+        readCredits(db, organizationId),
+        readBurn(db, { organizationId, nowMs }),
+      ])
+      const since = (Math.floor(nowMs / DAY_MS) - PACE_DAYS + 1) * DAY_MS
+      const spent = burn.reduce((sum, { day, credits: each }) => (day.getTime() < since ? sum : sum + each), 0n)
+      return {
+        data: {
+          ...presentFundedOrganization({ ...credits, ...organization }),
+          burn: burn.map(({ day, requests, credits: each }) => ({
+            ...{ day: day.toISOString().slice(0, 10), requests, credits: each },
+          })),
+          days_left: spent > 0n ? (credits.balance * BigInt(PACE_DAYS)) / spent : null,
+        },
+      }
+    },
+  })
+  const logs = actRoute<LogPage['asked']>({
+    method: 'GET',
+    path: `${base}/logs`,
+    summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',
+    input: logPage.input,
+    output: logPage.output,
+    async act(asked, { identity, nowMs, url }) {
+      const found = await logPage.read(db, asked, {
+        organizationId: ownerOf(identity),
+        requestedAtMs: nowMs,
+        templateOf,
+      })
+      return logPage.present(found, asked, url)
+    },
+  })
+  return [
+    overview,
+    ...usageRoutesOf(db, base),
+    logs,
+    ...keyRoutes({ db, base, owner: 'session' }),
+    ...sessionRoutes({ db, base, cookie }),
+  ]
+}
+
+/** The OpenAPI document of `/dashboard/v1`. */
+export function dashboardDocument(routes: readonly ActRoute[], options: { readonly cookie: SessionCookie }): string {
+  return planeDocument({
+    title: 'walletscope: an organization',
+    description: DESCRIPTION,
+    version: '1.0.0',
+    routes,
+    cookie: options.cookie.name,
+    takesToken: false,
+  })
+}
+
+function ownerOf({ organizationId }: { readonly organizationId: string | null }): string {
+  if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
+  return organizationId
+}

@@ -1,0 +1,135 @@
+import latencySql from '../../../sql/queries/request_log_latency.sql' with { type: 'text' }
+import creditsSql from '../../../sql/queries/request_rollup_credits.sql' with { type: 'text' }
+import listSql from '../../../sql/queries/request_rollup_list.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+
+const latency = query(latencySql, 'read')
+const credits = query(creditsSql, 'read')
+const list = query(listSql, 'read')
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+/** How far back usage is shown. */
+export const USAGE_RANGES = ['24h', '7d', '30d', '90d'] as const
+export type UsageRange = (typeof USAGE_RANGES)[number]
+const RANGE_HOURS: Readonly<Record<UsageRange, number>> = { '24h': 24, '7d': 168, '30d': 720, '90d': 2_160 }
+/** Longer ranges are counted by day. */
+const HOURLY_MAX = 168
+
+/** By what requests are counted. */
+export const USAGE_DIMENSIONS = ['path', 'key', 'status', 'organization'] as const
+export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
+
+/** Rows of one answer: beyond them the oldest are left out. */
+const ROWS_MAX = 5_000
+/** Requests from which percentiles are taken: the newest of a range. */
+const LATENCIES_MAX = 20_000
+/** Days of the burn. */
+const BURN_DAYS = 30
+
+/** Requests of one hour or day that share a path, key, status or organization. */
+export interface UsageRow {
+  /** When the hour or the day began. */
+  readonly at: Date
+  /** Path, id of the key or organization, or status as text; '' for all paths that lead nowhere. */
+  readonly name: string
+  readonly requests: bigint
+}
+
+/** Requests over time. */
+export interface Usage {
+  readonly from: Date
+  /** Exclusive; the hour or the day that is not over yet is in it. */
+  readonly to: Date
+  readonly step: 'hour' | 'day'
+  readonly rows: readonly UsageRow[]
+  /** True if there are more rows than an answer has, and the oldest are missing. */
+  readonly isCut: boolean
+}
+
+/** Requests of one organization, or of all for null, over time; at most two seconds old. */
+export async function readUsage(
+  db: Database,
+  options: {
+    readonly organizationId: string | null
+    readonly range: UsageRange
+    readonly by: UsageDimension
+    readonly nowMs: number
+  },
+): Promise<Usage> {
+  const { organizationId, by, nowMs } = options
+  const hours = RANGE_HOURS[options.range]
+  const step = hours > HOURLY_MAX ? 24 : 1
+  const stepMs = step * HOUR_MS
+  const toHour = (Math.floor(nowMs / stepMs) + 1) * step
+  const fromHour = toHour - hours
+  const dimensions = ['path', 'key', 'status', 'organization'].map((each) => each === by)
+  const [path = false, key = false, status = false, organization = false] = dimensions
+  const rows = await list(db, [
+    ...([organizationId, fromHour, toHour, step] as const),
+    ...([path, key, status, organization, ROWS_MAX + 1] as const),
+  ])
+  return {
+    from: new Date(fromHour * HOUR_MS),
+    to: new Date(toHour * HOUR_MS),
+    step: step === 1 ? 'hour' : 'day',
+    rows: rows.slice(0, ROWS_MAX).map((row) => ({
+      at: new Date(Number(row.hour) * HOUR_MS),
+      name: row.organization_id ?? row.path ?? row.api_key_id ?? String(row.status),
+      requests: BigInt(row.requests),
+    })),
+    isCut: rows.length > ROWS_MAX,
+  }
+}
+
+/** What an organization was charged on one day. */
+interface DayOfBurn {
+  readonly day: Date
+  readonly requests: bigint
+  readonly credits: bigint
+}
+
+/** Credits charged over the last 30 days, today first, days without requests left out; at most two seconds old. */
+export async function readBurn(
+  db: Database,
+  { organizationId, nowMs }: { readonly organizationId: string; readonly nowMs: number },
+): Promise<readonly DayOfBurn[]> {
+  const today = Math.floor(nowMs / DAY_MS)
+  const rows = await credits(db, [organizationId, today - BURN_DAYS + 1, BURN_DAYS])
+  return rows.map((row) => ({
+    day: new Date(row.day * DAY_MS),
+    requests: BigInt(row.requests),
+    credits: BigInt(row.credits),
+  }))
+}
+
+/** How long an organization's requests to one endpoint took. */
+export interface Latency {
+  /** '' for all paths that lead nowhere. */
+  readonly path: string
+  /** How many the percentiles are of. */
+  readonly requests: number
+  readonly p50Ms: number
+  readonly p90Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+/** Latencies by endpoint, of the newest 20,000 requests of a range. */
+export async function readLatency(
+  db: Database,
+  options: { readonly organizationId: string; readonly range: UsageRange; readonly nowMs: number },
+): Promise<readonly Latency[]> {
+  const { organizationId, range, nowMs } = options
+  const rows = await latency(db, [organizationId, nowMs - RANGE_HOURS[range] * HOUR_MS, nowMs + 1, LATENCIES_MAX])
+  return rows.map((row) => ({
+    path: row.path,
+    requests: row.requests,
+    p50Ms: row.p50_ms,
+    p90Ms: row.p90_ms,
+    p99Ms: row.p99_ms,
+    maxMs: row.max_ms,
+  }))
+}

@@ -1,0 +1,83 @@
+import * as v from 'valibot'
+import type { Database } from '../../db/database.ts'
+import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
+import { choice } from '../../http/request/input.ts'
+import { id, one } from '../admin/input.ts'
+import { readOrganization } from '../organization.ts'
+import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES, type Usage } from './usage.ts'
+
+const moment = v.pipe(v.string(), v.isoTimestamp())
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+const count = v.pipe(v.string(), v.regex(/^-?\d+$/))
+const range = v.optional(choice(USAGE_RANGES), '24h')
+
+const usageSchema = v.strictObject({
+  from: moment,
+  to: moment,
+  step: v.picklist(['hour', 'day']),
+  by: v.picklist(USAGE_DIMENSIONS),
+  rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: count })),
+  is_cut: v.boolean(),
+})
+
+const latencySchema = v.array(
+  v.strictObject({ path: v.string(), requests: whole, p50_ms: whole, p90_ms: whole, p99_ms: whole, max_ms: whole }),
+)
+
+/** Usage of the organization that is signed in: requests over time, and how long they took. */
+export function usageRoutesOf(db: Database, base: string): readonly ActRoute[] {
+  const usage = actRoute({
+    method: 'GET',
+    path: `${base}/usage`,
+    summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
+    input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
+    output: one(usageSchema),
+    async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
+      const found = await readUsage(db, { organizationId, range: asked, by, nowMs })
+      return { data: presentUsage(found, by) }
+    },
+  })
+  const latency = actRoute({
+    method: 'GET',
+    path: `${base}/latency`,
+    summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
+    input: v.object({ range }),
+    output: one(latencySchema),
+    async act({ range: asked }, { identity: { organizationId }, nowMs }) {
+      if (organizationId === null) throw new Error('Cannot tell whose latency is asked for')
+      const found = await readLatency(db, { organizationId, range: asked, nowMs })
+      return {
+        data: found.map(({ path, requests, p50Ms, p90Ms, p99Ms, maxMs }) => ({
+          ...{ path, requests },
+          ...{ p50_ms: p50Ms, p90_ms: p90Ms, p99_ms: p99Ms, max_ms: maxMs },
+        })),
+      }
+    },
+  })
+  return [usage, latency]
+}
+
+/** Usage of one organization or of all, for the operator. */
+export function operatorUsageRoutes(db: Database, base: string): readonly ActRoute[] {
+  const usage = actRoute({
+    method: 'GET',
+    path: `${base}/usage`,
+    summary: 'Requests of one organization or of all over time, newest first: by hour up to 7d, by day beyond.',
+    input: v.object({
+      range,
+      by: v.optional(choice(USAGE_DIMENSIONS), 'organization'),
+      organization_id: v.optional(id),
+    }),
+    output: one(usageSchema),
+    errors: [404],
+    async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
+      if (organizationId !== null) await readOrganization(db, organizationId)
+      return { data: presentUsage(await readUsage(db, { organizationId, range: asked, by, nowMs }), by) }
+    },
+  })
+  return [usage]
+}
+
+function presentUsage({ from, to, step, rows, isCut }: Usage, by: (typeof USAGE_DIMENSIONS)[number]) {
+  return { from, to, step, by, rows, is_cut: isCut }
+}

@@ -1,0 +1,87 @@
+import linkInsertSql from '../../sql/queries/login_link_insert.sql' with { type: 'text' }
+import deleteSql from '../../sql/queries/session_delete.sql' with { type: 'text' }
+import deleteAllSql from '../../sql/queries/session_delete_all.sql' with { type: 'text' }
+import findSql from '../../sql/queries/session_find.sql' with { type: 'text' }
+import insertSql from '../../sql/queries/session_insert.sql' with { type: 'text' }
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { randomBase62 } from '../lib/text/base62.ts'
+import type { Actor } from './audit.ts'
+import { newId } from './id.ts'
+import { hashKey } from './key.ts'
+import { organizationNotFound } from './organization.ts'
+
+const linkInsert = query(linkInsertSql, 'read')
+const insert = query(insertSql, 'read')
+const find = query(findSql, 'read')
+const deleteOne = query(deleteSql, 'read')
+const deleteAll = query(deleteAllSql, 'read')
+
+/** How long a link waits to be used, and how long a session lasts. */
+export const LINK_SEC = 900
+const OPERATOR_SESSION_SEC = 12 * 3_600
+const ORGANIZATION_SESSION_SEC = 7 * 86_400
+
+/** 190 bits: neither can be guessed, so fast hashes are stored. */
+const SECRET_LENGTH = 32
+const LINK = /^ws_login_[0-9A-Za-z]{32}$/
+const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
+
+/** Somebody who is signed in, as the operator or for one organization. */
+export interface Session {
+  readonly id: string
+  /** Null for the operator. */
+  readonly organizationId: string | null
+  readonly expiresAt: Date
+}
+
+/**
+ * Makes a secret that opens one session of the operator, or of an organization, within 15 minutes. Throws `CodedError`
+ * ORGANIZATION_NOT_FOUND.
+ */
+export async function createLoginLink(
+  db: Database,
+  { organizationId, by }: { readonly organizationId: string | null; readonly by: Actor },
+): Promise<{ readonly secret: string; readonly expiresAt: Date }> {
+  const secret = `ws_login_${randomBase62(SECRET_LENGTH)}`
+  const [row] = await linkInsert(db, [hashKey(secret), organizationId, LINK_SEC, by.kind, by.sessionId])
+  if (row === undefined) throw organizationNotFound(organizationId ?? '')
+  return { secret, expiresAt: row.expires_at }
+}
+
+/**
+ * Opens the session of a link, which then is used up: of several who use it at once, one gets a session. Undefined if
+ * the link is unknown, used or too old. `cookie` is a new secret in any case, never one that the caller brought.
+ */
+export async function openSession(
+  db: Database,
+  secret: string,
+): Promise<(Session & { readonly cookie: string }) | undefined> {
+  if (!LINK.test(secret)) return undefined
+  const cookie = `ws_session_${randomBase62(SECRET_LENGTH)}`
+  const id = newId('ses')
+  const lifetimes = [OPERATOR_SESSION_SEC, ORGANIZATION_SESSION_SEC] as const
+  const [row] = await insert(db, [hashKey(secret), id, hashKey(cookie), ...lifetimes])
+  return row && { id, cookie, organizationId: row.organization_id, expiresAt: row.expires_at }
+}
+
+/** The session of a cookie, undefined if it has ended; a deleted organization has none. */
+export async function findSession(db: Database, cookie: string): Promise<Session | undefined> {
+  if (!COOKIE.test(cookie)) return undefined
+  const [row] = await find(db, [hashKey(cookie)])
+  return row && { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
+}
+
+/** Ends a session: its next request answers 401. Idempotent. */
+export async function endSession(db: Database, { id, by }: { readonly id: string; readonly by: Actor }): Promise<void> {
+  await deleteOne(db, [id, by.kind])
+}
+
+/** Ends the sessions and unused links of an organization, or all for null; returns how many sessions ended. */
+export async function endSessions(
+  db: Database,
+  { organizationId, by }: { readonly organizationId: string | null; readonly by: Actor },
+): Promise<number> {
+  const [row] = await deleteAll(db, [organizationId, by.kind, by.sessionId])
+  return row?.ended ?? 0
+}

@@ -1,0 +1,106 @@
+import type { Hex } from 'viem'
+import { RAY } from '../../../finance/rate.ts'
+import type { LendingEvent, LendingEventKind } from '../../../history/rows/lending_event.ts'
+import { IncompleteError } from '../../../history/stream.ts'
+import { roundingOf } from './near.ts'
+import type { LendingPlace, ReserveToken } from './place.ts'
+
+/**
+ * GHO on Ethereum: before 3.4 its borrowers had a discount, so that their interest did not follow from the index. Since
+ * 1 September 2025 it is a reserve like all others.
+ */
+const DISCOUNTED: Hex = '0x40d16fc0246ad3160ccc09b8d0d3a2cd28ae6c2f'
+const DISCOUNTED_UNTIL_SEC = 1_756_684_800
+/** All markets had 3.0.1 by then (1 March 2023); before, the value of a transfer was not scaled. */
+const SCALED_SINCE_SEC = 1_677_628_800
+
+/** What a token says about a wallet: `scaledBalanceOf` and `getPreviousIndex`. */
+export interface TokenBalance {
+  readonly token: Hex
+  readonly scaled: bigint
+  readonly indexRay: bigint
+}
+
+const SUPPLY: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
+  ...(['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply'] as const),
+])
+const RAISES: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
+  ...(['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt'] as const),
+])
+
+/**
+ * Checks a wallet's complete rows against what the tokens say about it at a later block: the movements must add up to
+ * its scaled balance, and the last one must have written down its index. Throws `IncompleteError` with the check
+ * `state`.
+ */
+export function checkBalances(
+  place: LendingPlace,
+  rows: readonly LendingEvent[],
+  { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
+): void {
+  const byToken = new Map<string, LendingEvent[]>()
+  for (const row of rows) {
+    const moves = byToken.get(keyOf(row))
+    if (moves === undefined) byToken.set(keyOf(row), [row])
+    else moves.push(row)
+  }
+  for (const { token, scaled, indexRay } of balances) {
+    const reserve = place.tokens.get(token)
+    if (reserve === undefined || !isFollowed(reserve)) continue
+    const moves = byToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
+    if (moves.some(({ timestampSec }) => mayBeDiscounted(reserve.asset, timestampSec))) continue
+    const known = moves.filter((row) => row.indexRay !== null)
+    const last = known.reduce<LendingEvent | undefined>((a, b) => (a === undefined || isLater(b, a) ? b : a), undefined)
+    const [least, most] = sumOf(known)
+    const isWrittenDown = last === undefined ? indexRay === 0n : last.indexRay === indexRay || !isScaled(last)
+    if (least <= scaled && scaled <= most && isWrittenDown) continue
+    throw new IncompleteError('state', { fromBlock: last?.block ?? place.startBlock, toBlock })
+  }
+}
+
+/** True for tokens whose balances follow from an index. */
+export function isFollowed({ side }: ReserveToken): boolean {
+  return side !== 'stable_debt'
+}
+
+/** True if a debt may have grown by less than its index says. */
+export function mayBeDiscounted(asset: Hex, timestampSec: number | null): boolean {
+  return asset === DISCOUNTED && (timestampSec === null || timestampSec < DISCOUNTED_UNTIL_SEC)
+}
+
+/** The token that a row moved: a reserve's supply or its debt. */
+function keyOf({ kind, leg, asset }: LendingEvent): string {
+  return `${asset}:${SUPPLY.has(kind) || (kind === 'liquidation' && leg === 1)}`
+}
+
+function isLater(a: LendingEvent, b: LendingEvent): boolean {
+  return a.block - b.block > 0 || (a.block === b.block && a.logIndex >= b.logIndex)
+}
+
+/** What movements add up to, scaled: between the two. */
+function sumOf(rows: readonly LendingEvent[]): readonly [least: bigint, most: bigint] {
+  let [least, most] = [0n, 0n]
+  for (const row of rows) {
+    const [low, high] = scaledOf(row)
+    const isRaise = RAISES.has(row.kind)
+    least += isRaise ? low : -high
+    most += isRaise ? high : -low
+  }
+  return [least, most]
+}
+
+/** The scaled amount of a movement: between the two, since versions round differently. */
+function scaledOf(row: LendingEvent): readonly [bigint, bigint] {
+  const { kind, amount, indexRay } = row
+  const index = indexRay ?? RAY
+  const scaled = (amount * RAY) / index
+  if (kind === 'send' || kind === 'receive') return isScaled(row) ? [amount, amount] : [scaled - 1n, amount]
+  // These amounts come from the token's own log, which rounds balances and not amounts.
+  const slack = kind.includes('_') ? roundingOf(index) + 1n : 1n
+  return [scaled - slack, scaled + slack]
+}
+
+function isScaled({ kind, timestampSec }: LendingEvent): boolean {
+  if (kind !== 'send' && kind !== 'receive') return true
+  return timestampSec !== null && timestampSec >= SCALED_SINCE_SEC
+}

@@ -1,0 +1,70 @@
+import type { Hex } from 'viem'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { Database } from '../../../db/database.ts'
+import {
+  LENDING_EVENT_KINDS,
+  LENDING_EVENTS,
+  type LendingEvent,
+  readLendingEvents,
+} from '../../../history/rows/lending_event.ts'
+import type { Stream } from '../../../history/stream.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { readBalances } from '../read/read_balances.ts'
+import { checkBalances } from './balance.ts'
+import { checkContinuity, decodeLogs, filtersOf } from './decode.ts'
+import type { LendingPlace } from './place.ts'
+
+/** Name in the database, never changed. */
+export const LENDING_STREAM = 'aave_v3_lending'
+
+/** Rows that are read from the database at once, and at most in all: more than any wallet has. */
+const PAGE_ROWS = 5_000
+const ROWS_MAX = 200_000
+
+/** What history follows of markets: the movements of wallets. */
+export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingPlace> {
+  return {
+    name: LENDING_STREAM,
+    table: LENDING_EVENTS,
+    filters: filtersOf,
+    decode: decodeLogs,
+    continuity: checkContinuity,
+    async verify(place, { subject, client, db, toBlock }, signal) {
+      await verify(place, { wallet: subject, client, db, toBlock, clock }, signal)
+    },
+  }
+}
+
+async function verify(
+  place: LendingPlace,
+  part: {
+    readonly wallet: Hex
+    readonly client: ChainClient
+    readonly db: Database
+    readonly toBlock: number
+    readonly clock: Clock
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { wallet, client, db, toBlock, clock } = part
+  const balances = await readBalances(client, { place, wallet, block: toBlock, clock }, signal)
+  const rows = balances === undefined ? undefined : await allRows(db, { place, wallet, toBlock })
+  if (balances === undefined || rows === undefined) return
+  checkBalances(place, rows, { balances, toBlock })
+}
+
+/** All rows of a wallet; undefined if they are not all stored, or too many. */
+async function allRows(
+  db: Database,
+  of: { readonly place: LendingPlace; readonly wallet: Hex; readonly toBlock: number },
+): Promise<LendingEvent[] | undefined> {
+  const rows: LendingEvent[] = []
+  for (let skip = 0; skip < ROWS_MAX; skip += PAGE_ROWS) {
+    const asked = { ...of, stream: LENDING_STREAM, kinds: LENDING_EVENT_KINDS, skip, max: PAGE_ROWS }
+    const page = await readLendingEvents(db, asked)
+    if (page === undefined) return undefined
+    rows.push(...page.events)
+    if (rows.length >= page.total) return rows
+  }
+  return undefined
+}

@@ -1,0 +1,158 @@
+import { type Address, getAddress, type Hex } from 'viem'
+import type { Block } from '../../../chain/block.ts'
+import { readBlock } from '../../../chain/read_block.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { Database } from '../../../db/database.ts'
+import { createPriceHistory, type PriceHistory } from '../../../history/price_history.ts'
+import {
+  LENDING_EVENT_TYPES,
+  type LendingEvent,
+  type LendingEventType,
+  readLendingEvents,
+} from '../../../history/rows/lending_event.ts'
+import type { Ensured, History } from '../../../history/stream.ts'
+import { together } from '../../../lib/async/together.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import type { AaveV3Deployment } from '../deployments.ts'
+import type { LendingPlace } from '../event/place.ts'
+import type { PricedEvent } from '../event/priced.ts'
+import { createLendingStream, LENDING_STREAM } from '../event/stream.ts'
+import { createMarketReader, type MarketReader } from './read_market.ts'
+import { createTokenReader, type TokenReader } from './read_tokens.ts'
+
+/** A price that no source can tell now will hardly be there in a second. */
+const PRICE_RETRY_SEC = 60
+
+/** Which events of which wallet. */
+export interface EventsQuestion {
+  readonly client: ChainClient
+  readonly deployment: AaveV3Deployment
+  readonly wallet: Address
+  /** Absent: all. */
+  readonly type?: LendingEventType | undefined
+  readonly page: number
+  readonly limit: number
+}
+
+/** One page of a wallet's events, newest first, and how many there are in all, as of a block. */
+export interface EventsPage {
+  readonly events: readonly PricedEvent[]
+  readonly total: number
+  readonly block: Block
+}
+
+/** Reads events of wallets in markets. */
+export interface EventReader {
+  /**
+   * Throws `UnavailableError` if the history is not complete yet, with its progress; if a price is missing, naming the
+   * asset and what helps; and if the chain or the database cannot be read.
+   */
+  read(question: EventsQuestion, signal: AbortSignal): Promise<EventsPage>
+}
+
+/** Makes a reader over the history of the process. */
+export function createEventReader(options: {
+  readonly history: History
+  readonly db: Database
+  readonly clock: Clock
+}): EventReader {
+  const { history, db, clock } = options
+  const markets: MarketReader = createMarketReader(clock)
+  const tokens: TokenReader = createTokenReader(clock)
+  const prices: PriceHistory = createPriceHistory({ db, clock })
+  const stream = createLendingStream({ clock })
+
+  return {
+    async read(question, signal) {
+      const { client, deployment } = question
+      const { place, oracle } = await markets.read(client, deployment, signal)
+      const subject = question.wallet.toLowerCase() as Hex
+      const ensured = await history.ensure({ stream, place, subject }, signal)
+      const { rows, total } = await pageOf(db, { question, place, ensured })
+      const timed = await withTimes(client, rows, signal)
+      const assets = [...new Set(rows.map(({ asset }) => asset))]
+      const [facts, found] = await Promise.all([
+        tokens.facts(client, assets, signal),
+        prices.pricesAt(
+          client,
+          {
+            asker: { kind: 'aave_market', provider: deployment.poolAddressesProvider, oracle },
+            wanted: timed.map(({ asset, block, timestampSec }) => ({
+              token: getAddress(asset),
+              block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },
+              isFinal: block <= ensured.storedTo,
+            })),
+          },
+          signal,
+        ),
+      ])
+      const events = timed.map((event, index): PricedEvent => {
+        const token = facts.get(event.asset)
+        const outcome = found[index]
+        if (token === undefined || outcome === undefined) throw new Error('Every event has a token and an outcome')
+        if (outcome.kind === 'missing') throw withoutPrice(client, event, { ...token, because: outcome.because })
+        return { ...event, token, price: outcome.price }
+      })
+      return { events, total, block: ensured.block }
+    },
+  }
+}
+
+/** The page from the unfinalized end and, below it, from the database: one statement for coverage, total and rows. */
+async function pageOf(
+  db: Database,
+  options: { readonly question: EventsQuestion; readonly place: LendingPlace; readonly ensured: Ensured<LendingEvent> },
+): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
+  const { question, place, ensured } = options
+  const { client, wallet, type, page, limit } = question
+  const kinds: readonly string[] = type === undefined ? LENDING_EVENT_TYPES : [type]
+  const tail = ensured.tail.filter(({ kind }) => kinds.includes(kind)).sort(newestFirst)
+  const skip = (page - 1) * limit
+  const young = tail.slice(skip, skip + limit)
+  const stored = await readLendingEvents(db, {
+    ...{ place, stream: LENDING_STREAM, wallet, toBlock: ensured.storedTo },
+    kinds: type === undefined ? LENDING_EVENT_TYPES : [type],
+    ...{ skip: Math.max(0, skip - tail.length), max: limit - young.length },
+  })
+  if (stored === undefined) {
+    throw new UnavailableError(
+      `The history of chain ${client.chain.id} (${client.chain.name}) is not complete any more`,
+    )
+  }
+  return { rows: [...young, ...stored.events], total: tail.length + stored.total }
+}
+
+/** Newest first; of a liquidation the debt before the collateral. */
+function newestFirst(a: LendingEvent, b: LendingEvent): number {
+  return b.block - a.block || b.logIndex - a.logIndex || a.leg - b.leg
+}
+
+/** Fills in the times that endpoints did not give with the logs, from the headers of the blocks. */
+async function withTimes(client: ChainClient, rows: readonly LendingEvent[], signal: AbortSignal) {
+  const missing = [...new Set(rows.filter(({ timestampSec }) => timestampSec === null).map(({ block }) => block))]
+  const headers = await together(
+    missing.map((number) => (shared: AbortSignal) => {
+      const question = { chainId: client.chain.id, number: BigInt(number) }
+      return client.read((endpoint, within) => readBlock(endpoint, question, within), {
+        signal: shared,
+        past: 'header',
+      })
+    }),
+    signal,
+  )
+  const times = new Map(headers.map(({ number, timestampSec }) => [Number(number), Number(timestampSec)]))
+  return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))
+}
+
+function withoutPrice(
+  { chain: { id, name } }: ChainClient,
+  { asset, block }: LendingEvent,
+  { symbol, because }: { readonly symbol: string; readonly because: string },
+): UnavailableError {
+  return new UnavailableError(
+    `Cannot price ${symbol} (${getAddress(asset)}) at block ${block} of chain ${id} (${name}) because ${because}: ` +
+      `set an endpoint with archive state in RPC_URL_${id}, or a price feed of the token in CHAINS_FILE`,
+    { retryAfterSec: PRICE_RETRY_SEC },
+  )
+}

@@ -1,0 +1,87 @@
+import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
+import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { wordOf } from '../../../chain/call/words.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { shownText, TEXT_BYTES_MAX, textFrom } from '../../../chain/token_text.ts'
+import { createCache } from '../../../lib/cache.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+
+/** What a token calls itself. */
+export interface TokenFacts {
+  /** Empty if the token has none. */
+  readonly symbol: string
+  readonly name: string
+  readonly decimals: number
+}
+
+/** Reads what tokens call themselves. */
+export interface TokenReader {
+  /** By address in lower case. Throws `UnavailableError`. */
+  facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>>
+}
+
+const ABI = parseAbi([
+  'function symbol() view returns (string)',
+  'function name() view returns (string)',
+  'function decimals() view returns (uint8)',
+])
+/** Issuers rename tokens, but seldom. */
+const LIFE_MS = 3_600_000
+const CACHE_ENTRIES_MAX = 2_000
+const DECIMALS_MAX = 255n
+
+/** Makes a reader that remembers each set of tokens for an hour. */
+export function createTokenReader(clock: Clock): TokenReader {
+  const cache = createCache<ReadonlyMap<Hex, TokenFacts>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
+  return {
+    facts(client, tokens, signal) {
+      const sorted = [...tokens].sort()
+      if (sorted.length === 0) return Promise.resolve(new Map())
+      const read = async (shared: AbortSignal) => ({
+        value: await readFacts(client, { tokens: sorted, clock }, shared),
+        lifeMs: LIFE_MS,
+      })
+      return cache.get({ key: `${client.chain.id}:${sorted.join()}`, read }, signal)
+    },
+  }
+}
+
+function readFacts(
+  client: ChainClient,
+  { tokens, clock }: { readonly tokens: readonly Hex[]; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Hex, TokenFacts>> {
+  return client.read(
+    async (endpoint, within) => {
+      const block = await readLatestBlock(endpoint, client.chain.id, within)
+      const questions = tokens.flatMap((token) =>
+        (['symbol', 'name', 'decimals'] as const).map((functionName) => ({
+          to: getAddress(token),
+          data: encodeFunctionData({ abi: ABI, functionName }),
+        })),
+      )
+      const { answers } = await readCalls(endpoint, { questions, block, clock }, within)
+      return new Map(
+        tokens.map((token, index) => {
+          const [symbol, name, decimals] = answers.slice(3 * index, 3 * index + 3)
+          return [token, { symbol: textOf(symbol), name: textOf(name), decimals: decimalsOf(decimals, token) }]
+        }),
+      )
+    },
+    { signal },
+  )
+}
+
+function textOf(answer: Answer): string {
+  return shownText(textFrom(answer?.slice(0, 2 + 2 * TEXT_BYTES_MAX) as Hex | undefined))
+}
+
+function decimalsOf(answer: Answer, token: Hex): number {
+  const decimals = answer === undefined || answer.length < 66 ? undefined : wordOf(answer, 0)
+  if (decimals === undefined || decimals > DECIMALS_MAX) {
+    throw new UpstreamError(`Token ${token} does not say how many decimals it has`)
+  }
+  return Number(decimals)
+}

@@ -1,0 +1,127 @@
+import { ERROR_CODES } from '../../../lib/error.ts'
+import { fieldsOf, type JsonSchema, jsonSchema } from '../../openapi/json_schema.ts'
+import { braced } from '../../route_table.ts'
+import type { ActRoute } from './route.ts'
+
+/** Failures of every route, and those of routes with a body. */
+const COMMON_STATUSES = [400, 401, 404, 405, 431, 500, 503] as const
+const BODY_STATUSES = [408, 413, 415] as const
+
+const DESCRIPTIONS: Readonly<Record<number, string>> = {
+  400: 'A parameter or the body is missing or wrong.',
+  401: 'Nobody is recognised: the token or the session is missing, wrong or has ended.',
+  403: 'The organization is suspended, or a page of another origin tried to change something.',
+  404: 'Nothing is there.',
+  405: 'The path has other methods, which `Allow` lists.',
+  408: 'The body did not arrive in time.',
+  413: 'The body is larger than 256 KiB.',
+  415: 'The body is encoded.',
+  431: 'The head of the request is too large. The answer has no body.',
+  500: 'The service failed.',
+  503: 'The service or its database cannot answer now. Try again after the given wait.',
+}
+
+const SCHEMES = {
+  token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN of the configuration.' },
+}
+
+/** The OpenAPI 3.1 document of a plane, as text, made from the schemas that check its requests. */
+export function planeDocument(options: {
+  readonly title: string
+  readonly description: string
+  readonly version: string
+  readonly routes: readonly ActRoute[]
+  /** Name of the session's cookie. */
+  readonly cookie: string
+  /** True if the operator's token opens it too. */
+  readonly takesToken: boolean
+}): string {
+  const { title, description, version, cookie, takesToken } = options
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of options.routes) {
+    const path = braced(route.path)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
+  const document = {
+    openapi: '3.1.0',
+    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    security: [...(takesToken ? [{ token: [] }] : []), { session: [] }],
+    paths,
+    components: {
+      securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session },
+      schemas: { Error: ERROR_SCHEMA },
+      responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
+    },
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+function operation(route: ActRoute): unknown {
+  const path = braced(route.path)
+  // A session that changes something may be refused for the page that it comes from.
+  const changing = route.method === 'GET' ? [] : [403]
+  const statuses = [
+    ...new Set([...COMMON_STATUSES, ...changing, ...(route.errors ?? []), ...(route.body ? BODY_STATUSES : [])]),
+  ].sort((a, b) => a - b)
+  return {
+    operationId: [route.method.toLowerCase(), ...path.split('/').slice(3)].join('_').replace(/[^a-z0-9]+/gi, '_'),
+    summary: route.summary,
+    tags: [path.split('/')[3] ?? 'other'],
+    parameters: fieldsOf(route.input).map((field) => {
+      const inPath = path.includes(`{${field.name}}`)
+      return {
+        name: field.name,
+        in: inPath ? 'path' : 'query',
+        required: inPath || field.required,
+        schema: field.schema,
+      }
+    }),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(route.body) } } } }),
+    responses: {
+      [String(route.status ?? 200)]: {
+        description: 'Done.',
+        content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
+      },
+      ...Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }])),
+    },
+  }
+}
+
+function withRequestId(schema: JsonSchema): JsonSchema {
+  const properties = (schema['properties'] ?? {}) as JsonSchema
+  const required = (schema['required'] ?? []) as readonly string[]
+  return {
+    ...schema,
+    properties: { ...properties, request_id: { type: 'string' } },
+    required: [...required, 'request_id'],
+  }
+}
+
+/** The runtime answers 431 by itself, without a body. */
+function failed(status: string): unknown {
+  const description = DESCRIPTIONS[Number(status)]
+  if (status === '431') return { description }
+  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+}
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  properties: {
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'string', enum: ERROR_CODES },
+        message: { type: 'string' },
+        request_id: { type: 'string' },
+      },
+      required: ['code', 'message', 'request_id'],
+      additionalProperties: false,
+    },
+  },
+  required: ['error'],
+  additionalProperties: false,
+}

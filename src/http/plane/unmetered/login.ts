@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto'
+import type { Log } from '../../../lib/log.ts'
+import { failureOf } from '../../error.ts'
+import { readForm } from '../../request/body.ts'
+import { failure, type PreparedAnswer } from '../../respond.ts'
+import { withoutWork } from '../refusal.ts'
+import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
+import type { Plane, PlaneRequest } from './plane.ts'
+
+/** A session as the browser gets it. */
+export interface OpenedSession {
+  readonly secret: string
+  readonly cookie: SessionCookie
+  /** Seconds until it ends. */
+  readonly lifetimeSec: number
+  /** Page to go to, relative to that of the login. */
+  readonly page: string
+}
+
+/** Where links of `walletscope login` lead; the secret is the query. */
+export const LOGIN_PATH = '/login'
+const METHODS = 'GET, HEAD, POST, OPTIONS'
+/** What a link's query may be; everything else is not looked up. */
+const PLAIN = /^\w{1,64}$/
+
+const STYLE = `:root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif }
+body { display: grid; min-height: 90vh; place-content: center; margin: 0 1rem; text-align: center }
+button { font: inherit; padding: .5em 1.5em; cursor: pointer }`
+
+/** The page may load, run and frame nothing, and send its form only here; its one style is allowed by its hash. */
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  // The page's address holds the secret. Without any referrer, browsers would not send the form's origin either.
+  'referrer-policy': 'origin',
+}
+
+/**
+ * The page of a login link, and the form on it that uses the link up. A second step, because programs that look at
+ * links in messages would use them up by looking.
+ */
+export function createLoginPlane(options: {
+  readonly open: (secret: string) => Promise<OpenedSession | undefined>
+  readonly publicUrl: string | undefined
+  readonly log: Log
+}): Plane {
+  const { open, publicUrl, log } = options
+
+  async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
+    requireSameOrigin(request, publicUrl)
+    const secret = (await readForm(request)).get('link') ?? ''
+    const opened = PLAIN.test(secret) ? await open(secret) : undefined
+    if (opened === undefined) return page(401, USED)
+    const { cookie, lifetimeSec } = opened
+    const secure = isSecure(request, publicUrl)
+    return {
+      status: 303,
+      body: '',
+      credits: 0,
+      headers: {
+        location: opened.page,
+        'set-cookie': setCookie(cookie, { value: opened.secret, secure, maxAgeSec: lifetimeSec }),
+        'referrer-policy': 'no-referrer',
+      },
+    }
+  }
+
+  async function work(asked: PlaneRequest): Promise<PreparedAnswer> {
+    const { method, path, query, fault } = asked
+    if (fault !== undefined) throw fault
+    if (path !== LOGIN_PATH) return withoutWork({ kind: 'unknown' }, method)
+    if (method === 'POST') return signIn(asked)
+    if (method === 'GET' || method === 'HEAD') return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
+    return withoutWork({ kind: 'other_method', allow: METHODS }, method)
+  }
+
+  return {
+    prefix: LOGIN_PATH,
+    async answer(asked) {
+      const { method, requestId } = asked
+      const route = asked.path === LOGIN_PATH && METHODS.includes(method) ? `${method} ${LOGIN_PATH}` : 'unknown'
+      try {
+        return { answer: await work(asked), route }
+      } catch (error) {
+        const shown = failureOf(error, { badGateway: false })
+        if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to sign somebody in', requestId, error })
+        return { answer: failure(shown, requestId), route }
+      }
+    },
+  }
+}
+
+const ANOTHER = '<p>Another one: <code>walletscope login</code>, with <code>--org</code> for an organization.</p>'
+const EXPLAINED = `<h1>Sign in</h1><p>This page needs a link.</p>${ANOTHER}`
+const USED = `<h1>This link does not work</h1><p>It has been used, or it is too old.</p>${ANOTHER}`
+
+/** `secret` must be plain: it becomes part of the page. */
+function asking(secret: string): string {
+  return `<h1>walletscope</h1>
+<form method="post" action="login"><input type="hidden" name="link" value="${secret}">
+<button>Sign in</button></form><p>The link works once.</p>`
+}
+
+function page(status: number, content: string): PreparedAnswer {
+  const body = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in: walletscope</title><style>${STYLE}</style></head>
+<body><main>${content}</main></body></html>
+`
+  return { status, body, credits: 0, headers: PAGE_HEADERS }
+}

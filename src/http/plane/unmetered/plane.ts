@@ -1,0 +1,114 @@
+import type { Clock } from '../../../lib/clock.ts'
+import { CodedError } from '../../../lib/error.ts'
+import type { Log } from '../../../lib/log.ts'
+import { failureOf } from '../../error.ts'
+import { readJson } from '../../request/body.ts'
+import { readParameters } from '../../request/parameters.ts'
+import { failure, type PreparedAnswer } from '../../respond.ts'
+import { createRouteTable, type Found } from '../../route_table.ts'
+import { withoutWork } from '../refusal.ts'
+import { type Authenticate, identify, type SessionCookie } from './credential.ts'
+import type { Acted, ActRoute } from './route.ts'
+
+/** One request as the app hands it on. */
+export interface PlaneRequest {
+  readonly request: Request
+  readonly requestId: string
+  readonly method: string
+  /** Not decoded. */
+  readonly path: string
+  /** Query without `?`, not decoded. */
+  readonly query: string
+  /** What absolute links start with. */
+  readonly base: string
+  /** What is wrong with the request itself. */
+  readonly fault: CodedError | undefined
+}
+
+/** An answer, and the name of what answered: a template or one of a few words, for metrics. */
+export interface PlaneAnswer {
+  readonly answer: PreparedAnswer
+  readonly route: string
+}
+
+/** A part of the service that takes no API keys and charges nothing. */
+export interface Plane {
+  /** It answers every path that is this one, or begins with it and a slash. */
+  readonly prefix: string
+  /** Never rejects. */
+  answer(asked: PlaneRequest): Promise<PlaneAnswer>
+}
+
+/** Makes a plane of routes, behind a token or a session. `openapi`, its description, is for everybody. */
+export function createUnmeteredPlane(options: {
+  readonly prefix: string
+  readonly routes: readonly ActRoute[]
+  readonly authenticate: Authenticate
+  readonly cookie: SessionCookie
+  readonly publicUrl: string | undefined
+  readonly openapi: string
+  readonly clock: Clock
+  readonly log: Log
+}): Plane {
+  const { prefix, clock, log } = options
+  const table = createRouteTable<ActRoute>(options.routes, new Map())
+  const describing = `${prefix}/openapi.json`
+
+  async function work(asked: PlaneRequest, found: Found<ActRoute>): Promise<PreparedAnswer> {
+    const { request, requestId, method, fault } = asked
+    if (fault !== undefined) throw fault
+    // Preflights carry no credential, and say nothing but the methods.
+    if (found.kind === 'other_method' && method === 'OPTIONS') return withoutWork(found, method)
+    const identity = await identify(request, options)
+    if (found.kind !== 'endpoint') return withoutWork(found, method)
+    const { route } = found.endpoint
+    const parameters = readParameters(route.input, { params: found.params, query: asked.query })
+    const act = await route.accept({ parameters, body: () => readJson(request) })
+    const acted = await act({ identity, nowMs: clock.now(), url: addressOf(asked) })
+    return { status: route.status ?? 200, body: text(acted, requestId), credits: 0, headers: acted.headers ?? {} }
+  }
+
+  return {
+    prefix,
+    async answer(asked) {
+      const { method, path, requestId } = asked
+      if (path === describing && (method === 'GET' || method === 'HEAD')) {
+        return { answer: { status: 200, body: options.openapi, credits: 0, headers: {} }, route: `GET ${describing}` }
+      }
+      const found = table.find(method, path)
+      const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+      try {
+        return { answer: await work(asked, found), route }
+      } catch (error) {
+        const shown = failureOf(error, { badGateway: false })
+        if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
+        return { answer: failure(shown, requestId), route }
+      }
+    },
+  }
+}
+
+/** The plane to which a path belongs, if any. */
+export function planeOf(planes: readonly Plane[], path: string): Plane | undefined {
+  for (const plane of planes) {
+    const { prefix } = plane
+    if (path.startsWith(prefix) && (path.length === prefix.length || path.startsWith('/', prefix.length))) return plane
+  }
+  return undefined
+}
+
+/** 503: too many requests to planes are under way. */
+export function crowdedPlane(requestId: string): PlaneAnswer {
+  const error = new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+  return { answer: failure(failureOf(error, { badGateway: false }), requestId), route: 'refused' }
+}
+
+function addressOf({ base, path, query }: PlaneRequest): URL {
+  return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
+}
+
+function text({ data, pagination }: Acted, requestId: string): string {
+  return JSON.stringify({ data, pagination, request_id: requestId }, (_key, value) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+}

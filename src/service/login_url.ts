@@ -1,0 +1,25 @@
+import { LOGIN_PATH } from '../http/plane/unmetered/login.ts'
+import { urlOf } from '../http/server/listening.ts'
+import type { Config } from './config.ts'
+
+/** Addresses that mean every address of this machine: no browser can go there. */
+const EVERYWHERE = ['0.0.0.0', '::', '[::]']
+
+/**
+ * Link of a login: on the operator's port if it has one, else on the public address, else where the service listens.
+ * `listens` has the real ports, if the system chose them.
+ */
+export function loginUrl(
+  config: Pick<Config, 'host' | 'port' | 'operatorPort' | 'publicUrl'>,
+  link: {
+    readonly secret: string
+    readonly isOperator: boolean
+    readonly listens?: { readonly port: number; readonly operatorPort: number | undefined }
+  },
+): string {
+  const { port, operatorPort } = link.listens ?? config
+  const apart = link.isOperator ? operatorPort : undefined
+  const host = EVERYWHERE.includes(config.host) ? '127.0.0.1' : config.host
+  const base = apart === undefined ? (config.publicUrl ?? urlOf(host, port)) : urlOf(host, apart)
+  return `${base.replace(/\/$/, '')}${LOGIN_PATH}?${link.secret}`
+}

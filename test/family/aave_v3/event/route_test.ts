@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
+import { readPricesAt } from '../../../../src/chain/past/prices_at.ts'
+import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { LENDING_EVENT_TYPES } from '../../../../src/history/rows/lending_event.ts'
+import type { Route } from '../../../../src/http/route.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../../src/lib/error.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { ASSETS, MARKETS } from '../../../devnet/aave_v3/addresses.ts'
+import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
+import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
+import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
+import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { BANK } from '../../../devnet/addresses.ts'
+import { ownCreationCode } from '../../../devnet/artifacts.ts'
+import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { askRoute } from '../../../support/ask_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { familyRoutes } from '../../../support/family.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { truthOf } from './support.ts'
+
+const BUILD_LIMIT_MS = 120_000
+const PATH = '/v1/lending/aave-v3/position/:chain_id/events'
+/** Blocks that are not final, so that every list ends in rows that are read live. */
+const DEPTH = 12
+const ABI = parseAbi([
+  'function getAssetPrice(address asset) view returns (uint256)',
+  'function setAssetSources(address[] assets, address[] sources)',
+  'function transmit(int256 answer)',
+])
+const DAI = ASSETS.dai.address
+
+interface WireEvent {
+  readonly type: string
+  readonly blockNumber: number
+  readonly logIndex: number
+  readonly timestamp: number
+  readonly transactionHash: Hex
+  readonly asset: {
+    readonly address: Address
+    readonly symbol: string
+    readonly name: string
+    readonly decimals: number
+  }
+  readonly amount: string
+  readonly amountUSD: string
+  readonly priceUSD: string
+  readonly counterparty: Address
+}
+
+let devnet: Devnet
+let aave: AaveDevnet
+let past: AaveHistory
+let truth: string[]
+let faulty: FaultyRpc
+let database: TestDatabase
+let client: EvmClient
+let history: HistoryService
+let route: Route
+
+beforeAll(async () => {
+  devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
+  aave = await devnet.aave()
+  await transmitDai(100_020_000n)
+  past = await aave.history(21, 160)
+  await transmitDai(99_870_000n)
+  truth = await truthOf(devnet, MARKETS.main.pool, past)
+  faulty = await startFaultyRpc(devnet.rpcUrl)
+  database = await testDatabase()
+  client = createChainClient({
+    chain: chainOf(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } }),
+    ...{ clock: systemClock, log: silentLog },
+  })
+  history = createHistory({
+    ...{ clients: new Map([[1, client]]), db: database.db, clock: systemClock, log: silentLog, holder: 'test' },
+  })
+  const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db: database.db, history })
+  route = routes.find(({ path }) => path === PATH) as Route
+}, BUILD_LIMIT_MS)
+beforeEach(() => {
+  faulty.rule(() => undefined)
+  faulty.reset()
+})
+afterAll(async () => {
+  await history?.close()
+  client?.close()
+  await faulty?.stop()
+  await database?.close()
+  await devnet?.stop()
+}, BUILD_LIMIT_MS)
+
+let aggregator: Address | undefined
+
+/** A round of dai's price, from a feed with rounds that the market's oracle asks from the first time on. */
+async function transmitDai(answer: bigint): Promise<void> {
+  if (aggregator === undefined) {
+    const digits = toHex(8, { size: 32 }).slice(2)
+    const [made] = (await deployAll(devnet.send, [`${ownCreationCode('Aggregator')}${digits}`])) as [Address]
+    aggregator = made
+    const [feed] = (await deployAll(devnet.send, [withAddresses(ownCreationCode('PhasedFeed'), made)])) as [Address]
+    await devnet.send([
+      { from: BANK, to: made, data: encodeFunctionData({ abi: ABI, functionName: 'transmit', args: [answer] }) },
+      {
+        ...{ from: BANK, to: MARKETS.main.oracle },
+        data: encodeFunctionData({ abi: ABI, functionName: 'setAssetSources', args: [[DAI], [feed]] }),
+      },
+    ])
+  } else {
+    await aave.warp(60)
+    const data = encodeFunctionData({ abi: ABI, functionName: 'transmit', args: [answer] })
+    await devnet.send([{ from: BANK, to: aggregator, data }])
+  }
+  await aave.warp(60)
+}
+
+/** One page; while the history is read in the background, asks again as `Retry-After` says. */
+async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeof askRoute>>> {
+  for (;;) {
+    try {
+      return await askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}${query}` })
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || !error.message.includes('is being read')) throw error
+      await Bun.sleep(error.retryAfterSec * 1_000)
+    }
+  }
+}
+
+/** All pages of a wallet's events, and the total that every page told. */
+async function allEvents(wallet: string, query = ''): Promise<{ events: WireEvent[]; totals: Set<number> }> {
+  const events: WireEvent[] = []
+  const totals = new Set<number>()
+  for (let page = 1; ; page++) {
+    const { reply } = await ask(wallet, `${query}&limit=25&page=${page}`)
+    const data = reply.data as WireEvent[]
+    totals.add(reply.pagination?.total ?? -1)
+    events.push(...data)
+    if (data.length < 25) return { events, totals }
+  }
+}
+
+/** An event in the form of `truthOf`. */
+function textsOf(wallet: string, events: readonly WireEvent[]): string[] {
+  return events.map(({ type, blockNumber, logIndex, asset, amount, counterparty }, index) => {
+    const before = events[index - 1]
+    const leg = before?.blockNumber === blockNumber && before.logIndex === logIndex ? 1 : 0
+    const [whole = '', fraction = ''] = amount.split('.')
+    const raw = BigInt(whole + fraction.padEnd(asset.decimals, '0'))
+    return [blockNumber, logIndex, leg, type, wallet, asset.address, raw, counterparty].join(' ').toLowerCase()
+  })
+}
+
+function truthAbout(wallet: string): string[] {
+  const rank = (text: string) => text.split(' ').slice(0, 3).map(Number) as [number, number, number]
+  return truth
+    .filter((text) => text.split(' ')[4] === wallet.toLowerCase())
+    .sort((a, b) => {
+      const [[blockA, logA, legA], [blockB, logB, legB]] = [rank(a), rank(b)]
+      return blockB - blockA || logB - logA || legA - legB
+    })
+}
+
+function walletsInTruth(): string[] {
+  return [...new Set(truth.map((text) => text.split(' ')[4] ?? ''))]
+}
+
+test('every wallet has exactly the events of the receipts, newest first, with an exact total', async () => {
+  const wallets = walletsInTruth()
+  expect(wallets.length).toBeGreaterThan(15)
+  for (const wallet of wallets) {
+    const { events, totals } = await allEvents(wallet)
+    expect(textsOf(wallet, events)).toEqual(truthAbout(wallet))
+    expect([...totals]).toEqual([events.length])
+  }
+})
+
+test('some of them are stored and some are read live', async () => {
+  const newest = Number(await aave.blockNumber())
+  const blocks = truth.map((text) => Number(text.split(' ')[0]))
+  expect(blocks.filter((block) => block > newest - DEPTH).length).toBeGreaterThan(2)
+  const [row] = await database.db.run<{ stored: string; young: string }>(
+    `select count(*)::text as stored, count(*) filter (where block > ${newest - DEPTH})::text as young from lending_event`,
+    [],
+  )
+  expect(Number(row?.stored)).toBeGreaterThan(100)
+  expect(row?.young).toBe('0')
+})
+
+test('prices and values are those of the oracle at the block, times those of the headers', async () => {
+  for (const wallet of past.wallets) {
+    const { events } = await allEvents(wallet)
+    const prices = await devnet.rpc.batch<Hex>(
+      events.map(({ asset, blockNumber }) => ({
+        method: 'eth_call',
+        params: [
+          {
+            to: MARKETS.main.oracle,
+            data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [asset.address] }),
+          },
+          toHex(blockNumber),
+        ],
+      })),
+    )
+    const headers = await devnet.rpc.batch<{ readonly timestamp: Hex }>(
+      events.map(({ blockNumber }) => ({ method: 'eth_getBlockByNumber', params: [toHex(blockNumber), false] })),
+    )
+    for (const [index, event] of events.entries()) {
+      const price = BigInt(prices[index] ?? 0)
+      const [whole = '', fraction = ''] = event.amount.split('.')
+      const raw = BigInt(whole + fraction.padEnd(event.asset.decimals, '0'))
+      expect(event.priceUSD).toBe(usd(price, 8))
+      expect(event.amountUSD).toBe(usd(raw * price, 8 + event.asset.decimals))
+      expect(event.timestamp).toBe(Number(headers[index]?.timestamp))
+      const asset = Object.values(ASSETS).find(({ address }) => address === event.asset.address)
+      expect(event.asset).toMatchObject({
+        symbol: asset?.symbol,
+        name: asset?.name,
+        decimals: asset?.decimals,
+        logoURI: null,
+      })
+    }
+  }
+})
+
+/** Six digits, half up, by another way than ours: the text of the number with seven. */
+function usd(units: bigint, scale: number): string {
+  const micro = (units * 10n ** 6n * 2n + 10n ** BigInt(scale)) / (2n * 10n ** BigInt(scale))
+  const digits = String(micro).padStart(7, '0')
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+}
+
+test('the type filter counts and shows one type alone', async () => {
+  const [wallet] = past.wallets as [Address]
+  for (const type of LENDING_EVENT_TYPES) {
+    const { events, totals } = await allEvents(wallet, `&type=${type}`)
+    const wanted = truthAbout(wallet).filter((text) => text.split(' ')[3] === type)
+    expect(textsOf(wallet, events)).toEqual(wanted)
+    expect([...totals]).toEqual([wanted.length])
+  }
+})
+
+test('an answer costs 1 credit, names its block, and links to its neighbours', async () => {
+  const [wallet] = past.wallets as [Address]
+  const { reply, credits, creditsMin } = await ask(wallet, '&limit=2&page=2')
+  expect([credits, creditsMin]).toEqual([1, 1])
+  expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: await aave.blockNumber() }])
+  expect(reply.pagination).toMatchObject({ page: 2, limit: 2, total: truthAbout(wallet).length })
+  expect(reply.pagination?.next_page).toContain('page=3')
+  expect(reply.pagination?.prev_page).toContain('page=1')
+})
+
+test('a wallet without events and a market that the chain does not have are empty lists', async () => {
+  const stranger = getAddress('0x00000000000000000000000000000000000abcde')
+  expect((await ask(stranger)).reply).toMatchObject({ data: [], pagination: { total: 0 } })
+  const [wallet] = past.wallets as [Address]
+  expect((await ask(wallet, '&market_id=lido')).reply).toMatchObject({ data: [], pagination: { total: 0 } })
+})
+
+/** Refuses calls at older blocks, as a node without archive state does. */
+function forgetBefore(newest: number): void {
+  faulty.rule(({ method, params }) => {
+    const at = params[1]
+    const isPast = typeof at === 'string' && at.startsWith('0x') && Number(at) < newest
+    return method === 'eth_call' && isPast
+      ? { kind: 'error', error: { code: -32000, message: 'missing trie node 0xabc (path )' } }
+      : undefined
+  })
+}
+
+test('what was shown once needs no archive; what was not answers 503 that names the asset and what helps', async () => {
+  const [wallet] = past.wallets as [Address]
+  const { events } = await allEvents(wallet)
+  const newest = Number(await aave.blockNumber())
+  forgetBefore(newest)
+  const final = events.filter(({ blockNumber }) => blockNumber <= newest - DEPTH).length
+  const page = Math.ceil((events.length - final) / 5) + 1
+  const { reply } = await ask(wallet, `&limit=5&page=${page}`)
+  expect(reply.data).toEqual(events.slice((page - 1) * 5, page * 5))
+  const other = walletsInTruth().find((each) => each === aave.wallets.lender.toLowerCase()) as string
+  await database.db.run('delete from price_at', [])
+  const failure = await ask(other).then(
+    () => new Error('It answered'),
+    (error: Error) => error,
+  )
+  expect(failure).toBeInstanceOf(UnavailableError)
+  expect(failure.message).toMatch(
+    /^Cannot price \S+ \(0x[0-9a-fA-F]{40}\) at block \d+ of chain 1 \(Devnet\) because no endpoint keeps the state of block \d+, and no feed of it keeps rounds so old: set an endpoint with archive state in RPC_URL_1, or a price feed of the token in CHAINS_FILE$/,
+  )
+})
+
+test("without archive state, the rounds that the market's feed keeps give the oracle's price at the block", async () => {
+  const newest = Number(await aave.blockNumber())
+  forgetBefore(newest)
+  const blocks = [past.fromBlock, Math.floor((past.fromBlock + past.toBlock) / 2), past.toBlock, newest]
+  for (const number of blocks) {
+    const header = await devnet.rpc.call<{ readonly timestamp: Hex }>('eth_getBlockByNumber', toHex(number), false)
+    const data = encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [DAI] })
+    const wanted = await devnet.rpc.call<Hex>('eth_call', { to: MARKETS.main.oracle, data }, toHex(number))
+    const { provider, oracle } = MARKETS.main
+    const prices = await readPricesAt(
+      client,
+      {
+        ...{ asker: { kind: 'aave_market', provider, oracle }, tokens: [DAI], clock: systemClock },
+        block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
+      },
+      new AbortController().signal,
+    )
+    expect(prices.get(DAI)).toMatchObject({ price: { units: BigInt(wanted), scale: 8 } })
+    if (number < newest) expect(prices.get(DAI)).toMatchObject({ evidence: 'round' })
+  }
+})
