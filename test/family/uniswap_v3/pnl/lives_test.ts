@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { poolPriceAt, tellsPoolPrice } from '../../../../src/family/uniswap_v3/pnl/pool_price.ts'
 import type { Flow } from '../../../../src/finance/pnl/flow.ts'
+import type { PositionFlow } from '../../../../src/history/rows/position_flow.ts'
 import type { Rational } from '../../../../src/lib/number/rational.ts'
 import { setFeedCall } from '../../../devnet/contracts.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
@@ -129,6 +131,27 @@ describe('profit and loss of random lives on the chain', () => {
       }
     }
   }, 60_000)
+
+  test('takes from a flow the price that its pool had, to a millionth', async () => {
+    const { devnet, lives, flows } = scene
+    let compared = 0
+    for (const { tokenId, pool, isBurned } of lives.positions) {
+      const [stored] = isBurned ? [] : await devnet.v3.readPositions([tokenId])
+      if (stored === undefined) continue
+      const rows = (flows.get(tokenId) ?? []).map(({ blockNumber: block, timestampSec, ...flow }): PositionFlow => {
+        return { ...flow, block, timestampSec: Number(timestampSec) }
+      })
+      // Nobody swaps in the blocks of flows, so that the price at their end is the price of the flow.
+      const [told] = rows.filter(tellsPoolPrice)
+      if (told === undefined) continue
+      const { numerator, denominator } = poolPriceAt(told, rows, stored) ?? { numerator: 0n, denominator: 1n }
+      const { sqrtPriceX96 } = await devnet.v3.readSlot0(pool.address, BigInt(told.block))
+      const [left, right] = [numerator << 192n, sqrtPriceX96 ** 2n * denominator]
+      expect((left > right ? left - right : right - left) * 1_000_000n).toBeLessThan(2n * right)
+      compared++
+    }
+    expect(compared).toBeGreaterThan(50)
+  })
 
   test('of a closed life stays what it is, whatever time passes and prices do', async () => {
     const over = scene.lives.positions.filter(
