@@ -93,6 +93,14 @@ declare module '*/queries/credit_grant_list.sql' {
   export default text
 }
 
+declare module '*/queries/database_examine.sql' {
+  const text: SqlText<
+    [],
+    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; now_ms: string; bytes: string }
+  >
+  export default text
+}
+
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[]],
@@ -481,6 +489,38 @@ declare module '*/queries/session_insert.sql' {
   const text: SqlText<
     [link_hash: string, id: string, hash: string, operator_sec: number, organization_sec: number],
     { organization_id: string | null; expires_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_find.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string],
+    { credits: string }
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_forget.sql' {
+  const text: SqlText<
+    [days: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_put_back.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string, credits: string | number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_take.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string, credits: string | number, budget: string | number],
+    { credits: string }
   >
   export default text
 }

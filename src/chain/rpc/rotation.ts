@@ -23,6 +23,16 @@ export interface RotatingEndpoint {
   readonly removed?: boolean
 }
 
+/** How an endpoint does, as this process sees it. It has no name but its place: its address may hold a secret. */
+export interface EndpointReport {
+  /** `removed` serves another chain and is never asked again. */
+  readonly state: HealthState | 'removed'
+  /** Moving average; undefined before the first answer. */
+  readonly latencyMs: number | undefined
+  /** Milliseconds until its own rate limit allows the next request; 0 if no limit is in force. */
+  readonly busyMs: number
+}
+
 /** One request to the endpoint whose turn it is. */
 type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
 
@@ -80,6 +90,8 @@ interface Rotation<E extends RotatingEndpoint> {
   ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference?: Preference): Promise<T>
   /** True if an endpoint has answered within the last seconds, or `read` does now. */
   ready(read: () => Promise<unknown>): Promise<boolean>
+  /** How each endpoint does, in the order of the configuration. */
+  report(): readonly EndpointReport[]
   /** Stops work in the background. */
   close(): void
 }
@@ -255,6 +267,12 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         return false
       }
     },
+    report: () =>
+      endpoints.map(({ health, removed }) => ({
+        state: removed ? 'removed' : health.state(),
+        latencyMs: health.latencyMs(),
+        busyMs: health.busyMs(),
+      })),
     close: () => background.abort(),
   }
 }
