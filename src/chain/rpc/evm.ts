@@ -98,13 +98,12 @@ export function createChainClient(options: {
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const mayCome = block === undefined || !isSettled(block)
-    const preference =
-      block === undefined
-        ? undefined
-        : {
-            rankOf: (index: number) => depths.rankOf(index, block.number),
-            exhausted: (exhaustion: Exhaustion) => unavailableAt(block, { chain, depths, exhaustion }),
-          }
+    const preference = {
+      rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
+      exhausted: (exhaustion: Exhaustion) =>
+        block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
+      blames: priority === 'caller',
+    }
     return withinDeadline(
       (deadline) =>
         rotation.ask(

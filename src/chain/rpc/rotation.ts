@@ -61,6 +61,8 @@ interface Preference {
   readonly rankOf: (index: number) => number | undefined
   /** The error if no endpoint answered. */
   readonly exhausted: (exhaustion: Exhaustion) => Error
+  /** False if nothing that goes wrong counts against an endpoint: callers must not feel it. */
+  readonly blames: boolean
 }
 
 /** How a kind of chain rotates. */
@@ -117,7 +119,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 }): Rotation<E> {
   const { endpoints, chainId, policy, isBehind, look, exhausted, clock, log, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs, lostAt } = policy
-  const noPreference: Preference = { rankOf: () => 0, exhausted }
+  const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
   const background = new AbortController()
   /** Probes, and the single try that an endpoint in state `open` gets. */
   const trials = new Map<E, Promise<unknown>>()
@@ -135,7 +137,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     return error instanceof UpstreamError && !isBlameless
   }
 
-  async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal, blames = true): Promise<T> {
     const { health, index } = endpoint
     const before = health.state()
     try {
@@ -145,6 +147,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       if (isLost(before)) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index })
       return answer
     } catch (error) {
+      if (!blames) throw error
       if (error instanceof BusyError) health.limited(error.retryAfterMs)
       else if (isFailure(error) && !signal.aborted) health.failed()
       if (!isLost(before) && isLost(health.state())) {
@@ -237,7 +240,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         }
         attempts++
         const limits = { signal, isLastResort: next === undefined }
-        const asked = attemptOn(endpoint, () => attempt(endpoint, limits), signal)
+        const asked = attemptOn(endpoint, () => attempt(endpoint, limits), signal, preference.blames)
         if (health.state() === 'open') remember(endpoint, asked)
         return await asked
       } catch (error) {
