@@ -50,6 +50,25 @@ describe.each([
     })
   }
 
+  test('the pages for people are there with every file that they load', async () => {
+    for (const [page, script] of [
+      ['/', 'explore/main.js'],
+      ['/usage', 'usage/main.js'],
+      ['/operator', 'operator/main.js'],
+    ] as const) {
+      const got = await ask(service.port, { method: 'GET', target: page, headers: {} })
+      expect({ page, status: got.status, type: got.headers['content-type'] }).toEqual({
+        ...{ page, status: 200, type: 'text/html; charset=utf-8' },
+      })
+      const files = [...got.body.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map(([, file]) => `/${file}`)
+      expect(files.some((file) => file.endsWith(script))).toBe(true)
+      for (const file of files) {
+        const { status, body } = await ask(service.port, { method: 'GET', target: file, headers: {} })
+        expect({ file, status, isEmpty: body.length === 0 }).toEqual({ file, status: 200, isEmpty: false })
+      }
+    }
+  })
+
   test('the log holds every request of every organization once, in order, with its charge', async () => {
     await runJson(program, ['org', 'restore', accounts.ids.suspended])
     await runJson(program, ['org', 'limit', accounts.ids.limited, '1000'])
