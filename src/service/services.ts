@@ -133,6 +133,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.instant,
   })
   const routes = routesOf(config, connect)
+  const openapi = openapiText(routes, config)
   const app = await life.start({
     name: 'requests',
     start: () =>
@@ -151,9 +152,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
         corsOrigins: config.corsOrigins,
         probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
         operatorApart: config.operatorPort !== undefined,
-        openapi: openapiText(routes, config),
+        openapi,
         planes: createPlanes(config, { db, clock, log, routes }),
-        faces: createFaces(),
+        faces: createFaces(openapi),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,
