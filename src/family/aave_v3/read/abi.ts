@@ -1,5 +1,6 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type {
   AccountData,
@@ -13,7 +14,7 @@ import type {
   RawReserve,
 } from './state.ts'
 
-const LENS_ABI = parseAbi(['function read(address[] providers, address[] wallets, uint256 bytesMax)'])
+const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
 export function encodeRead(question: {
@@ -22,7 +23,7 @@ export function encodeRead(question: {
   readonly bytesMax: number
 }): Hex {
   const { providers, wallets, bytesMax } = question
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args: [providers, wallets, BigInt(bytesMax)] })
+  return encodeCall(READ, encodeArray(providers), encodeArray(wallets), BigInt(bytesMax))
 }
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
