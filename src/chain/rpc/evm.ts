@@ -4,7 +4,14 @@ import type { Log } from '../../lib/log.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../read_block.ts'
-import { type ChainClient, type Endpoint, IncapableError, type PastBlock, type ReadOptions } from './client.ts'
+import {
+  type ChainClient,
+  DepthError,
+  type Endpoint,
+  IncapableError,
+  type PastBlock,
+  type ReadOptions,
+} from './client.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { MissingBlockError, MissingStateError } from './error.ts'
@@ -12,7 +19,7 @@ import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
 import type { RpcRecorder } from './metrics.ts'
-import { createRotation, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
+import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
 import type { Fetch } from './transport.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
@@ -32,6 +39,8 @@ const NO_LENS =
 export interface EvmClient extends ChainClient {
   /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
+  /** How each endpoint does, in the order of the configuration. */
+  report(): readonly EndpointReport[]
   /** Stops work in the background; reads end by their own signals. */
   close(): void
 }
@@ -85,22 +94,21 @@ export function createChainClient(options: {
     }
   }
 
-  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past }) => {
+  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past, priority = 'caller' }) => {
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const mayCome = block === undefined || !isSettled(block)
-    const preference =
-      block === undefined
-        ? undefined
-        : {
-            rankOf: (index: number) => depths.rankOf(index, block.number),
-            exhausted: (exhaustion: Exhaustion) => unavailableAt(block, { chain, depths, exhaustion }),
-          }
+    const preference = {
+      rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
+      exhausted: (exhaustion: Exhaustion) =>
+        block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
+      blames: priority === 'caller',
+    }
     return withinDeadline(
       (deadline) =>
         rotation.ask(
           (endpoint, { signal: within, isLastResort }) => {
-            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome })
+            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome, priority })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,
@@ -115,6 +123,7 @@ export function createChainClient(options: {
     read,
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),
+    report: rotation.report,
     close: rotation.close,
   }
 }
@@ -148,7 +157,7 @@ function unavailableAt(
     const depth = reached === undefined ? 'does not keep it' : `answered for blocks from ${reached} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
-  return new UnavailableError(
+  return new DepthError(
     `Cannot read chain ${id} (${name}) at block ${number}: ${kept.join(', ')}; ` +
       `set RPC_URL_${id} to an archive endpoint to read older blocks`,
     { cause: exhaustion.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },

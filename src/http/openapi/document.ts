@@ -1,7 +1,7 @@
 import type { Route } from '../route.ts'
 import { braced } from '../route_table.ts'
 import { codesOf } from './codes.ts'
-import { ACCOUNT_HEADERS, HEADERS, headerRefs } from './headers.ts'
+import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
@@ -62,6 +62,7 @@ function operation(route: Route): unknown {
   return {
     operationId: operationId(route),
     summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': route.price,
     parameters: fieldsOf(route.input).map((field) => {
@@ -79,7 +80,10 @@ function operation(route: Route): unknown {
     responses: {
       200: {
         description: `Answered. Credits: ${route.price}`,
-        headers: headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+        headers: {
+          ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+          ...ownHeaders(route.headers),
+        },
         content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
       },
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),

@@ -1,4 +1,5 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -15,6 +16,7 @@ import type {
 } from './state.ts'
 
 const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
+const TOUCHED = toFunctionSelector('touched(address provider, address[] wallets)')
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
 export function encodeRead(question: {
@@ -24,6 +26,23 @@ export function encodeRead(question: {
 }): Hex {
   const { providers, wallets, bytesMax } = question
   return encodeCall(READ, encodeArray(providers), encodeArray(wallets), BigInt(bytesMax))
+}
+
+/** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
+export function encodeTouched(provider: Address, wallets: readonly Address[]): Hex {
+  return encodeCall(TOUCHED, provider, encodeArray(wallets))
+}
+
+/** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
+export function decodeTouched(answer: Hex): {
+  readonly block: Block
+  readonly touched: readonly boolean[] | undefined
+} {
+  const { from, block, taken } = openLensPage(answer)
+  const answered = from.number(1) === 1
+  const marks = Array.from({ length: taken }, () => from.number(1))
+  if (marks.includes(2)) throw new UpstreamError('A supply token does not say when it last moved')
+  return { block, touched: answered ? marks.map((mark) => mark === 1) : undefined }
 }
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']
