@@ -24,7 +24,7 @@ export function adminRoutes(options: {
   const base = ADMIN_PREFIX
   return [
     ...organizationRoutes(db, base),
-    ...keyRoutes({ db, base, owner: 'path' }),
+    ...keyRoutes({ db, base, board, owner: 'path' }),
     ...grantRoutes(db, base),
     ...settingRoutes({ db, base, board }),
     ...sessionRoutes({ db, base, cookie }),
