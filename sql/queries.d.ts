@@ -352,7 +352,7 @@ declare module '*/queries/request_log_latency.sql' {
 declare module '*/queries/request_log_list.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
-    { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: string | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
+    { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: number | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
   >
   export default text
 }

@@ -33,7 +33,14 @@ declare
   v_group integer;
   v_payer integer;
   v_kin integer;
+  -- Numbers of each combination's organization, caller and path.
+  v_organizations integer[];
+  v_callers integer[];
+  v_paths integer[];
 begin
+  select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
+  from request_log_numbers(p_organizations, p_keys, p_paths) n;
+
   -- Balances are locked in one order, which prevents deadlocks. If all can pay, debiting locks them in that order.
   if p_lock = 1 then
     select coalesce(array_agg(l.organization_id), '{}'), coalesce(array_agg(l.balance), '{}')
@@ -82,13 +89,13 @@ begin
       end if;
       v_kin := v_kins[v_group];
       if v_unpaid[v_kin] is null then
-        p_organizations := p_organizations || p_organizations[v_group];
-        p_keys := p_keys || p_keys[v_group];
-        p_paths := p_paths || p_paths[v_group];
+        v_organizations := v_organizations || v_organizations[v_group];
+        v_callers := v_callers || v_callers[v_group];
+        v_paths := v_paths || v_paths[v_group];
         p_statuses := p_statuses || 402;
         p_requests := p_requests || 0;
         p_sums := p_sums || 0::bigint;
-        v_unpaid[v_kin] := cardinality(p_organizations);
+        v_unpaid[v_kin] := cardinality(p_statuses);
       end if;
       p_requests[v_group] := p_requests[v_group] - 1;
       p_sums[v_group] := p_sums[v_group] - p_credits[v_no];
@@ -109,12 +116,11 @@ begin
   end if;
 
   insert into request_log (
-    organization_id, requested_at, settlement_id, request_id, api_key_id, method, path, routed, status, latency_ms,
-    credits, admitted)
-  select p_organizations[r.group_no], timestamptz 'epoch' + r.at_ms * interval '1 millisecond', r.settlement_id,
-    case when r.request_id = '' then 'req_' || r.settlement_id else r.request_id end,
-    p_keys[r.group_no], r.method, case when r.asked = '' then p_paths[r.group_no] else r.asked end, r.asked = '',
-    p_statuses[r.group_no], r.latency_ms, r.credits, r.admitted <> 0
+    requested_at, organization_no, caller_no, credits, latency_ms, status, path_no, admitted, settlement_id, request_id,
+    method, asked)
+  select timestamptz 'epoch' + r.at_ms * interval '1 millisecond', v_organizations[r.group_no], v_callers[r.group_no],
+    r.credits, r.latency_ms, p_statuses[r.group_no], v_paths[r.group_no], r.admitted <> 0, r.settlement_id, r.request_id,
+    r.method, r.asked
   from (
     -- Unnested in the select list: after `from`, the columns would be materialized first.
     select unnest(p_groups) as group_no, unnest(p_requested_at_ms) as at_ms, unnest(p_settlements) as settlement_id,
@@ -123,8 +129,8 @@ begin
   ) r;
 
   -- Counted into the rollups later: changing a row of each organization here would cost more than all the rest.
-  insert into request_rollup_pending (hour, organizations, keys, paths, statuses, requests, credits)
-  values (p_hour, p_organizations, p_keys, p_paths, p_statuses, p_requests, p_sums);
+  insert into request_rollup_pending (hour, organizations, callers, paths, statuses, requests, credits)
+  values (p_hour, v_organizations, v_callers, v_paths, p_statuses, p_requests, p_sums);
 
   if p_lock = 1 then
     return query

@@ -19,7 +19,9 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off 
       from (
         select date_bin('10 ms', l.requested_at, 'epoch') + interval '10 ms' as at
         from request_log l
-        where l.organization_id = m.organization_id
+        where l.organization_no = (
+            select c.organization_no from request_caller c where c.organization_id = m.organization_id limit 1
+          )
           and l.requested_at > now() - interval '1010 milliseconds'
           and l.admitted
       ) r

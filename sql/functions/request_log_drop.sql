@@ -37,7 +37,7 @@ begin
     end if;
     with rolled as (
       delete from request_rollup r where r.day < extract(epoch from v_before) / 86400
-      returning r.organization_id, r.requests, r.credits
+      returning r.organization_no, r.requests, r.credits
     ),
     pending as (
       delete from request_rollup_pending p where p.hour < extract(epoch from v_before) / 3600
@@ -48,14 +48,15 @@ begin
     ),
     remembered as (
       insert into request_log_dropped as d (organization_id, requests, credits, before)
-      select s.organization_id, sum(s.requests), sum(s.credits), v_before
+      select c.organization_id, sum(s.requests), sum(s.credits), v_before
       from (
-        select r.organization_id, r.requests, r.credits from rolled r
+        select r.organization_no, r.requests, r.credits from rolled r
         union all
-        select u.organization_id, u.requests, u.credits
-        from pending p cross join lateral unnest(p.organizations, p.requests, p.credits) u (organization_id, requests, credits)
+        select u.organization_no, u.requests, u.credits
+        from pending p cross join lateral unnest(p.organizations, p.requests, p.credits) u (organization_no, requests, credits)
       ) s
-      group by s.organization_id
+      join request_caller c on c.no = s.organization_no
+      group by c.organization_id
       on conflict (organization_id) do update
       set requests = d.requests + excluded.requests, credits = d.credits + excluded.credits,
         before = greatest(d.before, excluded.before)

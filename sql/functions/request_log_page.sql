@@ -7,7 +7,7 @@ create or replace function request_log_page(
   p_organization_id text, p_from_ms bigint, p_to_ms bigint, p_api_key_id text, p_path text, p_status_min integer,
   p_status_max integer, p_offset bigint, p_limit integer
 ) returns table (
-  total bigint, method text, path text, status integer, latency_ms integer, credits bigint, requested_at timestamptz,
+  total bigint, method text, path text, status integer, latency_ms integer, credits integer, requested_at timestamptz,
   api_key_id text, api_key_name text
 ) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
@@ -24,6 +24,13 @@ declare
   v_rest bigint;
   v_is_short boolean;
   v_edge record;
+  -- The organization, and the filters if they are set; -1 for a name that the log does not know.
+  v_organization_no integer := coalesce(
+    (select c.organization_no from request_caller c where c.organization_id = p_organization_id limit 1), -1);
+  v_caller_no integer := case when p_api_key_id is not null then coalesce((
+    select c.no from request_caller c where c.organization_id = p_organization_id and c.api_key_id = p_api_key_id), -1) end;
+  v_path_no integer := case when p_path is not null then coalesce((
+    select x.no from request_path x where x.path = p_path), -1) end;
   -- What is pending, hour by hour.
   v_pending_hours bigint[];
   v_pending_requests integer[];
@@ -31,12 +38,12 @@ begin
   select coalesce(array_agg(p.hour), '{}'), coalesce(array_agg(u.requests), '{}')
   into v_pending_hours, v_pending_requests
   from request_rollup_pending p
-  cross join lateral unnest(p.organizations, p.keys, p.paths, p.statuses, p.requests)
-    u (organization_id, api_key_id, path, status, requests)
+  cross join lateral unnest(p.organizations, p.callers, p.paths, p.statuses, p.requests)
+    u (organization_no, caller_no, path_no, status, requests)
   where p.xid >= request_rollup_pending_since()
-    and u.organization_id = p_organization_id
-    and (p_api_key_id is null or u.api_key_id = p_api_key_id)
-    and (p_path is null or u.path = p_path)
+    and u.organization_no = v_organization_no
+    and (v_caller_no is null or u.caller_no = v_caller_no)
+    and (v_path_no is null or u.path_no = v_path_no)
     and u.status between p_status_min and p_status_max;
 
   for v_edge in
@@ -59,11 +66,11 @@ begin
     cross join lateral (
       select count(*) as requests
       from request_log l
-      where l.organization_id = p_organization_id
+      where l.organization_no = v_organization_no
         and l.requested_at >= timestamptz 'epoch' + s.low * interval '1 millisecond'
         and l.requested_at < timestamptz 'epoch' + s.high * interval '1 millisecond'
-        and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or p_path = case when l.routed then l.path else '' end)
+        and (v_caller_no is null or l.caller_no = v_caller_no)
+        and (v_path_no is null or l.path_no = v_path_no)
         and l.status between p_status_min and p_status_max
       offset 0
     ) c;
@@ -75,9 +82,9 @@ begin
       )
       into v_rest
       from request_rollup r
-      where r.organization_id = p_organization_id and r.day = v_edge.hour / 24
-        and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-        and (p_path is null or r.path = p_path)
+      where r.organization_no = v_organization_no and r.day = v_edge.hour / 24
+        and (v_caller_no is null or r.caller_no = v_caller_no)
+        and (v_path_no is null or r.path_no = v_path_no)
         and r.status between p_status_min and p_status_max;
     end if;
     v_low := v_low || v_edge.low;
@@ -96,10 +103,10 @@ begin
     cross join lateral (
       select r.day, greatest(r.day * 24, v_first) as low, least((r.day + 1) * 24, v_end) as high
     ) d
-    where r.organization_id = p_organization_id and r.day >= v_first / 24 and r.day <= (v_end - 1) / 24
+    where r.organization_no = v_organization_no and r.day >= v_first / 24 and r.day <= (v_end - 1) / 24
       and v_first < v_end
-      and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-      and (p_path is null or r.path = p_path)
+      and (v_caller_no is null or r.caller_no = v_caller_no)
+      and (v_path_no is null or r.path_no = v_path_no)
       and r.status between p_status_min and p_status_max
     union all
     select d.day, greatest(d.day * 24, v_first), least((d.day + 1) * 24, v_end), p.requests
@@ -138,9 +145,9 @@ begin
         select n.day * 24::bigint + x.slot - 1 as hour, x.requests
         from request_rollup r
         cross join lateral unnest(r.by_hour) with ordinality x (requests, slot)
-        where r.organization_id = p_organization_id and r.day = n.day
-          and (p_api_key_id is null or r.api_key_id = p_api_key_id)
-          and (p_path is null or r.path = p_path)
+        where r.organization_no = v_organization_no and r.day = n.day
+          and (v_caller_no is null or r.caller_no = v_caller_no)
+          and (v_path_no is null or r.path_no = v_path_no)
           and r.status between p_status_min and p_status_max
         union all
         select p.hour, p.requests
@@ -161,11 +168,11 @@ begin
     from (select c.* from chosen c order by c.low desc) c
     cross join lateral (
       select l.* from request_log l
-      where l.organization_id = p_organization_id
+      where l.organization_no = v_organization_no
         and l.requested_at >= timestamptz 'epoch' + c.low * interval '1 millisecond'
         and l.requested_at < timestamptz 'epoch' + c.high * interval '1 millisecond'
-        and (p_api_key_id is null or l.api_key_id = p_api_key_id)
-        and (p_path is null or p_path = case when l.routed then l.path else '' end)
+        and (v_caller_no is null or l.caller_no = v_caller_no)
+        and (v_path_no is null or l.path_no = v_path_no)
         and l.status between p_status_min and p_status_max
       order by l.requested_at desc, l.settlement_id desc
       offset c.skip limit p_limit
@@ -173,11 +180,13 @@ begin
     order by x.requested_at desc, x.settlement_id desc
     limit p_limit
   )
-  select t.total, p.method, p.path, p.status, p.latency_ms, p.credits, p.requested_at, p.api_key_id,
-    coalesce(k.name, p.api_key_id)
+  select t.total, p.method, case when p.path_no = 0 then p.asked else x.path end, p.status::integer, p.latency_ms, p.credits, p.requested_at,
+    c.api_key_id, coalesce(k.name, c.api_key_id)
   from (select coalesce(sum(r.requests), 0)::bigint as total from ranked r) t
   left join page p on true
-  left join api_key k on k.organization_id = p_organization_id and k.id = p.api_key_id
+  left join request_path x on x.no = p.path_no
+  left join request_caller c on c.no = p.caller_no
+  left join api_key k on k.organization_id = p_organization_id and k.id = c.api_key_id
   order by p.requested_at desc, p.settlement_id desc;
 end
 $$;

@@ -17,18 +17,18 @@ begin
     v_slot := v_hour % 24 + 1;
     with gone as (
       delete from request_rollup_pending p where p.xid >= v_since and p.hour = v_hour
-      returning p.organizations, p.keys, p.paths, p.statuses, p.requests, p.credits
+      returning p.organizations, p.callers, p.paths, p.statuses, p.requests, p.credits
     )
     insert into request_rollup as c (
-      organization_id, day, api_key_id, path, status, requests, credits, by_hour)
-    select u.organization_id, v_hour / 24, u.api_key_id, u.path, u.status, sum(u.requests), sum(u.credits),
+      organization_no, day, caller_no, path_no, status, requests, credits, by_hour)
+    select u.organization_no, v_hour / 24, u.caller_no, u.path_no, u.status, sum(u.requests), sum(u.credits),
       array_fill(0, array[v_slot - 1]) || sum(u.requests)::integer || array_fill(0, array[24 - v_slot])
     from gone g
-    cross join lateral unnest(g.organizations, g.keys, g.paths, g.statuses, g.requests, g.credits)
-      u (organization_id, api_key_id, path, status, requests, credits)
-    group by u.organization_id, u.api_key_id, u.path, u.status
+    cross join lateral unnest(g.organizations, g.callers, g.paths, g.statuses, g.requests, g.credits)
+      u (organization_no, caller_no, path_no, status, requests, credits)
+    group by u.organization_no, u.caller_no, u.path_no, u.status
     having sum(u.requests) <> 0 or sum(u.credits) <> 0
-    on conflict (organization_id, day, api_key_id, path, status) do update
+    on conflict (organization_no, day, caller_no, path_no, status) do update
     set requests = c.requests + excluded.requests, credits = c.credits + excluded.credits,
       by_hour[v_slot] = c.by_hour[v_slot] + excluded.by_hour[v_slot];
   end loop;

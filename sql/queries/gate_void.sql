@@ -2,7 +2,7 @@
 -- $1 organizations text[]
 -- $2 requested_at_ms bigint[]
 -- $3 settlements text[]
--- $4 requests text[]
+-- $4 requests text[], '' for `req_` and the settlement
 -- $5 keys text[]
 -- $6 methods text[]
 -- $7 paths text[], '' for all without an endpoint

@@ -14,9 +14,11 @@ from credit_balance b
 full join (
   select c.organization_id, sum(c.credits) as charged
   from (
-    select organization_id, credits from request_log
+    select n.organization_id, s.credits
+    from (select l.organization_no, sum(l.credits) as credits from request_log l group by l.organization_no) s
+    left join request_caller n on n.no = s.organization_no
     union all
-    select organization_id, credits from request_log_dropped
+    select d.organization_id, d.credits from request_log_dropped d
   ) c
   group by c.organization_id
 ) l

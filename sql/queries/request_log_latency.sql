@@ -15,9 +15,10 @@ select l.path, count(*)::integer as requests,
   percentile_disc(0.99) within group (order by l.latency_ms) as p99_ms,
   max(l.latency_ms) as max_ms
 from (
-  select case when x.routed then x.path else '' end as path, x.latency_ms
+  select p.path, x.latency_ms
   from request_log x
-  where x.organization_id = $1
+  join request_path p on p.no = x.path_no
+  where x.organization_no = (select c.organization_no from request_caller c where c.organization_id = $1 limit 1)
     and x.requested_at >= timestamptz 'epoch' + $2::bigint * interval '1 millisecond'
     and x.requested_at < timestamptz 'epoch' + $3::bigint * interval '1 millisecond'
   order by x.requested_at desc

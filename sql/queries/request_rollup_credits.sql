@@ -6,7 +6,8 @@
 -- credits not null
 select day, sum(requests)::text as requests, sum(credits)::text as credits
 from request_rollup
-where organization_id = $1 and day >= $2
+where organization_no = (select c.organization_no from request_caller c where c.organization_id = $1 limit 1)
+  and day >= $2
 group by day
 order by day desc
 limit $3

@@ -13,12 +13,14 @@
 -- requests not null
 select
   h.hour,
-  case when $8::boolean then r.organization_id end as organization_id,
-  case when $5::boolean then r.path end as path,
-  case when $6::boolean then r.api_key_id end as api_key_id,
+  case when $8::boolean then c.organization_id end as organization_id,
+  case when $5::boolean then p.path end as path,
+  case when $6::boolean then c.api_key_id end as api_key_id,
   case when $7::boolean then r.status end as status,
   sum(h.requests)::text as requests
 from request_rollup r
+join request_caller c on c.no = r.caller_no
+join request_path p on p.no = r.path_no
 cross join lateral (
   select case when $4::integer = 24 then r.day::bigint * 24 else r.day::bigint * 24 + x.slot - 1 end as hour,
     sum(x.requests) as requests
@@ -26,7 +28,8 @@ cross join lateral (
   where x.requests <> 0 and r.day::bigint * 24 + x.slot - 1 >= $2 and r.day::bigint * 24 + x.slot - 1 < $3
   group by 1
 ) h
-where ($1::text is null or r.organization_id = $1) and r.day >= $2 / 24 and r.day <= ($3 - 1) / 24
+where ($1::text is null
+    or r.organization_no = (select x.organization_no from request_caller x where x.organization_id = $1 limit 1)) and r.day >= $2 / 24 and r.day <= ($3 - 1) / 24
 group by 1, 2, 3, 4, 5
 order by 1 desc, 6 desc
 limit $9

@@ -71,7 +71,7 @@ function entryFrom(row: Awaited<ReturnType<typeof list>>[number]): RequestLogEnt
       path,
       status,
       latencyMs: latency_ms,
-      credits: Number(credits),
+      credits,
       requestedAt: requested_at,
       apiKeyId: api_key_id,
       apiKeyName: api_key_name,

@@ -12,6 +12,7 @@ import positionFlowStore from '../../sql/functions/position_flow_store.sql' with
 import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
 import requestLogDrop from '../../sql/functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from '../../sql/functions/request_log_extend.sql' with { type: 'text' }
+import requestLogNumbers from '../../sql/functions/request_log_numbers.sql' with { type: 'text' }
 import requestLogPage from '../../sql/functions/request_log_page.sql' with { type: 'text' }
 import requestRollupAdd from '../../sql/functions/request_rollup_add.sql' with { type: 'text' }
 import requestRollupFold from '../../sql/functions/request_rollup_fold.sql' with { type: 'text' }
@@ -32,6 +33,7 @@ export interface SqlFunction {
 const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['account_changed', accountChanged],
   ['account_changes_since', accountChangesSince],
+  ['request_log_numbers', requestLogNumbers],
   ['request_rollup_add', requestRollupAdd],
   ['rate_window_prime', rateWindowPrime],
   ['gate_facts', gateFacts],

@@ -173,7 +173,9 @@ test('paths that callers invent are logged as they were asked, and counted in on
   await voidBatch(db, [...invented.slice(0, 100), settlement(own.caller, { path: '/v1/late', routed: false })])
   await db.run('select request_rollup_fold()', [])
   const rollups = await db.run<{ path: string; status: number; requests: string }>(
-    `select path, status, requests from request_rollup where organization_id = $1 and requests > 0 order by 1, 2`,
+    `select p.path, r.status, r.requests from request_rollup r
+     join request_caller c on c.no = r.caller_no join request_path p on p.no = r.path_no
+     where c.organization_id = $1 and r.requests > 0 order by 1, 2`,
     [own.organizationId],
   )
   expect(rollups.map(({ path, status, requests }) => [path, status, Number(requests)])).toEqual([

@@ -67,7 +67,8 @@ test('partitions are made for this week and the next ones, and what came before 
   await tendLog(db, { days: 0, log: silentLog })
   expect(await partitions()).toHaveLength(5)
   const rows = await db.run<{ name: string }>(
-    'select tableoid::regclass::text as name from request_log where organization_id = $1 order by requested_at',
+    `select request_log.tableoid::regclass::text as name from request_log join request_caller c on c.no = caller_no
+     where c.organization_id = $1 order by requested_at`,
     [organizationId],
   )
   expect(rows.map(({ name }) => name)).toEqual(['request_log_rest', ahead[0] ?? ''])

@@ -73,9 +73,9 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
     odd: string
   }>(
     `select b.balance, b.granted,
-       (select coalesce(sum(credits), 0) from request_log where organization_id = $1) as charged,
+       (select coalesce(sum(credits), 0) from request_log_entry where organization_id = $1) as charged,
        (select coalesce(sum(credits), 0) from request_log_dropped where organization_id = $1) as dropped,
-       (select count(*) from request_log where organization_id = $1) as logged,
+       (select count(*) from request_log_entry where organization_id = $1) as logged,
        (select count(*) from (
           select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
             array_agg(requests order by hour) filter (where requests > 0) as by_hour
@@ -84,7 +84,7 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
               sum(credits) as credits
             from (
               select l.*, case when routed then path else '' end as counted, floor(extract(epoch from requested_at) / 3600)::int as h
-              from request_log l where organization_id = $1
+              from request_log_entry l where organization_id = $1
             ) l
             group by 1, 2, 3, 4, 5
           ) l
@@ -94,20 +94,21 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
           select day, api_key_id, path, status, sum(requests)::bigint as requests, sum(credits) as credits,
             array_agg(requests order by hour) filter (where requests > 0) as by_hour
           from (
-            select c.day, c.hour, c.api_key_id, c.path, c.status, sum(c.requests)::bigint as requests,
-              sum(c.credits) as credits
+            select c.day, c.hour, n.api_key_id, x.path, c.status,
+              sum(c.requests)::bigint as requests, sum(c.credits) as credits
             from (
-              select r.day, u.hour - 1 as hour, r.api_key_id, r.path, r.status, u.requests,
+              select r.day, u.hour - 1 as hour, r.organization_no, r.caller_no, r.path_no, r.status, u.requests,
                 case when u.hour = 1 then r.credits else 0 end as credits
               from request_rollup r cross join lateral unnest(r.by_hour) with ordinality u (requests, hour)
-              where r.organization_id = $1
               union all
-              select p.hour / 24, p.hour % 24, u.api_key_id, u.path, u.status, u.requests, u.credits
+              select p.hour / 24, p.hour % 24, u.organization_no, u.caller_no, u.path_no, u.status, u.requests, u.credits
               from request_rollup_pending p
-              cross join lateral unnest(p.organizations, p.keys, p.paths, p.statuses, p.requests, p.credits)
-                u (organization_id, api_key_id, path, status, requests, credits)
-              where u.organization_id = $1
+              cross join lateral unnest(p.organizations, p.callers, p.paths, p.statuses, p.requests, p.credits)
+                u (organization_no, caller_no, path_no, status, requests, credits)
             ) c
+            join request_caller n on n.no = c.caller_no and n.organization_no = c.organization_no
+            join request_path x on x.no = c.path_no
+            where n.organization_id = $1
             group by 1, 2, 3, 4, 5
           ) c
           group by 1, 2, 3, 4
@@ -121,7 +122,7 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
   )
   if (row === undefined) throw new Error(`Cannot read the books of ${organizationId}`)
   const statuses = await db.run<{ status: number; requests: string }>(
-    'select status, count(*) as requests from request_log where organization_id = $1 group by status',
+    'select status, count(*) as requests from request_log_entry where organization_id = $1 group by status',
     [organizationId],
   )
   const books = {

@@ -83,7 +83,7 @@ async function readBooks(db: Database): Promise<Books> {
        coalesce(sum(l.charged), 0)::text as charged, coalesce(sum(l.logged), 0)::text as logged
      from credit_balance b
      left join (
-       select organization_id, sum(credits) as charged, count(*) as logged from request_log group by organization_id
+       select organization_id, sum(credits) as charged, count(*) as logged from request_log_entry group by organization_id
      ) l using (organization_id)`,
     [],
     { lane: 'background', deadlineMs: 120_000 },

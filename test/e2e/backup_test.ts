@@ -154,8 +154,8 @@ describe('with a large log', () => {
   beforeAll(async () => {
     database = await testDatabase()
     await database.db.run(
-      `insert into request_log select 'org', now() - i * interval '1 s', i::text, md5(i::text), md5((i * 7)::text), 'GET', '/',
-         true, 200, 1, 0, true from generate_series(1, ${LOG_ROWS}) i`,
+      `insert into request_log
+       select now() - i * interval '1 s', 1, 1, 0, 1, 200, 1, true, md5((i * 7)::text), md5(i::text), 'GET', '' from generate_series(1, ${LOG_ROWS}) i`,
       [],
       { lane: 'background', deadlineMs: 60_000 },
     )

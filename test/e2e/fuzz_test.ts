@@ -132,7 +132,7 @@ test('with upstreams that fail in every way, the only further answers are 502 an
 test('the log holds each of these answers once, with its status, and the books balance', async () => {
   for (const [name, { organizationId }] of Object.entries(accounts)) {
     const rows = await database.db.run<{ request_id: string; status: number; credits: string }>(
-      'select request_id, status, credits from request_log where organization_id = $1',
+      'select request_id, status, credits from request_log_entry where organization_id = $1',
       [organizationId],
     )
     const logged = new Map<string, string[]>()

@@ -177,7 +177,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
     numbers,
     settlements.map((each) => each.requestedAtMs),
     settlements.map((each) => each.settlementId),
-    settlements.map((each) => (each.requestId === OWN_PREFIX + each.settlementId ? '' : each.requestId)),
+    settlements.map(storedRequestId),
     settlements.map((each) => each.method),
     settlements.map(askedPath),
     settlements.map((each) => each.latencyMs),
@@ -192,7 +192,7 @@ function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof ga
     settlements.map((each) => each.caller.organizationId),
     settlements.map((each) => each.requestedAtMs),
     settlements.map((each) => each.settlementId),
-    settlements.map((each) => each.requestId),
+    settlements.map(storedRequestId),
     settlements.map((each) => each.caller.apiKeyId),
     settlements.map((each) => each.method),
     settlements.map(countedPath),
@@ -200,6 +200,11 @@ function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof ga
     settlements.map((each) => each.latencyMs),
     settlements.map((each) => (each.admitted ? 1 : 0)),
   ]
+}
+
+/** The request id as the log stores it: empty if we made it. */
+function storedRequestId({ requestId, settlementId }: Settlement): string {
+  return requestId === OWN_PREFIX + settlementId ? '' : requestId
 }
 
 /** The path under which a request is counted. */

@@ -18,6 +18,8 @@ export const BACKED_UP: readonly string[] = [
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',
+  'request_caller',
+  'request_path',
   'request_log',
   'request_log_dropped',
   'request_rollup',
@@ -25,7 +27,7 @@ export const BACKED_UP: readonly string[] = [
 ]
 
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */
-export const REPLACED: readonly string[] = ['ledger']
+export const REPLACED: readonly string[] = ['ledger', 'request_path']
 
 /**
  * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two

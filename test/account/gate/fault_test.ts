@@ -81,8 +81,8 @@ async function until(what: string, done: () => boolean | Promise<boolean>, timeo
   }
 }
 
-async function rowOf(settlementId: string): Promise<{ status: number; credits: string } | undefined> {
-  const [row] = await admin.run<{ status: number; credits: string }>(
+async function rowOf(settlementId: string): Promise<{ status: number; credits: number } | undefined> {
+  const [row] = await admin.run<{ status: number; credits: number }>(
     'select status, credits from request_log where settlement_id = $1',
     [settlementId],
   )
@@ -108,13 +108,13 @@ test('a settlement that reaches the database only after its void finds its place
     expect(failure).toBeInstanceOf(UnavailableError)
     expect(performance.now() - startMs).toBeLessThan(DEADLINE_MS + 500)
     await until('the void is done', () => gate.voidsWaiting === 0)
-    expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+    expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   } finally {
     for (const pid of before) process.kill(pid, 'SIGCONT')
   }
   // The frozen backends now run what they were sent, and end.
   await until('the old backends are gone', async () => !(await backends()).some((pid) => before.has(pid)))
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
   expect(journalText(journalDir)).toBe('')
   await close()
@@ -135,7 +135,7 @@ test('a settlement that commits after its deadline is given back by its void', a
   expect(failure).toBeInstanceOf(UnavailableError)
   await held
   await until('the void is done', () => gate.voidsWaiting === 0)
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 1 } })
   await holder.close()
   await close()
@@ -147,7 +147,7 @@ test('a void of a charged request gives back its credits once, however often it 
   await gate.settle(settlement(caller))
   const done = settlement(caller, { credits: 7 })
   await gate.settle(done)
-  expect(await rowOf(done.settlementId)).toEqual({ status: 200, credits: '7' })
+  expect(await rowOf(done.settlementId)).toEqual({ status: 200, credits: 7 })
   expect(await voidBatch(db, [done])).toEqual([])
   expect(await voidBatch(db, [done])).toEqual([])
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 99, statuses: { 200: 1, 503: 1 } })
@@ -182,7 +182,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   expect(performance.now() - startMs).toBeLessThan(deadlineMs + 200)
   await Promise.all([first, second])
   await until('the void is done', () => gate.voidsWaiting === 0)
-  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 4, granted: 5, statuses: { 200: 1, 503: 1 } })
   await Promise.all(holders.map((holder) => holder.close()))
   await close()
@@ -259,8 +259,8 @@ test('the journal of a killed process is adopted by the next, and reading it twi
 
   const next = await instance(journalDir)
   await until('the voids are done', async () => (await rowOf(never.settlementId)) !== undefined)
-  expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: '0' })
-  expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: '0' })
+  expect(await rowOf(charged.settlementId)).toEqual({ status: 503, credits: 0 })
+  expect(await rowOf(never.settlementId)).toEqual({ status: 503, credits: 0 })
   expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 100, statuses: { 503: 2 } })
   await next.close()
   expect(readdirSync(journalDir)).toEqual([])
@@ -406,8 +406,8 @@ test('under load, crashes, frozen and lost backends cost no caller a credit, and
     ),
   )
 
-  const rows = await admin.run<{ settlement_id: string; status: number; credits: string }>(
-    'select settlement_id, status, credits from request_log where organization_id = any ($1)',
+  const rows = await admin.run<{ settlement_id: string; status: number; credits: number }>(
+    'select settlement_id, status, credits from request_log_entry where organization_id = any ($1)',
     [accounts.map((account) => account.organizationId)],
   )
   const byId = new Map(rows.map((row) => [row.settlement_id, row]))

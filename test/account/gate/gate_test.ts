@@ -325,7 +325,7 @@ describe('settle', () => {
     const path = `/\u001b[31m\0\r\n\u2028\u202e\ud800"\\{}${'x'.repeat(500)}`
     await gate.settle(settlement(caller, { path, method: 'GE\u0000T', status: 404, credits: 0 }))
     const [row] = await db.run<{ path: string; method: string }>(
-      'select path, method from request_log where organization_id = $1',
+      'select path, method from request_log_entry where organization_id = $1',
       [organizationId],
     )
     expect(row?.method).toBe('GE?T')

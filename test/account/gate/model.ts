@@ -211,7 +211,7 @@ async function compareLog(
   const rows = await admin.run<{ line: string }>(
     `select concat_ws(' ', settlement_id, organization_id, api_key_id, request_id, method, path, routed, latency_ms, admitted,
        floor(extract(epoch from requested_at) * 1000)::bigint, status, credits) as line
-     from request_log where organization_id = any ($1)`,
+     from request_log_entry where organization_id = any ($1)`,
     [actors.map(({ organizationId }) => organizationId)],
     { deadlineMs: 10_000 },
   )

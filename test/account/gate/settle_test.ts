@@ -12,11 +12,13 @@ import { createAccount, readBooks, settlement } from '../scene.ts'
 
 const HOUR_MS = 3_600_000
 
+let url: string
 let db: Database
 
 beforeAll(async () => {
   // One connection, so that plans are made once and counters are those of this session.
-  db = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog, max: 1 })
+  url = (await testDatabase()).url
+  db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
 }, 60_000)
 
 afterAll(() => db.close(), 60_000)
@@ -102,8 +104,13 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     `insert into rate_window_state (organization_id, era, at, upto, since)
      select 'org_many' || n, s.era, '{}', '{}', 0 from generate_series(1, 3000) n cross join rate_window_state s
      where s.organization_id = $1`,
-    `insert into request_rollup select 'org_many' || n, r.day, r.api_key_id, r.path, r.status, 1, 1, r.by_hour
-     from generate_series(1, 3000) n cross join request_rollup r where r.organization_id = $1
+    `insert into request_caller (organization_no, organization_id, api_key_id)
+     select 1000 + n, 'org_many' || n, 'key' ${others} on conflict do nothing`,
+    `insert into request_path (path) select '/v1/many/' || n ${others}`,
+    `insert into request_rollup select c.no, r.day, c.no, r.path_no, r.status, 1, 1, r.by_hour
+     from request_caller c cross join request_rollup r
+     where c.organization_id like 'org_many%' and r.organization_no in (
+       select x.organization_no from request_caller x where x.organization_id = $1)
      on conflict do nothing`,
   ]) {
     // In the session that rowsRead() flushes: another would count its checks of foreign keys a second later.
@@ -117,6 +124,32 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
   // An organization that pays, one that does not, and a status that is not counted yet.
   await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
   expect((await rowsRead()) - before).toBeLessThan(100)
+})
+
+test('batches that bring the same new names at once agree on their numbers', async () => {
+  const { caller, organizationId } = await createAccount(db)
+  const path = `/v1/new/${organizationId}`
+  // Each over a connection of its own. The first one waits for the balance when it has its numbers.
+  const many = openDatabase({ url, clock: systemClock, log: silentLog })
+  await Promise.all(Array.from({ length: 8 }, () => many.run('select pg_sleep(0.05)', [], { lane: 'gate' })))
+  const held = many.run(
+    `with balance as (select from credit_balance where organization_id = $1 for update)
+     select pg_sleep(0.4) from balance`,
+    [organizationId],
+  )
+  await Bun.sleep(100)
+  const batches = Array.from({ length: 8 }, (_, key) => [settlement({ ...caller, apiKeyId: `key_${key}` }, { path })])
+  const outcomes = await Promise.all(batches.map((batch) => settleBatch(many, batch)))
+  await held
+  await many.close()
+  expect(outcomes.flat().every((each) => 'paid' in each && each.paid)).toBe(true)
+  const numbers = await db.run<{ organization_no: number; api_key_id: string }>(
+    'select organization_no, api_key_id from request_caller where organization_id = $1 order by api_key_id',
+    [organizationId],
+  )
+  expect(numbers.map((row) => row.api_key_id)).toEqual(batches.map((_, key) => `key_${key}`))
+  expect(new Set(numbers.map((row) => row.organization_no)).size).toBe(1)
+  expect(await readBooks(db, organizationId)).toMatchObject({ logged: 8, charged: 8 })
 })
 
 /** Makes organizations `org_many1`, `org_many2`, … with one credit each, unless they exist. */
@@ -137,7 +170,8 @@ async function rowsRead(): Promise<number> {
   await db.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await db.run<{ read: string }>(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables
-     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'request_rollup', 'request_log')`,
+     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'request_rollup', 'request_log',
+       'request_caller', 'request_path')`,
     [],
   )
   return Number(row?.read)

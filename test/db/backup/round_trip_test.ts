@@ -73,8 +73,8 @@ test('a restored database has every row of every table as it was, odd texts, nul
   )
   await db.run('select request_rollup_fold()', [])
   await db.run(
-    `insert into request_rollup_pending (hour, organizations, keys, paths, statuses, requests, credits)
-     values (473000, '{odd_0}', '{key}', '{""}', '{404}', '{1}', '{0}')`,
+    `insert into request_rollup_pending (hour, organizations, callers, paths, statuses, requests, credits)
+     values (473000, '{999999}', '{999999}', '{0}', '{404}', '{1}', '{0}')`,
     [],
   )
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
@@ -147,7 +147,7 @@ test('a backup that is made while requests are charged holds credits that add up
 test('a slow reader slows a backup down, and memory does not grow', async () => {
   const source = await testDatabase()
   await source.db.run(
-    `insert into request_log select 'o', now() + i * interval '1 ms', i::text, md5(i::text), 'k', 'GET', '/', true, 200, 1, 0, true
+    `insert into request_log select now() + i * interval '1 ms', 1, 1, 0, 1, 200, 1, true, i::text, md5(i::text), 'GET', ''
      from generate_series(1, 300000) i`,
     [],
     { lane: 'background', deadlineMs: 60_000 },
