@@ -117,6 +117,14 @@ declare module '*/queries/gate_settle.sql' {
   export default text
 }
 
+declare module '*/queries/gate_settle_limited.sql' {
+  const text: SqlText<
+    [hour: string | number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[], limits: readonly string[] | readonly number[]],
+    { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; used_up: readonly number[] }
+  >
+  export default text
+}
+
 declare module '*/queries/gate_void.sql' {
   const text: SqlText<
     [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], asked: readonly string[], latencies_ms: readonly number[], admitted: readonly number[]],
