@@ -93,6 +93,14 @@ declare module '*/queries/credit_grant_list.sql' {
   export default text
 }
 
+declare module '*/queries/database_examine.sql' {
+  const text: SqlText<
+    [],
+    { version: string; version_no: number; is_standby: boolean; fsync: boolean; full_page_writes: boolean; synchronous_commit: string; connections_max: number; now_ms: string; bytes: string }
+  >
+  export default text
+}
+
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[], payers: readonly string[], keys: readonly string[]],
@@ -229,10 +237,82 @@ declare module '*/queries/lending_event_store.sql' {
   export default text
 }
 
+declare module '*/queries/lending_series_claim.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, day: number, lease_seconds: number, max: string | number],
+    { wallet: string }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_done.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallets: readonly string[], day: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_find.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string],
+    { first_day: number | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_series_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string, first_day: number | null],
+    { lending_series_store: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_snapshot_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, wallet: string, max: string | number],
+    { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null }
+  >
+  export default text
+}
+
+declare module '*/queries/lending_snapshot_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, contract: string, day: number, hash: string, wallets: readonly string[], collaterals: readonly string[], debts: readonly string[], net_worths: readonly string[], health_factors: readonly string[]],
+    { stored: boolean }
+  >
+  export default text
+}
+
 declare module '*/queries/login_link_insert.sql' {
   const text: SqlText<
     [hash: string, organization_id: string | null, lifetime_sec: number, actor: string, session_id: string | null],
     { expires_at: Date }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_list.sql' {
+  const text: SqlText<
+    [chain_id: string | number, from_day: number, to_day: number],
+    { day: number; block: string; hash: string; parent_hash: string; time: string; is_final: boolean }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_list_open.sql' {
+  const text: SqlText<
+    [chain_id: string | number, max: string | number],
+    { day: number; block: string }
+  >
+  export default text
+}
+
+declare module '*/queries/midnight_store.sql' {
+  const text: SqlText<
+    [chain_id: string | number, day: number, block: string | number, hash: string, parent_hash: string, time: string | number, is_final: boolean],
+    { stored: boolean }
   >
   export default text
 }

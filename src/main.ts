@@ -6,6 +6,7 @@ import { organizationCommands } from './command/account/org.ts'
 import { settingsCommands } from './command/account/settings.ts'
 import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
+import { doctorCommand } from './command/doctor/doctor.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { outputTo } from './command/output.ts'
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   migrateCommand,
   backupCommand,
   restoreCommand,
+  doctorCommand,
   openapiCommand,
   ...organizationCommands,
   ...keyCommands,

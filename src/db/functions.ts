@@ -8,6 +8,9 @@ import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import historyCover from '../../sql/functions/history_cover.sql' with { type: 'text' }
 import historyPlaceId from '../../sql/functions/history_place_id.sql' with { type: 'text' }
 import lendingEventStore from '../../sql/functions/lending_event_store.sql' with { type: 'text' }
+import lendingSeriesStore from '../../sql/functions/lending_series_store.sql' with { type: 'text' }
+import lendingSnapshotStore from '../../sql/functions/lending_snapshot_store.sql' with { type: 'text' }
+import midnightStore from '../../sql/functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from '../../sql/functions/organization_create_first.sql' with { type: 'text' }
 import positionFlowStore from '../../sql/functions/position_flow_store.sql' with { type: 'text' }
 import rateWindowPrime from '../../sql/functions/rate_window_prime.sql' with { type: 'text' }
@@ -52,6 +55,9 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['history_cover', historyCover],
   ['lending_event_store', lendingEventStore],
   ['position_flow_store', positionFlowStore],
+  ['lending_series_store', lendingSeriesStore],
+  ['midnight_store', midnightStore],
+  ['lending_snapshot_store', lendingSnapshotStore],
 ]
 
 /** Every function, in an order in which they can be created. */

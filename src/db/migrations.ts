@@ -4,6 +4,7 @@ import gate from '../../sql/migrations/0003_gate.sql' with { type: 'text' }
 import operator from '../../sql/migrations/0004_operator.sql' with { type: 'text' }
 import history from '../../sql/migrations/0005_history.sql' with { type: 'text' }
 import lendingBalance from '../../sql/migrations/0006_lending_balance.sql' with { type: 'text' }
+import snapshot from '../../sql/migrations/0007_snapshot.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -22,6 +23,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0004_operator', operator],
   ['0005_history', history],
   ['0006_lending_balance', lendingBalance],
+  ['0007_snapshot', snapshot],
 ]
 
 /** Every migration, in order. */

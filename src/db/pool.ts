@@ -27,6 +27,9 @@ const LANES: Readonly<Record<LaneName, { readonly connections: number; readonly 
   background: { connections: 3, deadlineMaxMs: 600_000 },
 }
 
+/** Most connections that one process opens. */
+export const CONNECTIONS_MAX = Object.values(LANES).reduce((sum, { connections }) => sum + connections, 0)
+
 /** The server stops a statement this long after our deadline. */
 const GRACE_MS = 500
 const CLOSE_MS = 1_500

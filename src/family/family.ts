@@ -3,7 +3,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
 import type { History } from '../history/stream.ts'
-import type { Route } from '../http/route.ts'
+import type { Feature, Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
@@ -49,6 +49,14 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** Mistakes that no single part of a setting shows: "manager 0x… of chain 1 is described twice". */
   readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
+  /** What the family does while nobody asks, for a feature; absent if that is nothing. */
+  readonly work?: { readonly feature: Feature; readonly start: (setup: FamilySetup<Setting>) => Work }
+}
+
+/** Work that no caller waits for. */
+export interface Work {
+  /** Starts nothing more. */
+  stop(): void
 }
 
 /** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
@@ -69,14 +77,21 @@ export interface ConfiguredFamily {
   readonly settings: ReadonlyMap<number, unknown>
   /** What is wrong with the rows. */
   readonly mistakes: readonly string[]
-  routes(setup: Omit<FamilySetup<never>, 'settings'> & { readonly servesSolana: boolean }): readonly Route[]
+  routes(setup: ConfiguredSetup): readonly Route[]
+  /** Starts what it does while nobody asks, unless that is for a feature that is off. */
+  work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
+}
+
+/** What a configured family does not know by itself. */
+interface ConfiguredSetup extends Omit<FamilySetup<never>, 'settings'> {
+  readonly servesSolana: boolean
 }
 
 /** Makes a family and hides the type of its settings. */
 export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   definition: FamilyDefinition<Entries, Setting>,
 ): Family {
-  const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [] } = definition
+  const { name, aliases, network, entries, builtIn, settingOf, mistakesOf = () => [], work } = definition
   const rowSchema = v.object(entries)
 
   return {
@@ -90,13 +105,15 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         settings.set(chainId, setting)
         mistakes.push(...mistakesOf(setting, chainId))
       }
+      const here = ({ chainIds, servesSolana, connect }: ConfiguredSetup): FamilySetup<Setting> => {
+        const served = new Set(network === 'evm' ? chainIds : servesSolana ? [SOLANA_CHAIN_ID] : [])
+        return { chainIds, settings: new Map([...settings].filter(([chainId]) => served.has(chainId))), connect }
+      }
       return {
         ...{ name, aliases, settings, mistakes },
-        routes({ chainIds, servesSolana, connect }) {
-          const served = new Set(network === 'evm' ? chainIds : servesSolana ? [SOLANA_CHAIN_ID] : [])
-          const here = new Map([...settings].filter(([chainId]) => served.has(chainId)))
-          return definition.routes({ chainIds, settings: here, connect })
-        },
+        routes: (setup) => definition.routes(here(setup)),
+        work: (setup, featuresOff) =>
+          work === undefined || featuresOff.includes(work.feature) ? undefined : work.start(here(setup)),
       }
     },
   }

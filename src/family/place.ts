@@ -1,5 +1,5 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
-import type { ChainClient } from '../chain/rpc/client.ts'
+import type { ChainClient, ReadOptions } from '../chain/rpc/client.ts'
 import { UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
@@ -8,6 +8,16 @@ export interface Place<Deployment> {
   readonly deployments: readonly Deployment[]
   /** The block to read at; absent: the newest. */
   readonly block?: PinnedBlock
+  /** @default {'caller'} */
+  readonly priority?: 'background'
+}
+
+/** What a place says about the reading itself. */
+export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
+  return {
+    ...(block === undefined ? {} : { past: block }),
+    ...(priority === undefined ? {} : { priority }),
+  }
 }
 
 /** Chains that are configured and have the family, by id. */

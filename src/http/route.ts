@@ -23,6 +23,8 @@ export interface Reply {
   readonly counts?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
+  /** Headers of this route's own, by name in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Position of a page in its list, as answers show it. */
@@ -54,6 +56,10 @@ interface RouteFacts {
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER')[]
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
+  /** What a caller should know besides, for OpenAPI. */
+  readonly description?: string
+  /** Headers of its own, by name, with what they say, for OpenAPI. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */
   readonly feature?: Feature
   /** How the price is computed, one sentence for OpenAPI. */
@@ -129,11 +135,14 @@ export function routeWithBody<Input extends object, Body extends object, Result>
   }
 }
 
-function factsOf({ method, path, summary, output, errors, asOf, feature, price }: RouteFacts): RouteFacts {
+function factsOf(facts: RouteFacts): RouteFacts {
+  const { method, path, summary, output, errors, asOf, description, headers, feature, price } = facts
   return {
     ...{ method, path, summary, output, price },
     ...(errors === undefined ? {} : { errors }),
     ...(asOf === undefined ? {} : { asOf }),
+    ...(description === undefined ? {} : { description }),
+    ...(headers === undefined ? {} : { headers }),
     ...(feature === undefined ? {} : { feature }),
   }
 }

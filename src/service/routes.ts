@@ -1,7 +1,6 @@
 import type { Switchboard } from '../account/admin/switches.ts'
 import { usageRoutes } from '../account/routes.ts'
-import type { Database } from '../db/database.ts'
-import type { FamilyServices } from '../family/family.ts'
+import type { FamilyServices, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
 import { GATEWAY_PATH, loggedTemplateOf } from '../http/plane/gateway.ts'
@@ -9,18 +8,25 @@ import type { Route } from '../http/route.ts'
 import { createRouteTable } from '../http/route_table.ts'
 import type { Config } from './config.ts'
 
-/** What the routes read from. */
-type RouteServices = FamilyServices & { readonly db: Database }
-
 /** All routes of this configuration. They call `connect` when they first read. */
-export function routesOf(config: Config, connect: () => RouteServices): readonly Route[] {
-  const { families, chains, solana } = config
-  const setup = { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
+export function routesOf(config: Config, connect: () => FamilyServices): readonly Route[] {
+  const { families } = config
+  const setup = setupOf(config, connect)
   // The usage route's path filter reads the table that holds the usage route itself.
   const usage = usageRoutes({ db: () => connect().db, templateOf: (path) => loggedTemplateOf(table, path) })
   const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
+}
+
+/** Starts what families do while nobody asks. */
+export function startWork(config: Config, connect: () => FamilyServices): readonly Work[] {
+  const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
+  return works.filter((work) => work !== undefined)
+}
+
+function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {
+  return { chainIds: chains.map(({ id }) => id), servesSolana: solana.rpcUrls.length > 0, connect }
 }
 
 /** The OpenAPI document of these routes. */

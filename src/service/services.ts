@@ -25,7 +25,7 @@ import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
-import { openapiText, routesOf } from './routes.ts'
+import { openapiText, routesOf, startWork } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -122,7 +122,16 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
-  const routes = routesOf(config, () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log }))
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
+  await life.start({
+    name: 'work of families',
+    start: () => startWork(config, connect),
+    stop(works) {
+      for (const work of works) work.stop()
+    },
+    limitMs: STOP_LIMITS_MS.instant,
+  })
+  const routes = routesOf(config, connect)
   const app = await life.start({
     name: 'requests',
     start: () =>

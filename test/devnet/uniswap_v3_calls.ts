@@ -15,6 +15,7 @@ export const MANAGER_ABI = parseAbi([
   'function decreaseLiquidity(DecreaseParams params) payable returns (uint256 amount0, uint256 amount1)',
   'function collect(CollectParams params) payable returns (uint256 amount0, uint256 amount1)',
   'function burn(uint256 tokenId) payable',
+  'function multicall(bytes[] data) payable returns (bytes[] results)',
   'function safeTransferFrom(address from, address to, uint256 tokenId)',
   'function ownerOf(uint256 tokenId) view returns (address)',
   'function balanceOf(address owner) view returns (uint256)',
@@ -123,20 +124,29 @@ export function decreaseLiquidityCall({ tokenId, owner, liquidity }: LiquidityCh
   return managerCall(owner, encodeFunctionData({ abi: MANAGER_ABI, functionName: 'decreaseLiquidity', args: [params] }))
 }
 
-/** Collects all that is owed, or at most `amount0Max` and `amount1Max`. */
+/** Collects all that is owed, or at most `amount0Max` and `amount1Max`; for recipient 0 the manager keeps it. */
 export function collectCall({
   tokenId,
   owner,
+  recipient = owner,
   amount0Max = MAX_UINT128,
   amount1Max = MAX_UINT128,
 }: {
   readonly tokenId: bigint
   readonly owner: Address
+  readonly recipient?: Address
   readonly amount0Max?: bigint
   readonly amount1Max?: bigint
 }): Transaction {
-  const params = { tokenId, recipient: owner, amount0Max, amount1Max }
+  const params = { tokenId, recipient, amount0Max, amount1Max }
   return managerCall(owner, encodeFunctionData({ abi: MANAGER_ABI, functionName: 'collect', args: [params] }))
+}
+
+/** Several calls of one sender to the manager in one transaction. */
+export function multicall(calls: readonly [Transaction, ...Transaction[]]): Transaction {
+  const datas = calls.map(({ data }) => data)
+  const data = encodeFunctionData({ abi: MANAGER_ABI, functionName: 'multicall', args: [datas] })
+  return managerCall(calls[0].from, data)
 }
 
 export function burnCall({ tokenId, owner }: { readonly tokenId: bigint; readonly owner: Address }): Transaction {

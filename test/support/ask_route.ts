@@ -31,7 +31,7 @@ export async function askRoute(
   const answer = await call.read({ signal, organizationId: 'organization', requestedAtMs: 0 })
   const url = new URL(`https://api.example.org${route.path}${query === '' ? '' : `?${query}`}`)
   const reply = answer.present({ url })
-  const { asOf: _, ...wire } = reply
+  const { asOf: _, headers: __, ...wire } = reply
   v.assert(route.output, JSON.parse(JSON.stringify(wire)))
   return { reply, credits: answer.credits, creditsMin: call.creditsMin }
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { Family } from '../../src/family/family.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 
 /** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
@@ -17,14 +17,15 @@ export function familyRoutes(
     readonly db?: Database
     readonly history?: History
     readonly log?: Log
+    readonly clock?: Clock
   },
 ): readonly Route[] {
-  const { rows = [], solana, log = silentLog, db = NONE, history = NONE } = options
+  const { rows = [], solana, log = silentLog, db = NONE, history = NONE, clock = systemClock } = options
   const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
   return family.configure(new Map(rows)).routes({
     chainIds: [...clients.keys()],
     servesSolana: solana !== undefined,
-    connect: () => ({ clients, solana, db, history, clock: systemClock, log }),
+    connect: () => ({ clients, solana, db, history, clock, log }),
   })
 }
 

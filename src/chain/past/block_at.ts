@@ -14,6 +14,8 @@ const PROBES_MAX = 100
 /** A block older than this is final on every chain, so what was found once stays true. */
 const SETTLED_SEC = 86_400
 const ENTRIES_MAX = 10_000
+/** Blocks of one chain that searches may start from. */
+const POINTS_MAX = 2_000
 
 /** The chain has no block there: all are earlier, or all are later. `nearest` is the one closest to it. */
 export class NoBlockError extends Error {
@@ -36,30 +38,86 @@ export interface BlockFinder {
    * chain and the clock; else as `ChainClient.read`.
    */
   byTime(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock>
+  /** The same, once a later block shows that it is the last one. Until then throws `NoBlockError`. */
+  lastBy(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock>
 }
 
 /** Makes a finder with an empty memory. */
 export function createBlockFinder(clock: Clock): BlockFinder {
   const cache = createCache<PinnedBlock>({ clock, entriesMax: ENTRIES_MAX })
+  /** Final blocks by chain, ascending. */
+  const points = new Map<number, PinnedBlock[]>()
+  const isSettled = ({ timestampSec }: PinnedBlock) => clock.now() / 1_000 - Number(timestampSec) > SETTLED_SEC
 
   function remembered(key: string, find: (signal: AbortSignal) => Promise<PinnedBlock>, signal: AbortSignal) {
     const read = async (shared: AbortSignal) => {
       const value = await find(shared)
-      const isSettled = clock.now() / 1_000 - Number(value.timestampSec) > SETTLED_SEC
-      return { value, lifeMs: isSettled ? Number.POSITIVE_INFINITY : 0 }
+      return { value, lifeMs: isSettled(value) ? Number.POSITIVE_INFINITY : 0 }
     }
     return cache.get({ key, read }, signal)
   }
 
+  /** Keeps a block that is final as a place to start other searches from. */
+  function learn(chainId: number, block: PinnedBlock): void {
+    if (!isSettled(block)) return
+    const known = points.get(chainId) ?? []
+    points.set(chainId, known)
+    const at = known.findIndex(({ number }) => number >= block.number)
+    if (at >= 0 && known[at]?.number === block.number) return
+    if (known.length >= POINTS_MAX) known.splice(Math.floor(known.length / 2), 1)
+    known.splice(at < 0 ? known.length : at, 0, block)
+  }
+
+  function findTime(
+    client: ChainClient,
+    { timeSec, isOver }: { readonly timeSec: bigint; readonly isOver: boolean },
+    signal: AbortSignal,
+  ): Promise<PinnedBlock> {
+    const { id: chainId, blockTimeMs } = client.chain
+    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PinnedBlock> => {
+      const known = points.get(chainId) ?? []
+      const later = known.findIndex(({ timestampSec }) => timestampSec > timeSec)
+      const before = known.at(later < 0 ? -1 : later - 1)
+      let after = known[later]
+      if (after === undefined) {
+        const newest = await readBlock(endpoint, { chainId, number: 'latest' }, within)
+        if (newest.timestampSec <= timeSec) {
+          // Only here the answer depends on how recent the endpoint is.
+          endpoint.observeBlock(newest)
+          const isToCome = newest.timestampSec < timeSec && Number(timeSec) > clock.now() / 1_000
+          if (isOver || isToCome) throw new NoBlockError(newest)
+          return newest
+        }
+        after = newest
+      }
+      let bracket = { before: later === 0 ? undefined : before, after }
+      for (let probes = 0; probes < PROBES_MAX; probes++) {
+        const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
+        if (number === undefined) {
+          if (bracket.before === undefined) throw new NoBlockError(bracket.after)
+          learn(chainId, bracket.after)
+          learn(chainId, bracket.before)
+          return bracket.before
+        }
+        bracket = narrowed(bracket, await readBlock(endpoint, { chainId, number }, within), timeSec)
+      }
+      throw new MissingBlockError('The endpoint leads to no block of that time')
+    }
+    return client.read(attempt, { signal, past: 'header', budgetMs: SEARCH_BUDGET_MS })
+  }
+
+  const byTime = (client: ChainClient, timeSec: bigint, isOver: boolean, signal: AbortSignal) =>
+    remembered(
+      `${client.chain.id}:${isOver ? 'over' : 'time'}:${timeSec}`,
+      (shared) => findTime(client, { timeSec, isOver }, shared),
+      signal,
+    )
+
   return {
     byNumber: (client, number, signal) =>
       remembered(`${client.chain.id}:number:${number}`, (shared) => findNumber(client, number, shared), signal),
-    byTime: (client, timeSec, signal) =>
-      remembered(
-        `${client.chain.id}:time:${timeSec}`,
-        (shared) => findTime(client, { timeSec, clock }, shared),
-        signal,
-      ),
+    byTime: (client, timeSec, signal) => byTime(client, timeSec, false, signal),
+    lastBy: (client, timeSec, signal) => byTime(client, timeSec, true, signal),
   }
 }
 
@@ -87,32 +145,4 @@ async function findNumber(client: ChainClient, number: bigint, signal: AbortSign
     const isFuture = error instanceof UnavailableError && missing === asked
     throw isFuture && newest !== undefined ? new NoBlockError(newest) : error
   }
-}
-
-function findTime(
-  client: ChainClient,
-  { timeSec, clock }: { readonly timeSec: bigint; readonly clock: Clock },
-  signal: AbortSignal,
-): Promise<PinnedBlock> {
-  const { id: chainId, blockTimeMs } = client.chain
-  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PinnedBlock> => {
-    const newest = await readBlock(endpoint, { chainId, number: 'latest' }, within)
-    if (newest.timestampSec <= timeSec) {
-      // Only here the answer depends on how recent the endpoint is.
-      endpoint.observeBlock(newest)
-      if (newest.timestampSec < timeSec && Number(timeSec) > clock.now() / 1_000) throw new NoBlockError(newest)
-      return newest
-    }
-    let bracket = { before: undefined as PinnedBlock | undefined, after: newest }
-    for (let probes = 0; probes < PROBES_MAX; probes++) {
-      const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
-      if (number === undefined) {
-        if (bracket.before === undefined) throw new NoBlockError(bracket.after)
-        return bracket.before
-      }
-      bracket = narrowed(bracket, await readBlock(endpoint, { chainId, number }, within), timeSec)
-    }
-    throw new MissingBlockError('The endpoint leads to no block of that time')
-  }
-  return client.read(attempt, { signal, past: 'header', budgetMs: SEARCH_BUDGET_MS })
 }

@@ -1,7 +1,9 @@
 import type { Hex } from 'viem'
+import { UnavailableError } from '../../lib/error.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
 import type { Refusal } from './refusal.ts'
+import type { Priority } from './slots.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {
@@ -85,6 +87,8 @@ export interface ReadOptions {
    * reached is remembered and named in the error if none does.
    */
   readonly past?: 'header' | PastBlock
+  /** In the background it leaves slots free for callers. @default {'caller'} */
+  readonly priority?: Priority
 }
 
 /** A block whose state is read. */
@@ -100,6 +104,9 @@ export class RevertError extends Error {
     this.data = data
   }
 }
+
+/** No endpoint keeps the state of the block, as far as is known. */
+export class DepthError extends UnavailableError {}
 
 /** What the endpoint refused: every request of this kind, or one of this size. */
 type RefusalReason = 'kind' | 'size'

@@ -38,6 +38,7 @@ interface ReadLimits {
   readonly isLastResort: boolean
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
+  readonly priority: Priority
 }
 
 /** What endpoints of one chain share. */
@@ -58,16 +59,16 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   let removed = false
 
   /** If the node does not have the block yet, asks again after a pause: another node behind the address may have it. */
-  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
-        return await send(request, signal)
+        return await send(request, signal, priority)
       } catch (error) {
         if (!(error instanceof MissingBlockError)) throw error
         await pause(pauseMs, signal)
       }
     }
-    return await send(request, signal)
+    return await send(request, signal, priority)
   }
 
   /** Any request but a call. It runs no contract, so it cannot revert. */
@@ -93,7 +94,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function within({ timeoutMs, isLastResort, mayCome }: ReadLimits): Endpoint {
+  function within({ timeoutMs, isLastResort, mayCome, priority }: ReadLimits): Endpoint {
     return {
       index,
       learned,
@@ -105,10 +106,11 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
         const verdict = heads.observe(index, block)
         if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
       },
-      request: (request, signal) => ask({ timeoutMs, ...request }, signal),
+      request: (request, signal) => ask({ timeoutMs, ...request }, signal, priority),
       call(request, signal) {
         const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
-        return request.block === 'latest' || !mayCome ? send(sent, signal) : sendPinned(sent, signal)
+        const once = request.block === 'latest' || !mayCome
+        return once ? send(sent, signal, priority) : sendPinned(sent, signal, priority)
       },
     }
   }
@@ -133,7 +135,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   return {
-    ...within({ timeoutMs, isLastResort: false, mayCome: true }),
+    ...within({ timeoutMs, isLastResort: false, mayCome: true, priority: 'caller' }),
     health,
     within,
     background,

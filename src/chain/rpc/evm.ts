@@ -4,7 +4,14 @@ import type { Log } from '../../lib/log.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../read_block.ts'
-import { type ChainClient, type Endpoint, IncapableError, type PastBlock, type ReadOptions } from './client.ts'
+import {
+  type ChainClient,
+  DepthError,
+  type Endpoint,
+  IncapableError,
+  type PastBlock,
+  type ReadOptions,
+} from './client.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { MissingBlockError, MissingStateError } from './error.ts'
@@ -85,7 +92,7 @@ export function createChainClient(options: {
     }
   }
 
-  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past }) => {
+  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past, priority = 'caller' }) => {
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const mayCome = block === undefined || !isSettled(block)
@@ -100,7 +107,7 @@ export function createChainClient(options: {
       (deadline) =>
         rotation.ask(
           (endpoint, { signal: within, isLastResort }) => {
-            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome })
+            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome, priority })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,
@@ -148,7 +155,7 @@ function unavailableAt(
     const depth = reached === undefined ? 'does not keep it' : `answered for blocks from ${reached} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
-  return new UnavailableError(
+  return new DepthError(
     `Cannot read chain ${id} (${name}) at block ${number}: ${kept.join(', ')}; ` +
       `set RPC_URL_${id} to an archive endpoint to read older blocks`,
     { cause: exhaustion.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },

@@ -24,6 +24,15 @@ export const BACKED_UP: readonly string[] = [
   'request_log_dropped',
   'request_rollup',
   'request_rollup_pending',
+  'history_chain',
+  'history_place',
+  'history_coverage',
+  'lending_event',
+  'position_flow',
+  'price_at',
+  'midnight',
+  'lending_series',
+  'lending_snapshot',
 ]
 
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */

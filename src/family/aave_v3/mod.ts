@@ -1,11 +1,17 @@
 import * as v from 'valibot'
-import { defineFamily, once } from '../family.ts'
+import { createMidnights } from '../../history/midnight.ts'
+import { createSnapshotStore } from '../../history/rows/lending_snapshot.ts'
+import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { placesOf } from '../place.ts'
 import { address, repeated, startBlock } from '../setting.ts'
-import { createLendingReader } from './read/read.ts'
+import { createLendingReader, type LendingReader } from './read/read.ts'
 import { createEventReader } from './read/read_events.ts'
+import { startDaily } from './read/snapshot/daily.ts'
+import { createSnapshotSeries } from './read/snapshot/series.ts'
+import { createSnapshotTaker } from './read/snapshot/take.ts'
 import { createRoutes } from './routes.ts'
 import { eventsRoute } from './routes_events.ts'
+import { snapshotsRoute } from './routes_snapshots.ts'
 import { AAVE_V3_DEPLOYMENTS } from './table/markets.ts'
 
 /** Lending positions in the markets of Aave V3 and of forks that kept its contracts. */
@@ -33,8 +39,36 @@ export const AAVE_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createLendingReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
+    const series = once(() => {
+      const services = connect()
+      const parts = snapshotParts({ ...services, reader })
+      return createSnapshotSeries({ ...parts, reader, clock: services.clock })
+    })
     const places = once(() => placesOf(connect().clients, settings))
     const events = once(() => createEventReader(connect()))
-    return [...createRoutes({ chainIds, markets, reader }), eventsRoute({ chainIds, markets, places, events })]
+    return [
+      ...createRoutes({ chainIds, markets, reader }),
+      eventsRoute({ chainIds, markets, places, events }),
+      snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
+    ]
+  },
+  work: {
+    feature: 'snapshots',
+    start({ settings, connect }) {
+      const services = connect()
+      const { clock, log } = services
+      const reader = createLendingReader({ ...services, deployments: settings })
+      const places = [...reader.places.values()].flatMap((place) =>
+        place.deployments.map((deployment) => ({ ...place, deployments: [deployment] })),
+      )
+      return startDaily({ ...snapshotParts({ ...services, reader: () => reader }), places, clock, log })
+    },
   },
 })
+
+/** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
+function snapshotParts({ db, clock, reader }: FamilyServices & { readonly reader: () => LendingReader }) {
+  const midnights = createMidnights({ db, clock })
+  const store = createSnapshotStore(db)
+  return { midnights, store, taker: createSnapshotTaker({ reader, midnights, store }) }
+}

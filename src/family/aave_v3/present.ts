@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import { getAddress } from 'viem'
 import {
   borrowUtilization,
@@ -8,11 +9,17 @@ import {
   weightedApy,
 } from '../../finance/lending.ts'
 import { RAY } from '../../finance/rate.ts'
+import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../lib/number/rational.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
+import type { snapshotsOutput } from './schema.ts'
+
+const DAY_SEC = 86_400
+
+const ZERO = rational(0n, 1n)
 
 /** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
@@ -42,14 +49,45 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
   }
 }
 
+/** What a snapshot says of a position, in the words of the list. */
+export function figuresOf(position: Position) {
+  const { data, unit } = position
+  return {
+    collateralUsd: usdText(rational(data.totalCollateral, unit)),
+    debtUsd: usdText(rational(data.totalDebt, unit)),
+    netWorthUsd: netWorthText(position),
+    healthFactor: healthFactorOf(position),
+  }
+}
+
+/** Snapshots as the route answers them; those that could not be valued are left out. */
+export function presentSnapshots(snapshots: readonly StoredSnapshot[]): v.InferOutput<typeof snapshotsOutput>['data'] {
+  return snapshots.flatMap(({ day, figures }) => {
+    if (figures === undefined) return []
+    const { collateralUsd, debtUsd, netWorthUsd, healthFactor } = figures
+    return {
+      timestamp: day * DAY_SEC,
+      ...{ collateral_usd: collateralUsd, debt_usd: debtUsd, net_worth_usd: netWorthUsd },
+      health_factor: healthFactor,
+    }
+  })
+}
+
+/** The same of a wallet that has nothing in the market. */
+export const NOTHING: ReturnType<typeof figuresOf> = {
+  ...{ collateralUsd: usdText(ZERO), debtUsd: usdText(ZERO), netWorthUsd: usdText(ZERO) },
+  healthFactor: healthFactorText('max'),
+}
+
 function presentPosition(position: Position) {
-  const { data, unit, market } = position
+  const { unit, market } = position
+  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = figuresOf(position)
   return {
     marketId: market,
-    healthFactor: healthFactorOf(position),
-    totalCollateralUSD: usdText(rational(data.totalCollateral, unit)),
-    totalDebtUSD: usdText(rational(data.totalDebt, unit)),
-    netWorthUSD: netWorthText(position),
+    healthFactor,
+    totalCollateralUSD: collateralUsd,
+    totalDebtUSD: debtUsd,
+    netWorthUSD: netWorthUsd,
     suppliedAssets: suppliesOf(position).map(({ asset, value, apyRay }) => ({
       symbol: asset.reserve.symbol,
       amountSuppliedUSD: usdText(rational(value, unit)),

@@ -58,6 +58,19 @@ export const listOutput = v.strictObject({
   pagination,
 })
 
+/** Success body of the snapshots, without `request_id`. */
+export const snapshotsOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      timestamp: v.pipe(count, v.description('The midnight, Unix seconds')),
+      collateral_usd: usd,
+      debt_usd: usd,
+      net_worth_usd: usd,
+      health_factor: healthFactor,
+    }),
+  ),
+})
+
 /** Success body of the batch, without `request_id`. */
 export const batchOutput = v.strictObject({
   data: v.array(

@@ -140,7 +140,8 @@ export function priceText(
   if (sqrtPriceX96 <= 0n) return '0'
   const square = sqrtPriceX96 * sqrtPriceX96 * pow10(decimals0)
   const unit = Q96 * Q96 * pow10(decimals1)
-  return inverse ? significant(unit, square) : significant(square, unit)
+  const { units, scale } = inverse ? significant(unit, square) : significant(square, unit)
+  return formatExact(units, scale)
 }
 
 /** Sum of exact decimals in millionths, rounded once at the end, half away from zero. */
@@ -155,17 +156,15 @@ function clamp(value: bigint, { lower, upper }: { readonly lower: bigint; readon
   return value > upper ? upper : value
 }
 
-/** The positive quotient to `PRICE_DIGITS` significant digits. */
-function significant(numerator: bigint, denominator: bigint): string {
+/** The positive quotient to 18 significant digits, half away from zero. */
+export function significant(numerator: bigint, denominator: bigint): Decimal {
   // The lengths give the exponent of the first digit, or one more than it; the next line corrects that.
   let exponent = numerator.toString().length - denominator.toString().length
   if (compareToPower(numerator, denominator, exponent) < 0) exponent -= 1
   const shift = PRICE_DIGITS - 1 - exponent
-  const scaled =
-    shift >= 0
-      ? divHalfAwayFromZero(numerator * pow10(shift), denominator)
-      : divHalfAwayFromZero(numerator, denominator * pow10(-shift))
-  return shift >= 0 ? formatExact(scaled, shift) : formatExact(scaled * pow10(-shift), 0)
+  if (shift >= 0) return { units: divHalfAwayFromZero(numerator * pow10(shift), denominator), scale: shift }
+  const step = pow10(-shift)
+  return { units: divHalfAwayFromZero(numerator, denominator * step) * step, scale: 0 }
 }
 
 /** Sign of numerator / denominator − 10^exponent. */

@@ -1,8 +1,10 @@
 import * as v from 'valibot'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createLivesAtHand } from './read/at_hand.ts'
+import { createLifeReader } from './read/lives.ts'
 import { createPositionReader } from './read/read.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes } from './routes/mod.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -30,6 +32,8 @@ export const UNISWAP_V3 = defineFamily({
     ),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
-    return createRoutes({ chainIds, reader })
+    const lives = once(() => createLifeReader(connect()))
+    const livesAtHand = once(() => createLivesAtHand(lives()))
+    return createRoutes({ chainIds, reader, lives, livesAtHand })
   },
 })

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { USD_PRICE_SOURCES } from '../../chain/price.ts'
 import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { chainId, count, evmAddress, pagination } from '../schema.ts'
+import { pnl } from './pnl/schema.ts'
 
 const integerText = text(INTEGER)
 const unsignedText = text(UNSIGNED_INTEGER)
@@ -59,7 +60,7 @@ const figures = {
   ),
 }
 
-function position<const Pool extends v.ObjectEntries>(pool: Pool) {
+function position<const Pool extends v.ObjectEntries, const More extends v.ObjectEntries>(pool: Pool, more: More) {
   return v.strictObject({
     token_id: unsignedText,
     chain_id: chainId,
@@ -79,12 +80,22 @@ function position<const Pool extends v.ObjectEntries>(pool: Pool) {
       protocol: v.strictObject({ code: v.string() }),
     }),
     ...figures,
+    ...more,
   })
 }
 
 /** Success body of the list, without `request_id`. */
 export const listOutput = v.strictObject({
-  data: v.array(position(listPool)),
+  data: v.array(
+    position(listPool, {
+      pnl: v.optional(
+        v.pipe(
+          v.nullable(pnl),
+          v.description('full=true: as …/pnl; null until its history is read, or if a price is missing'),
+        ),
+      ),
+    }),
+  ),
   pagination,
   counts: v.strictObject({
     totalActive: count,
@@ -107,4 +118,9 @@ export const listOutput = v.strictObject({
 })
 
 /** Success body of one position, without `request_id`. */
-export const positionOutput = v.strictObject({ data: position({ ...listPool, sqrtPrice: unsignedText }) })
+export const positionOutput = v.strictObject({
+  data: position(
+    { ...listPool, sqrtPrice: unsignedText },
+    { pnl: v.optional(v.pipe(v.nullable(pnl), v.description('full=true: as …/pnl; null if a price is missing'))) },
+  ),
+})

@@ -62,6 +62,7 @@ function operation(route: Route): unknown {
   return {
     operationId: operationId(route),
     summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': route.price,
     parameters: fieldsOf(route.input).map((field) => {
@@ -79,7 +80,15 @@ function operation(route: Route): unknown {
     responses: {
       200: {
         description: `Answered. Credits: ${route.price}`,
-        headers: headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+        headers: {
+          ...(headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']) as object),
+          ...Object.fromEntries(
+            Object.entries(route.headers ?? {}).map(([name, description]) => [
+              name,
+              { description, schema: { type: 'string' } },
+            ]),
+          ),
+        },
         content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
       },
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),

@@ -154,7 +154,7 @@ async function work(
   const body = successText(reply, requestId)
   // Checked last: an answer to a closed connection is not charged.
   if (request.signal.aborted) return CALLER_LEFT
-  return { status: 200, body, credits: answer.credits, headers: asOf(reply) }
+  return { status: 200, body, credits: answer.credits, headers: { ...reply.headers, ...asOf(reply) } }
 }
 
 function settlementOf(

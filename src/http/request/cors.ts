@@ -9,6 +9,7 @@ const EXPOSED = [
   'x-credits-charged',
   'x-credits-remaining',
   'x-as-of',
+  'x-snapshots-from',
   'retry-after',
 ].join(', ')
 

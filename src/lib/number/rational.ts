@@ -25,6 +25,36 @@ export function compareRational(a: Rational, b: Rational): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
+/** a + b, exact. Denominators that divide each other, as powers of ten do, do not grow. */
+export function addRational(a: Rational, b: Rational): Rational {
+  if (a.numerator === 0n) return b
+  if (b.numerator === 0n) return a
+  if (a.denominator === b.denominator) return sum(a.numerator + b.numerator, a.denominator)
+  if (a.denominator % b.denominator === 0n) {
+    return sum(a.numerator + b.numerator * (a.denominator / b.denominator), a.denominator)
+  }
+  if (b.denominator % a.denominator === 0n) {
+    return sum(a.numerator * (b.denominator / a.denominator) + b.numerator, b.denominator)
+  }
+  return sum(a.numerator * b.denominator + b.numerator * a.denominator, a.denominator * b.denominator)
+}
+
+/** a − b, exact. */
+export function subtractRational(a: Rational, b: Rational): Rational {
+  return addRational(a, { numerator: -b.numerator, denominator: b.denominator })
+}
+
+/** a · b, exact. */
+export function multiplyRational(a: Rational, b: Rational): Rational {
+  if (a.numerator === 0n || b.numerator === 0n) return ZERO
+  return { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator }
+}
+
+/** Zero forgets its denominator. */
+function sum(numerator: bigint, denominator: bigint): Rational {
+  return numerator === 0n ? ZERO : { numerator, denominator }
+}
+
 /** The least common multiple of two numbers above zero. */
 export function leastCommonMultiple(a: bigint, b: bigint): bigint {
   let [divisor, rest] = [a, b]

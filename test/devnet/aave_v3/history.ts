@@ -36,6 +36,8 @@ const ABI = parseAbi([
   'function flashLoan(address receiver, address[] assets, uint256[] amounts, uint256[] modes, address onBehalfOf, bytes params, uint16 referralCode)',
   'function flashLoanSimple(address receiver, address asset, uint256 amount, bytes params, uint16 referralCode)',
   'function setLiquidationProtocolFee(address asset, uint256 fee)',
+  'function mintToTreasury(address[] assets)',
+  'function setReserveFlashLoaning(address asset, bool enabled)',
   'struct Call { address target; bytes data; }',
   'function run(Call[] calls) payable',
 ])
@@ -95,12 +97,16 @@ export async function aaveHistory(
     ...{ ...tools, random: createRandom(seed), wallets, owners: new Map() },
     ...{ gateway: getAddress(at(contracts, 0)), actor: getAddress(at(contracts, 1)) },
   }
+  const lendable = TRADED.map((asset) => call('setReserveFlashLoaning', [ASSETS[asset].address, true]))
+  await send(lendable.map((data) => ({ from: BANK, to: MARKETS[MARKET].configurator, data })))
   await send(wallets.flatMap((wallet) => startCalls(scene, wallet)))
   await aave.warp(DAY_SEC)
   for (let step = 0; step < steps; step++) {
     await randomStep(scene)
     if (scene.random.below(4) === 0) await aave.warp(1 + scene.random.below(5 * DAY_SEC))
   }
+  const treasury = call('mintToTreasury', [TRADED.map((asset) => ASSETS[asset].address)])
+  await send([{ from: BANK, to: POOL, data: treasury }])
   await liquidations(scene, seed)
   const toBlock = Number(await aave.blockNumber())
   const { gateway, actor, owners } = scene

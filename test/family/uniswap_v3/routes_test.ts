@@ -154,7 +154,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
 })
 
 describe('GET /v1/positions/uniswap-v3/:id', () => {
-  test('is the position with its pool’s square-root price, two credits, fifteen with full=true', async () => {
+  test('is the position with its pool’s square-root price, two credits', async () => {
     const { usdcWeth500 } = devnet.pools
     const { sqrtPriceX96 } = await devnet.v3.readSlot0(usdcWeth500.address)
     const id = devnet.positions.single.toString()
@@ -165,9 +165,6 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     })
     expect(answer.reply.data as unknown).not.toHaveProperty('amounts')
     expect({ credits: answer.credits, creditsMin: answer.creditsMin }).toEqual({ credits: 2, creditsMin: 2 })
-    const full = await ask(routes.one, 'full=true', { id })
-    expect(full.reply.data as unknown).toHaveProperty('amounts')
-    expect({ credits: full.credits, creditsMin: full.creditsMin }).toEqual({ credits: 15, creditsMin: 15 })
   })
 
   test('answers about spam that is asked for by its id', async () => {

@@ -1,4 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type {
@@ -13,7 +14,10 @@ import type {
   RawReserve,
 } from './state.ts'
 
-const LENS_ABI = parseAbi(['function read(address[] providers, address[] wallets, uint256 bytesMax)'])
+const LENS_ABI = parseAbi([
+  'function read(address[] providers, address[] wallets, uint256 bytesMax)',
+  'function touched(address provider, address[] wallets)',
+])
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
 export function encodeRead(question: {
@@ -23,6 +27,23 @@ export function encodeRead(question: {
 }): Hex {
   const { providers, wallets, bytesMax } = question
   return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args: [providers, wallets, BigInt(bytesMax)] })
+}
+
+/** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
+export function encodeTouched(provider: Address, wallets: readonly Address[]): Hex {
+  return encodeFunctionData({ abi: LENS_ABI, functionName: 'touched', args: [provider, wallets] })
+}
+
+/** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
+export function decodeTouched(answer: Hex): {
+  readonly block: Block
+  readonly touched: readonly boolean[] | undefined
+} {
+  const { from, block, taken } = openLensPage(answer)
+  const answered = from.number(1) === 1
+  const marks = Array.from({ length: taken }, () => from.number(1))
+  if (marks.includes(2)) throw new UpstreamError('A supply token does not say when it last moved')
+  return { block, touched: answered ? marks.map((mark) => mark === 1) : undefined }
 }
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configuration', 'supplied', 'debt', 'category']

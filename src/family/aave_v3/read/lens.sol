@@ -31,6 +31,7 @@ interface IPool {
 interface IToken {
     function balanceOf(address) external view returns (uint256);
     function scaledBalanceOf(address) external view returns (uint256);
+    function getPreviousIndex(address) external view returns (uint256);
     function getUserStableRate(address) external view returns (uint256);
     function symbol() external view;
 }
@@ -110,6 +111,38 @@ contract Lens is LensPage {
             page.taken = w + 1;
         }
         finish(page);
+    }
+
+    /// Whether each wallet ever had a movement of a supply token in one market: a supply token keeps the index of the
+    /// last one for ever, and nobody owes without having supplied. Header as above without markets, then u8 1 if the
+    /// market answered, then for each wallet u8 1 if it had one, 2 if a token does not answer.
+    function touched(address provider, address[] calldata wallets) external view {
+        Page memory page;
+        page.question = reserve(64);
+        page.answer = reserve(512);
+        Market memory market;
+        if (ask(page, provider, IProvider.getPool.selector, 32)) {
+            market.pool = address(uint160(word(page.answer)));
+            market.answered = readReserves(page, market);
+        }
+        begin(page);
+        put(page, market.answered ? 1 : 0, 1);
+        for (uint256 w = 0; w < wallets.length; w++) {
+            put(page, touchedBy(page, market, wallets[w]), 1);
+        }
+        page.checkpoint = page.cursor;
+        page.taken = wallets.length;
+        finish(page);
+    }
+
+    function touchedBy(Page memory page, Market memory market, address wallet) private view returns (uint256) {
+        uint256 failed = 0;
+        for (uint256 i = 0; i < market.count; i++) {
+            address token = address(uint160(word(market.reserves + i * RESERVE_WORDS * 32 + 320)));
+            if (!ask1(page, token, IToken.getPreviousIndex.selector, uint160(wallet), 32)) failed = 2;
+            else if (word(page.answer) != 0) return 1;
+        }
+        return failed;
     }
 
     function openMarket(Page memory page, Market memory market, address provider) private view {

@@ -6,9 +6,10 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf } from '../../place.ts'
+import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
+import { decodeTouched, encodeTouched } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { readByLens } from './read_lens.ts'
 import type { RawRead } from './state.ts'
@@ -41,6 +42,11 @@ export interface LendingReader {
    * throws `UnavailableError` that names the chain.
    */
   read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
+  /**
+   * Whether the wallet ever had a token movement in the only market of the place, up to the block of the place. Throws
+   * like `read`.
+   */
+  touched(wallet: Address, place: Place, signal: AbortSignal): Promise<boolean>
 }
 
 /** Which chains and markets to ask. */
@@ -62,7 +68,7 @@ export function createLendingReader(options: {
   const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
 
   function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
-    const { client, deployments, block } = place
+    const { client, deployments } = place
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
@@ -71,7 +77,7 @@ export function createLendingReader(options: {
           checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
         },
-        { signal: shared, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
+        { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
       )
     return cache.reuse({ chain: client.chain, key: keyOf(place, wallets), read }, signal)
   }
@@ -86,6 +92,14 @@ export function createLendingReader(options: {
       together(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
+      ),
+    touched: (wallet, place, signal) =>
+      place.client.read(
+        (endpoint, attemptSignal) => {
+          const rungs = touchedLadder(place, wallet, { endpoint, ways })
+          return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, attemptSignal)
+        },
+        { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
       ),
   }
 }
@@ -110,6 +124,30 @@ function ladderFor(
     at: block,
     runtime: LENS_RUNTIME,
     byLens: (access, way) => readByLens({ ...access, providers, pageSize: PAGE_SIZES[way] }, wallets),
+  })
+}
+
+function touchedLadder(
+  { client, deployments: [deployment], block }: Place,
+  wallet: Address,
+  { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
+): Rung<boolean>[] {
+  return ladderOf({
+    ways,
+    endpoint,
+    chainId: client.chain.id,
+    at: block,
+    runtime: LENS_RUNTIME,
+    async byLens({ call, at, observeBlock }) {
+      if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
+      const data = encodeTouched(deployment.poolAddressesProvider, [wallet])
+      const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))
+      observeBlock(answer.block)
+      // In the past the market may not have stood yet.
+      if (answer.touched === undefined && at !== undefined) return false
+      if (answer.touched === undefined) throw new UpstreamError(`Market ${deployment.market} does not answer`)
+      return answer.touched[0] === true
+    },
   })
 }
 

@@ -6,7 +6,7 @@ import { priceSourcesOf } from '../../../chain/price.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf } from '../../place.ts'
+import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { MorphoBlueDeployment } from '../deployments.ts'
 import { interpret, type PositionRead } from '../position.ts'
 import { decodeLens, encodeRead, type Question } from './abi.ts'
@@ -58,7 +58,12 @@ export function createPositionReader(options: {
       ...{ name: 'Morpho Blue', clock },
       contractOf: ({ morpho }) => morpho,
     }),
-    read({ client, deployments: [deployment], block }, { marketId, wallet, signal }) {
+    read(place, { marketId, wallet, signal }) {
+      const {
+        client,
+        deployments: [deployment],
+        block,
+      } = place
       const { chain } = client
       if (deployment === undefined) throw new Error(`Cannot read chain ${chain.id}: it has no Morpho`)
       const question: Question = { morpho: deployment.morpho, marketId, wallet }
@@ -69,7 +74,7 @@ export function createPositionReader(options: {
             const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
             return interpret(raw, { chain, question })
           },
-          { signal: shared, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
+          { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
         )
       const key = `morpho_blue:${block?.hash ?? ''}:${question.morpho}:${marketId}:${wallet}`
       return cache.reuse({ chain, key, read }, signal)

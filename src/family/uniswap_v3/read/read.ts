@@ -6,7 +6,7 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { placesOf } from '../../place.ts'
+import { placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
 import { createTokenJudge } from '../spam/judge.ts'
@@ -78,13 +78,13 @@ export function createPositionReader(options: {
   const lists: BlockCache<ChainRead<BriefPosition>> = createBlockCache<ChainRead<BriefPosition>>(limits)
   const singles: BlockCache<ChainRead> = createBlockCache<ChainRead>(limits)
 
-  function ask<Answer>(question: Question<Answer>, { client, block }: Place, signal: AbortSignal): Promise<Answer> {
-    return client.read(
+  function ask<Answer>(question: Question<Answer>, place: Place, signal: AbortSignal): Promise<Answer> {
+    return place.client.read(
       (endpoint, attemptSignal) => {
         const ladder = question.ladder(endpoint, ways)
         return readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
       },
-      { signal, budgetMs: BUDGET_MS, ...(block === undefined ? {} : { past: block }) },
+      { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
     )
   }
 

@@ -8,7 +8,7 @@ import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { logsOf, placeOf, receiptsOf, shown, textOf, truthOf } from './support.ts'
+import { logsOf, placeOf, poolLogsOf, receiptsOf, shown, textOf, truthOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
 let devnet: Devnet
@@ -45,6 +45,33 @@ test('everybody has exactly the events of the receipts, through gateways and con
     expect([kind, rows.filter((row) => row.kind === kind).length > 5]).toEqual([kind, true])
   }
   expect(history.owners.size).toBeGreaterThan(10)
+})
+
+test('among them is every way in which an event is made or hidden', async () => {
+  const logs = await poolLogsOf(devnet, place.contract)
+  const count = (name: string, holds: (args: Record<string, unknown>) => boolean = () => true) =>
+    logs.filter(({ eventName, args }) => eventName === name && holds(args)).length
+  const ways = {
+    'supply for another': count('Supply', ({ user, onBehalfOf }) => user !== onBehalfOf),
+    'gateway withdraws': count('Withdraw', ({ user }) => user === history.gateway),
+    'contract withdraws for two': count('Withdraw', ({ user }) => user === history.actor),
+    'gateway borrows': count('Borrow', ({ user }) => user === history.gateway),
+    'credit delegation': count('Borrow', ({ user, onBehalfOf }) => user !== onBehalfOf && user !== history.gateway),
+    'repaid from supply': count('Repay', ({ useATokens }) => useATokens === true),
+    'repaid by another': count('Repay', ({ user, repayer }) => user !== repayer),
+    'flash loan paid back': count('FlashLoan', ({ interestRateMode }) => interestRateMode === 0),
+    'flash loan kept as debt': count('FlashLoan', ({ interestRateMode }) => interestRateMode === 2),
+    'liquidation for aTokens': count('LiquidationCall', ({ receiveAToken }) => receiveAToken === true),
+    'liquidation for the asset': count('LiquidationCall', ({ receiveAToken }) => receiveAToken === false),
+    'liquidation of one asset': count(
+      'LiquidationCall',
+      ({ collateralAsset, debtAsset }) => collateralAsset === debtAsset,
+    ),
+    'debt written off': count('DeficitCreated'),
+    'eMode entered': count('UserEModeSet'),
+    'interest for the treasury': count('MintedToTreasury'),
+  }
+  expect(Object.entries(ways).filter(([, times]) => times === 0)).toEqual([])
 })
 
 test('each wallet alone has exactly its part of that', async () => {

@@ -8,7 +8,8 @@ import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 
-interface RpcLog {
+/** A log as nodes answer it. */
+export interface RpcLog {
   readonly address: Hex
   readonly topics: readonly Hex[]
   readonly data: Hex
@@ -66,7 +67,8 @@ export async function receiptsOf(devnet: Devnet, hashes: readonly Hex[]): Promis
   return new Map(hashes.map((hash, index) => [hash, (receipts[index]?.logs ?? []).map(historyLog)]))
 }
 
-function historyLog(log: RpcLog): HistoryLog {
+/** The same as history has it. */
+export function historyLog(log: RpcLog): HistoryLog {
   const { address, topics, data, blockHash, transactionHash, blockTimestamp } = log
   return {
     ...{ address, topics, data, blockHash, transactionHash },
@@ -90,6 +92,12 @@ export function textOf({ wallet, block, logIndex, leg, kind, asset, amount, coun
 const STABLE_ABI = parseAbi([
   'event Borrow(address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, uint8 interestRateMode, uint256 borrowRate, uint16 indexed referralCode)',
 ])
+
+/** What a market's Pool logged, by Aave's own interface: names and arguments. */
+export async function poolLogsOf(devnet: Devnet, pool: Address) {
+  const logs = await devnet.rpc.call<RpcLog[]>('eth_getLogs', { address: pool, fromBlock: '0x0', toBlock: 'latest' })
+  return logs.map(decoded)
+}
 
 /**
  * The events of a market by Aave's own interface and the receipts alone, in the form of `textOf`; whose supply the

@@ -1,0 +1,26 @@
+-- Stores what wallets had in a market at a midnight, if the block that was read is still the one of that midnight; else
+-- nothing. Rows that are there already stay as they are. Returns whether it was. Bytes come in hexadecimal without
+-- prefix; '' stands for a value that is missing.
+create or replace function lending_snapshot_store(
+  p_chain_id bigint, p_contract text, p_day integer, p_hash text, p_wallets text[], p_collaterals text[],
+  p_debts text[], p_net_worths text[], p_health_factors text[]
+) returns boolean
+language plpgsql as $$
+declare
+  v_place smallint := history_place_id(p_chain_id, decode(p_contract, 'hex'));
+begin
+  perform from midnight m
+  where m.chain_id = p_chain_id and m.day = p_day and m.hash = decode(p_hash, 'hex') for share;
+  if not found then
+    return false;
+  end if;
+  insert into lending_snapshot (wallet, place, day, collateral, debt, net_worth, health_factor)
+  select
+    decode(u.wallet, 'hex'), v_place, p_day, nullif(u.collateral, '')::numeric, nullif(u.debt, '')::numeric,
+    nullif(u.net_worth, '')::numeric, nullif(u.health_factor, '')::numeric
+  from unnest(p_wallets, p_collaterals, p_debts, p_net_worths, p_health_factors)
+    u (wallet, collateral, debt, net_worth, health_factor)
+  on conflict do nothing;
+  return true;
+end
+$$;

@@ -1,0 +1,17 @@
+-- What the server is and how it is set, for the operator.
+-- version not null
+-- version_no not null
+-- is_standby not null
+-- fsync not null
+-- full_page_writes not null
+-- synchronous_commit not null
+-- connections_max not null
+-- now_ms not null
+-- bytes not null
+select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_no,
+  pg_is_in_recovery() as is_standby, current_setting('fsync') = 'on' as fsync,
+  current_setting('full_page_writes') = 'on' as full_page_writes,
+  current_setting('synchronous_commit') as synchronous_commit,
+  current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+    as connections_max,
+  floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms, pg_database_size(current_database()) as bytes

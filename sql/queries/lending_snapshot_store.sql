@@ -1,0 +1,12 @@
+-- Stores what wallets had in a market at a midnight, bytes in hexadecimal without prefix, '' for a missing value.
+-- $1 chain_id bigint
+-- $2 contract text
+-- $3 day integer
+-- $4 hash text
+-- $5 wallets text[]
+-- $6 collaterals text[]
+-- $7 debts text[]
+-- $8 net_worths text[]
+-- $9 health_factors text[]
+-- stored not null
+select lending_snapshot_store($1, $2, $3, $4, $5, $6, $7, $8, $9) as stored

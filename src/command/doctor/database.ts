@@ -1,0 +1,68 @@
+import examineSql from '../../../sql/queries/database_examine.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { checkSchema, SchemaError } from '../../db/migrate.ts'
+import { CONNECTIONS_MAX } from '../../db/pool.ts'
+import { query } from '../../db/query.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+
+const examine = query(examineSql, 'read')
+
+const VERSION_MIN = 150_000
+const DEADLINE_MS = 5_000
+/** An honest difference of two clocks, milliseconds. */
+const SKEW_MAX_MS = 2_000
+const SLOW_MS = 20
+const LOSES = 'a crash of its machine can lose charges of answers that have left'
+
+/** What the database is and how it is set. Throws `UnavailableError` if it is away. */
+export async function examineDatabase(db: Database, clock: Clock): Promise<readonly Finding[]> {
+  // The first statement also connects.
+  await examine(db, [], { deadlineMs: DEADLINE_MS })
+  const startedMs = clock.monotonicMs()
+  const [row] = await examine(db, [], { deadlineMs: DEADLINE_MS })
+  const tookMs = clock.monotonicMs() - startedMs
+  if (row === undefined) throw new Error('Cannot examine the database: it answered no row')
+  const skewMs = Number(row.now_ms) - (clock.now() - tookMs / 2)
+  return [
+    versionOf(row),
+    row.is_standby
+      ? failed('role', 'a standby', 'nothing can be charged or logged, so nothing is answered')
+      : good('role', 'primary'),
+    tookMs > SLOW_MS
+      ? lacking('answers', `in ${tookMs.toFixed(0)} ms`, 'every request waits for it twice')
+      : good('answers', `in ${tookMs.toFixed(1)} ms`),
+    Math.abs(skewMs) > SKEW_MAX_MS
+      ? lacking(
+          'clock',
+          `${(skewMs / 1_000).toFixed(1)} s apart from this machine's`,
+          'times of the log are those of the database',
+        )
+      : good('clock', 'as this machine'),
+    await schemaOf(db),
+    row.fsync ? good('fsync', 'on') : lacking('fsync', 'off', LOSES),
+    row.full_page_writes ? good('full_page_writes', 'on') : lacking('full_page_writes', 'off', LOSES),
+    row.synchronous_commit === 'off'
+      ? lacking('synchronous_commit', 'off', LOSES)
+      : good('synchronous_commit', row.synchronous_commit),
+    row.connections_max < CONNECTIONS_MAX
+      ? lacking('connections', `at most ${row.connections_max}`, `a process uses up to ${CONNECTIONS_MAX}`)
+      : good('connections', `at most ${row.connections_max}; a process uses up to ${CONNECTIONS_MAX}`),
+    good('size', `${(Number(row.bytes) / 1e6).toFixed(1)} MB`),
+  ]
+}
+
+function versionOf({ version, version_no: no }: { readonly version: string; readonly version_no: number }): Finding {
+  if (no >= VERSION_MIN) return good('version', `PostgreSQL ${version}`)
+  return failed('version', `PostgreSQL ${version}`, 'expected 15 or later')
+}
+
+async function schemaOf(db: Database): Promise<Finding> {
+  try {
+    await checkSchema(db)
+    return good('tables', 'those of this program')
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error
+    return failed('tables', error.message, 'this program does not serve from it')
+  }
+}

@@ -1,0 +1,119 @@
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { type Finding, failed } from '../../lib/finding.ts'
+import { createLog } from '../../lib/log.ts'
+import type { Config } from '../../service/config.ts'
+import { withDatabase } from '../account_database.ts'
+import { type Command, CommandError, type CommandIo } from '../command.ts'
+import { print } from '../print.ts'
+import { examineDatabase } from './database.ts'
+import { examineEvm } from './evm.ts'
+import { examineSolana } from './solana.ts'
+
+/** What was examined. Endpoints are counted, as their addresses may hold secrets. */
+interface Report {
+  /** `database`, or `chain 1 (Ethereum), endpoint 2`. */
+  readonly part: string
+  /** The chain of an endpoint, which others of that chain can stand in for. */
+  readonly chainId?: number
+  readonly findings: readonly Finding[]
+}
+
+/** Endpoints that are asked at the same time: public ones count requests by address. */
+const AT_ONCE_MAX = 4
+/** Time limit of everything that one endpoint is asked, milliseconds. */
+const ENDPOINT_MS = 60_000
+
+/** `doctor`: asks the database and every endpoint what they can do, and says what each lack costs. */
+export const doctorCommand: Command = {
+  name: 'doctor',
+  positionals: [],
+  options: {},
+  summary: 'Ask the database and every endpoint what they can do',
+  async run(args, io) {
+    const reports = [await databaseReport(io), ...(await endpointReports(io))]
+    const useless = uselessOf(reports)
+    print({ usable: useless.length === 0, reports }, { args, io, text: reports.map(reportText).join('\n\n') })
+    if (useless.length > 0) throw new CommandError(`Cannot serve everything: nothing usable for ${useless.join(', ')}`)
+  },
+}
+
+async function databaseReport(io: CommandIo): Promise<Report> {
+  const findings = await withDatabase(io, (db) => examineDatabase(db, systemClock)).catch((error: unknown) => {
+    if (!(error instanceof CommandError || error instanceof UnavailableError)) throw error
+    return [failed('answers', error.message, 'nothing can be charged or logged, so nothing is answered')]
+  })
+  return { part: 'database', findings }
+}
+
+async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
+  const waiting = questionsOf(io.config(), io.stop)
+  const reports: Promise<Report>[] = []
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const report = next()
+      reports.push(report)
+      await report
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE_MAX }, worker))
+  return Promise.all(reports)
+}
+
+/** One question for each endpoint, in the order of the configuration. */
+function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
+  const shared = { clock: systemClock, fetch: globalThis.fetch, log: createLog({ level: 'error', write: () => {} }) }
+  const report = async (
+    { chainId, name, index }: { readonly chainId: number; readonly name: string; readonly index: number },
+    examine: (signal: AbortSignal) => Promise<readonly Finding[]>,
+  ): Promise<Report> => {
+    const limit = AbortSignal.timeout(ENDPOINT_MS)
+    const findings = await examine(AbortSignal.any([stop, limit])).catch((error: unknown) => {
+      if (!limit.aborted) throw error
+      return [failed('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]
+    })
+    return { part: `chain ${chainId} (${name}), endpoint ${index + 1}`, chainId, findings }
+  }
+  return [
+    ...chains.flatMap((chain) =>
+      chain.rpcUrls.map(
+        (_, index) => () =>
+          report({ chainId: chain.id, name: chain.name, index }, (signal) =>
+            examineEvm(chain, index, { ...shared, signal }),
+          ),
+      ),
+    ),
+    ...solana.rpcUrls.map(
+      (_, index) => () =>
+        report({ chainId: SOLANA_CHAIN_ID, name: 'Solana', index }, (signal) =>
+          examineSolana(solana, index, { ...shared, signal }),
+        ),
+    ),
+  ]
+}
+
+/** The database if it cannot be used, and chains without an endpoint that can. */
+function uselessOf(reports: readonly Report[]): readonly string[] {
+  const usable = new Set(reports.filter(isUsable).map(nameOf))
+  return [...new Set(reports.map(nameOf))].filter((name) => !usable.has(name))
+}
+
+function isUsable({ findings }: Report): boolean {
+  return findings.every(({ verdict }) => verdict !== 'failed')
+}
+
+function nameOf({ part, chainId }: Report): string {
+  return chainId === undefined ? `the ${part}` : `chain ${chainId}`
+}
+
+const MARKS = { good: 'ok', lack: '--', failed: 'NO' } as const
+
+function reportText({ part, findings }: Report): string {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  const lines = findings.map(({ check, verdict, found, cost }) => {
+    const line = `  ${MARKS[verdict]}  ${check.padEnd(width)}  ${found}`
+    return cost === undefined ? line : `${line}: ${cost}`
+  })
+  return [part, ...lines].join('\n')
+}

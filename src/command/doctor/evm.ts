@@ -1,0 +1,94 @@
+import type { PinnedBlock } from '../../chain/block.ts'
+import { blockAgeMaxSec } from '../../chain/block_age.ts'
+import type { Chain } from '../../chain/chain.ts'
+import { readHeader } from '../../chain/read_block.ts'
+import { createEndpoint } from '../../chain/rpc/endpoint.ts'
+import { createHeads } from '../../chain/rpc/memory/heads.ts'
+import type { Fetch } from '../../chain/rpc/transport.ts'
+import { parseQuantity } from '../../chain/rpc/value.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import type { Log } from '../../lib/log.ts'
+import { examineCalls } from './calls.ts'
+import { examineLogs, examineOldLogs, examineState } from './past.ts'
+
+/** What an examination needs besides the endpoint. */
+export interface Examination {
+  readonly clock: Clock
+  readonly fetch: Fetch
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/** Time limit of one question, milliseconds. */
+const QUESTION_MS = 10_000
+const USELESS = 'nothing is read from it'
+/** An honest clock and an honest block differ by less, whatever the chain allows, seconds. */
+const AHEAD_SEC = 5
+
+/**
+ * Asks the endpoint at position `index` of a chain what it can do: some twenty small questions, one after another.
+ * Never throws for what the endpoint does.
+ */
+export async function examineEvm(chain: Chain, index: number, examination: Examination): Promise<readonly Finding[]> {
+  const { signal, ...shared } = examination
+  const heads = createHeads({ clock: shared.clock, blockTimeMs: chain.blockTimeMs })
+  const endpoint = createEndpoint(index, { ...shared, chain, heads, timeoutMs: QUESTION_MS, random: () => 0 })
+  const startedMs = shared.clock.monotonicMs()
+  try {
+    const id = await endpoint.request({ method: 'eth_chainId', params: [], parse: parseQuantity }, signal)
+    const ms = Math.round(shared.clock.monotonicMs() - startedMs)
+    if (id !== BigInt(chain.id)) return [failed('chain id', `it is chain ${id}`, USELESS)]
+    const head = await readHeader(endpoint, { chainId: chain.id, at: 'latest' }, signal)
+    if (head === undefined) return [failed('head', 'it has no newest block', USELESS)]
+    const headFinding = examineHead(head, chain, shared.clock.now())
+    return [
+      good('answers', `in ${ms} ms`),
+      headFinding,
+      ...(await examineFinality(endpoint, chain, signal)),
+      ...(await examineCalls(endpoint, signal)),
+      await examineState(endpoint, head.number, signal),
+      await examineLogs(endpoint, head.number, signal),
+      await examineOldLogs(endpoint, signal),
+    ]
+  } catch (error) {
+    if (signal.aborted) throw error
+    return [failed('answers', reasonOf(error), USELESS)]
+  }
+}
+
+function examineHead(head: PinnedBlock, chain: Chain, nowMs: number): Finding {
+  const ageSec = Math.round(nowMs / 1_000 - Number(head.timestampSec))
+  const apart = ageSec < 0 ? `${-ageSec} s ahead of this machine's clock` : `${ageSec} s old`
+  const found = `block ${head.number}, ${apart}`
+  const maxSec = blockAgeMaxSec(chain)
+  if (Math.abs(ageSec) > maxSec) {
+    return failed('head', `${found}; at most ${maxSec} s are accepted`, 'its answers are refused until it catches up')
+  }
+  if (ageSec >= -AHEAD_SEC) return good('head', found)
+  return lacking('head', found, 'one of both clocks is wrong; the ages of prices are off by that')
+}
+
+async function examineFinality(
+  endpoint: Parameters<typeof readHeader>[0],
+  { id, finality }: Chain,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  if (!('tag' in finality)) return []
+  const { tag } = finality
+  const cost = 'no history is stored from it, because it cannot say what is final'
+  try {
+    const block = await readHeader(endpoint, { chainId: id, at: tag }, signal)
+    return [
+      block === undefined ? lacking('finality', `no ${tag} block`, cost) : good('finality', `block ${block.number}`),
+    ]
+  } catch (error) {
+    if (signal.aborted) throw error
+    return [lacking('finality', reasonOf(error), cost)]
+  }
+}
+
+/** The words of an error. Those of endpoints' errors are ours: they repeat nothing of an address. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'it failed'
+}

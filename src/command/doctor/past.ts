@@ -1,0 +1,81 @@
+import { type Hex, toHex } from 'viem'
+import type { Endpoint } from '../../chain/rpc/client.ts'
+import { parseQuantity } from '../../chain/rpc/value.ts'
+import { type Finding, good, lacking } from '../../lib/finding.ts'
+
+/** No key has this address, and no contract emits from it: questions about it are cheap. */
+const NOBODY: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
+/** How many blocks back state is asked for; then the first block. */
+const DEPTHS = [100n, 1_000n, 10_000n, 100_000n, 1_000_000n] as const
+const FIRST_BLOCK = 1n
+/** How many blocks of logs are asked for at once, most first. */
+const WIDTHS = [100_000n, 10_000n, 2_000n, 500n, 100n, 10n, 1n] as const
+const WIDTH_WANTED = 10_000n
+const STATE_COST =
+  'at_block, at_time, daily snapshots and prices of older blocks are 503 unless another endpoint has them'
+const LOGS_COST = 'events and profit and loss cannot be indexed from it'
+
+/** How far back the endpoint keeps state. Doubts count as no. */
+export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
+  const has = (block: bigint) =>
+    answers(
+      endpoint.request({ method: 'eth_getBalance', params: [NOBODY, toHex(block)], parse: parseQuantity }, signal),
+      signal,
+    )
+  if (await has(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return good('past state', 'of every block')
+  let deepest = 0n
+  for (const depth of DEPTHS) {
+    if (depth >= head || !(await has(head - depth))) break
+    deepest = depth
+  }
+  const found = deepest === 0n ? 'none' : `of the last ${grouped(deepest)} blocks, or some more`
+  return lacking('past state', found, STATE_COST)
+}
+
+/** How many blocks of logs the endpoint gives at once, near the newest. */
+export async function examineLogs(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
+  for (const width of WIDTHS) {
+    const fromBlock = head > width ? head - width + 1n : 0n
+    if (!(await answers(readLogs(endpoint, { fromBlock, toBlock: head }, signal), signal))) continue
+    const asked = head - fromBlock + 1n
+    const found = `${grouped(asked)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
+    if (width >= WIDTH_WANTED) return good('logs', found)
+    return lacking('logs', found, `indexing takes about ${grouped(WIDTH_WANTED / width)} times the requests`)
+  }
+  return lacking('logs', 'none', LOGS_COST)
+}
+
+/** Whether the endpoint still has logs of the first blocks. */
+export async function examineOldLogs(endpoint: Endpoint, signal: AbortSignal): Promise<Finding> {
+  const asked = readLogs(endpoint, { fromBlock: FIRST_BLOCK, toBlock: FIRST_BLOCK }, signal)
+  if (await answers(asked, signal)) return good('old logs', 'yes')
+  return lacking('old logs', 'no', `what happened before it begins: ${LOGS_COST}`)
+}
+
+function readLogs(
+  endpoint: Endpoint,
+  { fromBlock, toBlock }: { readonly fromBlock: bigint; readonly toBlock: bigint },
+  signal: AbortSignal,
+): Promise<number> {
+  const filter = { address: NOBODY, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock) }
+  return endpoint.request({ method: 'eth_getLogs', params: [filter], parse: lengthOf }, signal)
+}
+
+function lengthOf(result: unknown): number {
+  if (!Array.isArray(result)) throw new TypeError('Cannot read the logs: expected a list')
+  return result.length
+}
+
+async function answers(question: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await question
+    return true
+  } catch (error) {
+    if (signal.aborted) throw error
+    return false
+  }
+}
+
+function grouped(count: bigint): string {
+  return count.toLocaleString('en')
+}

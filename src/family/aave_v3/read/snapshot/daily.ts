@@ -1,0 +1,120 @@
+import { NoBlockError } from '../../../../chain/past/block_at.ts'
+import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
+import type { SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
+import { pause } from '../../../../lib/async/abort.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { AbortedError } from '../../../../lib/error.ts'
+import type { Log } from '../../../../lib/log.ts'
+import type { Place } from '../read.ts'
+import { marketOf, type SnapshotTaker } from './take.ts'
+
+/** Wallets that one process takes at a time, and for how long the others leave them alone, seconds. */
+const CLAIM_MAX = 250
+const LEASE_SEC = 30
+/** Pause after a midnight: a few nodes are a second late. */
+const AFTER_MIDNIGHT_MS = 1_000
+/** Pauses until the next round: after a failure, while midnights are not final, and else at most. */
+const AGAIN_MS = 5_000
+const OPEN_MS = 60_000
+const EVERY_MS = 3_600_000
+/** Tries, a second apart, until a chain has a block after midnight. */
+const TRIES_MAX = 20
+
+/** What the job works with. */
+export interface DailyParts {
+  /** One place for each market. */
+  readonly places: readonly Place[]
+  readonly midnights: Midnights
+  readonly store: SnapshotStore
+  readonly taker: SnapshotTaker
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * One round: takes the last midnight for wallets that are followed and do not have it yet, then makes final what has
+ * become so. Several processes share the wallets. Returns how long to wait for the next round, milliseconds. A chain is
+ * asked only if somebody's snapshot is due there or a midnight waits to become final.
+ */
+export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise<number> {
+  const { places, midnights, clock, log } = parts
+  const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
+  let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
+  const failed = (place: Place, error: unknown): void => {
+    if (signal.aborted) return
+    nextMs = Math.min(nextMs, AGAIN_MS)
+    log.warn({ msg: 'Could not take snapshots', chainId: place.client.chain.id, reason: String(error) })
+  }
+  await Promise.all(
+    places.map((place) => takeMarket(parts, { place, day }, signal).catch((error) => failed(place, error))),
+  )
+  for (const place of new Map(places.map((each) => [each.client, each])).values()) {
+    try {
+      if ((await midnights.settle(place.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
+    } catch (error) {
+      failed(place, error)
+    }
+  }
+  return nextMs
+}
+
+async function takeMarket(
+  { midnights, store, taker }: DailyParts,
+  { place, day }: { readonly place: Place; readonly day: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const market = marketOf(place)
+  for (;;) {
+    const wallets = await store.claim(market, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
+    if (wallets.length === 0) return
+    await untilOver(midnights, { place, day }, signal)
+    await Promise.all(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
+    await store.done(market, day, wallets)
+  }
+}
+
+/** Waits until the chain has a block after the midnight. */
+async function untilOver(
+  midnights: Midnights,
+  { place, day }: { readonly place: Place; readonly day: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await midnights.of(place.client, day, signal)
+      return
+    } catch (error) {
+      if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error
+      await pause(1_000, signal)
+    }
+  }
+}
+
+/** Takes rounds until it is stopped. */
+export function startDaily(parts: DailyParts): { stop(): void } {
+  const controller = new AbortController()
+  const { signal } = controller
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const waitMs = await takeDaily(parts, signal)
+        await sleep(waitMs, signal)
+      } catch (error) {
+        if (!(error instanceof AbortedError)) throw error
+      }
+    }
+  }
+
+  void run()
+  return { stop: () => controller.abort() }
+}
+
+/** A pause that does not keep the process. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    timer.unref()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,115 @@
+import type { Address } from 'viem'
+import type { Midnights } from '../../../../history/midnight.ts'
+import type { Market, SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
+import { AbortedError, UpstreamError } from '../../../../lib/error.ts'
+import type { ChainRead } from '../../position.ts'
+import { figuresOf, NOTHING } from '../../present.ts'
+import type { LendingReader, Place } from '../read.ts'
+
+/** Wallets in one reading: so many fit into one call. */
+const WALLETS_MAX = 250
+/** Readings of one market under way: a part of what an endpoint does at a time, since callers come first. */
+const RUNNING_MAX = 8
+
+/** Reads midnights and stores what wallets had then; wallets that wait for the same midnight share a reading. */
+export interface SnapshotTaker {
+  /**
+   * Resolves once the wallet's snapshot of a day is stored. Throws as `Midnights.of` and `LendingReader.read`;
+   * `AbortedError` if `signal` fires before its turn comes.
+   */
+  take(
+    request: { readonly place: Place; readonly day: number; readonly wallet: Address },
+    signal: AbortSignal,
+  ): Promise<void>
+}
+
+/** A reading that waits for its turn. */
+interface Group {
+  readonly place: Place
+  readonly day: number
+  readonly waiting: {
+    readonly wallet: Address
+    readonly signal: AbortSignal
+    readonly settle: ReturnType<typeof Promise.withResolvers<void>>
+  }[]
+}
+
+/** Makes it. Nothing runs while nobody waits. */
+export function createSnapshotTaker(options: {
+  readonly reader: () => LendingReader
+  readonly midnights: Midnights
+  readonly store: SnapshotStore
+}): SnapshotTaker {
+  const { reader, midnights, store } = options
+  const queues = new Map<string, { readonly groups: Group[]; running: number }>()
+
+  async function read({ place, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<void> {
+    const block = await midnights.of(place.client, day, signal)
+    const at: Place = { ...place, block, priority: 'background' }
+    const [found] = await reader().read(wallets, { places: [at], signal })
+    if (found === undefined) throw new UpstreamError('The endpoint answers about no place')
+    const rows = wallets.map((wallet) => ({ wallet, figures: figuresAt(found, wallet) }))
+    if (!(await store.keep(marketOf(place), { day, block }, rows))) {
+      throw new UpstreamError('The block of a midnight was replaced while it was read')
+    }
+  }
+
+  async function run(group: Group): Promise<void> {
+    const present = group.waiting.filter(({ signal }) => !signal.aborted)
+    const wallets = [...new Set(present.map(({ wallet }) => wallet))]
+    try {
+      // A reading that has begun is finished: what it stores serves the next one who asks.
+      if (wallets.length > 0) await read(group, wallets, new AbortController().signal)
+      for (const { settle } of present) settle.resolve()
+    } catch (error) {
+      for (const { settle } of present) settle.reject(error)
+    }
+    for (const { settle } of group.waiting) settle.reject(new AbortedError('Nobody waits for the snapshot'))
+  }
+
+  function start(key: string): void {
+    const queue = queues.get(key)
+    if (queue === undefined) return
+    for (; queue.running < RUNNING_MAX; queue.running++) {
+      const group = queue.groups.shift()
+      if (group === undefined) break
+      void run(group).finally(() => {
+        queue.running--
+        start(key)
+      })
+    }
+    if (queue.running === 0) queues.delete(key)
+  }
+
+  return {
+    async take({ place, day, wallet }, signal) {
+      const { chainId, provider } = marketOf(place)
+      const key = `${chainId}:${provider}`
+      const queue = queues.get(key) ?? { groups: [], running: 0 }
+      queues.set(key, queue)
+      let group = queue.groups.find((each) => each.day === day && each.waiting.length < WALLETS_MAX)
+      if (group === undefined) {
+        group = { place, day, waiting: [] }
+        queue.groups.push(group)
+      }
+      const settle = Promise.withResolvers<void>()
+      group.waiting.push({ wallet, signal, settle })
+      // After all who ask in the same turn have joined.
+      setTimeout(() => start(key), 0)
+      await settle.promise
+    },
+  }
+}
+
+/** The only market of a place. */
+export function marketOf({ client, deployments: [deployment] }: Place): Market {
+  if (deployment === undefined) throw new Error('Cannot name the market of a place without any')
+  return { chainId: client.chain.id, provider: deployment.poolAddressesProvider }
+}
+
+/** Zeros for a wallet that has nothing, undefined if the market could not be valued. */
+function figuresAt({ wallets, unanswerable }: ChainRead, wallet: Address) {
+  if (unanswerable.some((each) => each.wallet === wallet)) return undefined
+  const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
+  return position === undefined ? NOTHING : figuresOf(position)
+}

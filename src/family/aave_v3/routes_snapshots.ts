@@ -1,0 +1,81 @@
+import * as v from 'valibot'
+import { chainIdIn, evmAddress, wholeNumber } from '../../http/request/input.ts'
+import { type Route, route } from '../../http/route.ts'
+import { CodedError } from '../../lib/error.ts'
+import { presentSnapshots } from './present.ts'
+import type { LendingReader, Place } from './read/read.ts'
+import type { SnapshotSeries } from './read/snapshot/series.ts'
+import { marketIdIn } from './routes_market.ts'
+import { snapshotsOutput } from './schema.ts'
+
+const CREDITS = 2
+/** A hundred years. */
+const SNAPSHOTS_MAX = 36_525
+const MAIN = 'main'
+const FROM = 'X-Snapshots-From'
+
+/** Daily snapshots of one wallet in one market. */
+export function snapshotsRoute(options: {
+  /** Chains that have Aave V3. */
+  readonly chainIds: readonly number[]
+  readonly markets: ReadonlySet<string>
+  readonly reader: () => LendingReader
+  readonly series: () => SnapshotSeries
+}): Route {
+  const { chainIds, markets, reader, series } = options
+  const input = v.object({
+    chain_id: chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : anyChainId,
+    wallet: evmAddress,
+    market_id: v.optional(marketIdIn(markets), MAIN),
+    max_snapshots: v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX })),
+  })
+  return route({
+    method: 'GET',
+    path: '/v1/lending/aave-v3/position/:chain_id/snapshots',
+    summary: 'Daily snapshots of a wallet in one market: what it had at each UTC midnight.',
+    description: DESCRIPTION,
+    input,
+    output: snapshotsOutput,
+    errors: [503],
+    feature: 'snapshots',
+    headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
+    price: `${CREDITS} credits per successful call.`,
+    creditsMin: () => CREDITS,
+    read: ({ chain_id, wallet, market_id, max_snapshots }, { signal }) =>
+      series().of({ place: placeOf(reader(), chain_id, market_id), wallet, max: max_snapshots }, signal),
+    credits: () => CREDITS,
+    present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
+      data: presentSnapshots(snapshots),
+      ...(newest === undefined ? {} : { asOf: [{ chainId: chain_id, blockNumber: newest.number }] }),
+      ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: dateOf(cutAt) } }),
+    }),
+  })
+}
+
+const DESCRIPTION =
+  'One entry for each UTC midnight after the wallet’s first token movement in the market (a transfer of supply tokens ' +
+  'to it counts) up to the one that ended yesterday, oldest first; `timestamp` is that midnight. Each is read at the ' +
+  'last block at or before it, by the formulas of the live list; nothing is interpolated. Midnights before the first ' +
+  'movement have no entry; from then on each has one, with zeros while the wallet has nothing. A midnight at which the ' +
+  'market could not be valued, because a price was missing, has none. A wallet that never moved a token there has an ' +
+  'empty list. Past midnights need an endpoint that keeps old state (an archive node). Without one the series begins ' +
+  'when it is first asked for: the service then takes each midnight right after it has passed, one at which it did not ' +
+  `run is missing, and the header \`${FROM}\` says where the series begins.`
+
+const anyChainId = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+function placeOf({ places }: LendingReader, chainId: number, market: string): Place {
+  const place = places.get(chainId)
+  if (place === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+  const deployments = place.deployments.filter((each) => each.market === market)
+  if (deployments.length > 0) return { ...place, deployments }
+  const known = place.deployments.map((each) => `"${each.market}"`).join(', ')
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${known}), got "${market}"`,
+  )
+}
+
+function dateOf(day: number): string {
+  return new Date(day * 86_400_000).toISOString().slice(0, 10)
+}

@@ -1,0 +1,111 @@
+import type { Both, Flow, Paid } from '../../../finance/pnl/flow.ts'
+import { isNothing, minus, plus, splitPaid } from '../../../finance/pnl/flow.ts'
+import type { PositionFlow } from '../../../history/rows/position_flow.ts'
+import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
+import { poolPriceAt, poolPriceOf, type TickRange } from './pool_price.ts'
+
+/** What is known about a block of flows. */
+export interface BlockFacts {
+  readonly timestampSec: bigint
+  /** Absent if no flow of the block needs prices. */
+  readonly own?: Both<OwnPrice>
+  /** The pool's price at the end of the block, if it was asked for. */
+  readonly sqrtPriceX96?: bigint
+}
+
+/** What never changes about a position. */
+export interface PnlSubject extends TickRange {
+  readonly tokens: Both<PnlToken>
+}
+
+/** A flow with its time, its prices, and for a collect what of it is fees. */
+export interface LifeFlow {
+  readonly row: PositionFlow
+  readonly timestampSec: bigint
+  /** Absent if none are needed. */
+  readonly prices?: Both<FlowPrice> | MissingPrice
+  readonly paid?: Paid
+}
+
+/** Raw units of both tokens of a flow. */
+export function amountsOf({ amount0, amount1 }: PositionFlow): Both<bigint> {
+  return [amount0, amount1]
+}
+
+/** Liquidity after all flows; negative if some are missing. */
+export function liquidityAfter(rows: readonly PositionFlow[]): bigint {
+  return rows.reduce((sum, { kind, liquidity }) => sum + (kind === 'decrease' ? -liquidity : liquidity), 0n)
+}
+
+/** Tokens that were withdrawn and not collected after all flows, raw units. */
+export function pendingAfter(rows: readonly PositionFlow[]): Both<bigint> {
+  return rows.reduce<Both<bigint>>(pendingNext, [0n, 0n])
+}
+
+/** Blocks whose prices are needed: of deposits, of payments, and of the last flow, at which a closed life ends. */
+export function pricedBlocks(rows: readonly PositionFlow[]): ReadonlySet<number> {
+  const last = lastFlow(rows)
+  return new Set(rows.filter((row) => isPriced(row) || row === last).map(({ block }) => block))
+}
+
+/** The last flow that is more than a collect of nothing, which anybody who may collect can repeat for ever. */
+export function lastFlow(rows: readonly PositionFlow[]): PositionFlow | undefined {
+  return rows.findLast((row) => row.kind !== 'collect' || !isNothing(amountsOf(row)))
+}
+
+/** Flows with what is known about their blocks, in their order. Throws `RangeError` if nothing is known about one. */
+export function lifeOf(
+  rows: readonly PositionFlow[],
+  { subject, facts }: { readonly subject: PnlSubject; readonly facts: ReadonlyMap<number, BlockFacts> },
+): LifeFlow[] {
+  const last = lastFlow(rows)
+  let pending: Both<bigint> = [0n, 0n]
+  return rows.map((row) => {
+    const known = facts.get(row.block)
+    if (known === undefined) throw new RangeError(`Cannot tell a life: nothing is known about block ${row.block}`)
+    const { timestampSec } = known
+    const priced = isPriced(row) || row === last ? { prices: pricesOf(row, { rows, subject, known }) } : {}
+    const paid = row.kind === 'collect' ? { paid: splitPaid(amountsOf(row), pending) } : {}
+    pending = pendingNext(pending, row)
+    return { row, timestampSec, ...priced, ...paid }
+  })
+}
+
+/** The flows of a life as profit and loss counts them; the first price that is missing instead, if one is. */
+export function countedFlows(life: readonly LifeFlow[], tokens: Both<PnlToken>): readonly Flow[] | MissingPrice {
+  const flows: Flow[] = []
+  for (const { row, timestampSec: timeSec, prices } of life) {
+    const amounts = amountsOf(row)
+    if (row.kind === 'decrease') flows.push({ kind: 'decrease', timeSec, liquidity: row.liquidity, amounts })
+    if (row.kind === 'decrease' || !isPriced(row) || prices === undefined) continue
+    if ('because' in prices) return prices
+    const shared = { timeSec, amounts, prices: rawPrices(tokens, prices) }
+    if (row.kind === 'increase') flows.push({ kind: 'increase', liquidity: row.liquidity, ...shared })
+    else flows.push({ kind: 'collect', ...shared })
+  }
+  return flows
+}
+
+function isPriced(row: PositionFlow): boolean {
+  return row.kind === 'increase' || (row.kind === 'collect' && !isNothing(amountsOf(row)))
+}
+
+function pendingNext(pending: Both<bigint>, row: PositionFlow): Both<bigint> {
+  if (row.kind === 'increase') return pending
+  const amounts = amountsOf(row)
+  return row.kind === 'decrease' ? plus(pending, amounts) : minus(pending, splitPaid(amounts, pending).principal)
+}
+
+function pricesOf(
+  row: PositionFlow,
+  {
+    rows,
+    subject,
+    known,
+  }: { readonly rows: readonly PositionFlow[]; readonly subject: PnlSubject; readonly known: BlockFacts },
+): Both<FlowPrice> | MissingPrice {
+  const nobody = { because: 'no source of its price was asked' }
+  const { own = [nobody, nobody], sqrtPriceX96 } = known
+  const pool = poolPriceAt(row, rows, subject) ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
+  return bothPrices(subject.tokens, own, pool)
+}

@@ -1,0 +1,65 @@
+import { type PnlFigures, pnlFigures } from '../../../finance/pnl/figures.ts'
+import { type Both, isNothing, minus } from '../../../finance/pnl/flow.ts'
+import { replay } from '../../../finance/pnl/replay.ts'
+import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
+import { countedFlows, type LifeFlow, lastFlow, liquidityAfter, type PnlSubject, pendingAfter } from './life.ts'
+import { poolPriceOf } from './pool_price.ts'
+
+/** What the chain says about a position at the block of an answer. */
+export interface PnlState {
+  readonly liquidity: bigint
+  /** What withdrawing all liquidity would pay, raw units. */
+  readonly principal: Both<bigint>
+  /** What collecting would pay, raw units; holds what was withdrawn and not collected. */
+  readonly owed: Both<bigint>
+  readonly own: Both<OwnPrice>
+  readonly sqrtPriceX96: bigint
+  readonly timestampSec: bigint
+}
+
+/** A position's profit and loss. */
+export interface Profit {
+  readonly figures: PnlFigures
+  /** No liquidity is left. */
+  readonly isClosed: boolean
+}
+
+/** Why there is no profit and loss: a flow must be missing, or a price is. */
+export type NoProfit = { readonly contradiction: string } | MissingPrice
+
+/**
+ * Profit and loss of the flows of a life, held to the chain's own state (`undefined`: the token was burned). A position
+ * of which nothing is left ends at its last flow: later blocks change nothing.
+ */
+export function profitOf(
+  life: readonly LifeFlow[],
+  { subject, state }: { readonly subject: PnlSubject; readonly state: PnlState | undefined },
+): Profit | NoProfit {
+  const rows = life.map(({ row }) => row)
+  const [liquidity, pending] = [liquidityAfter(rows), pendingAfter(rows)]
+  const { liquidity: expected, owed } = state ?? { liquidity: 0n, owed: [0n, 0n] as const }
+  if (liquidity !== expected) return { contradiction: 'the liquidity of its flows is not what the manager says' }
+  if (owed[0] < pending[0] || owed[1] < pending[1]) {
+    return { contradiction: 'its flows have more to collect than the manager says' }
+  }
+  const flows = countedFlows(life, subject.tokens)
+  if ('because' in flows) return flows
+  const isClosed = liquidity === 0n
+  const end = isClosed && isNothing(owed) ? endOf(life) : undefined
+  const now = state && { ...state, prices: bothPrices(subject.tokens, state.own, poolPriceOf(state.sqrtPriceX96)) }
+  const { timestampSec, prices } = end ?? now ?? {}
+  if (timestampSec === undefined || prices === undefined) return { contradiction: 'it has no flows' }
+  if ('because' in prices) return prices
+  const figures = pnlFigures(replay(flows), {
+    timeSec: timestampSec,
+    prices: rawPrices(subject.tokens, prices),
+    principal: state?.principal ?? [0n, 0n],
+    fees: minus(owed, pending),
+  })
+  return { figures, isClosed }
+}
+
+function endOf(life: readonly LifeFlow[]): LifeFlow | undefined {
+  const last = lastFlow(life.map(({ row }) => row))
+  return life.find(({ row }) => row === last)
+}

@@ -1,0 +1,118 @@
+import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
+import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { addressOf, wordOf } from '../../../chain/call/words.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { createLogSource } from '../../../history/logs/source.ts'
+import type { PositionFlow } from '../../../history/rows/position_flow.ts'
+import type { HistoryLog } from '../../../history/stream.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { UniswapV3Deployment } from '../deployments.ts'
+import type { PnlSubject } from '../pnl/life.ts'
+
+/** A position that was burned: only its birth tells what it was. */
+export interface BirthQuestion {
+  readonly client: ChainClient
+  readonly deployment: UniswapV3Deployment
+  /** Its first flow. */
+  readonly first: PositionFlow
+  readonly clock: Clock
+}
+
+/** What a position was made in. */
+export interface Birth extends PnlSubject {
+  readonly pool: Address
+}
+
+const ABI = parseAbi([
+  'function token0() view returns (address)',
+  'function token1() view returns (address)',
+  'function fee() view returns (uint24)',
+  'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
+  'function decimals() view returns (uint8)',
+])
+const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
+/** Decimals beyond this exceed what 256 bits can count. */
+const DECIMALS_MAX = 77n
+
+/**
+ * Pool, range and tokens of a position, from the receipt of its first flow: the pool's own `Mint` of the same amounts
+ * stands before the manager's log. Throws `UpstreamError` if the receipt does not show it.
+ */
+export async function readBirth(
+  { client, deployment, first, clock }: BirthQuestion,
+  signal: AbortSignal,
+): Promise<Birth> {
+  return await client.read(
+    async (endpoint, within) => {
+      const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
+      const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
+      const block = await readLatestBlock(endpoint, client.chain.id, within)
+      const ask = async (questions: readonly { readonly to: Address; readonly data: Hex }[]) =>
+        (await readCalls(endpoint, { questions, block, clock }, within)).answers
+      for (const mint of mints) {
+        const pool = await readPool(mint.address, { deployment, ask })
+        if (pool !== undefined) return { ...pool, ...rangeOf(mint) }
+      }
+      throw new UpstreamError(`The receipt of position ${first.tokenId} does not show its pool`)
+    },
+    { signal },
+  )
+}
+
+type Ask = (questions: readonly { readonly to: Address; readonly data: Hex }[]) => Promise<readonly Answer[]>
+
+/** Undefined if the contract is no pool of the factory. */
+async function readPool(
+  pool: Address,
+  { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
+): Promise<Pick<Birth, 'pool' | 'tokens'> | undefined> {
+  const names = ['token0', 'token1', 'fee'] as const
+  const words = await ask(
+    names.map((functionName) => ({ to: pool, data: encodeFunctionData({ abi: ABI, functionName }) })),
+  )
+  const [token0, token1] = [addressIn(words[0]), addressIn(words[1])]
+  if (token0 === undefined || token1 === undefined || words[2] === undefined) return undefined
+  const data = encodeFunctionData({
+    ...{ abi: ABI, functionName: 'getPool', args: [token0, token1, Number(wordOf(words[2], 0))] },
+  })
+  const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
+  const [known, decimals0, decimals1] = await ask([
+    { to: deployment.factory, data },
+    { to: token0, data: decimals },
+    { to: token1, data: decimals },
+  ])
+  const real = addressIn(known)
+  if (real === undefined || !isAddressEqual(real, pool)) return undefined
+  return { pool: real, tokens: [tokenOf(token0, decimals0), tokenOf(token1, decimals1)] }
+}
+
+function tokenOf(address: Address, decimals: Answer) {
+  const count = decimals === undefined || decimals.length < 66 ? undefined : wordOf(decimals, 0)
+  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
+  return { address, decimals: Number(count) }
+}
+
+function addressIn(answer: Answer): Address | undefined {
+  return answer === undefined || answer.length < 66 ? undefined : addressOf(answer, 0)
+}
+
+/** The pool says sender and three numbers; owner and range are topics. */
+function isMintOf(
+  { topics, data, logIndex }: HistoryLog,
+  { liquidity, amount0, amount1, ...flow }: PositionFlow,
+): boolean {
+  if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64 || logIndex > flow.logIndex)
+    return false
+  return wordOf(data, 1) === liquidity && wordOf(data, 2) === amount0 && wordOf(data, 3) === amount1
+}
+
+function rangeOf({ topics }: HistoryLog) {
+  const [, , lower = '0x0', upper = '0x0'] = topics
+  return { tickLower: tickOf(lower), tickUpper: tickOf(upper) }
+}
+
+function tickOf(topic: Hex): number {
+  return Number(BigInt.asIntN(24, BigInt(topic)))
+}

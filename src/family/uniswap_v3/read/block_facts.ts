@@ -1,0 +1,138 @@
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import { readCalls } from '../../../chain/call/many/read_calls.ts'
+import { wordOf } from '../../../chain/call/words.ts'
+import { createBlockFinder } from '../../../chain/past/block_at.ts'
+import type { PriceAtOutcome, PriceBlock } from '../../../chain/past/prices_at.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { Both } from '../../../finance/pnl/flow.ts'
+import type { PriceHistory } from '../../../history/price_history.ts'
+import type { PositionFlow } from '../../../history/rows/position_flow.ts'
+import { together } from '../../../lib/async/together.ts'
+import { createCache } from '../../../lib/cache.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import type { OwnPrice, PnlToken } from '../pnl/flow_price.ts'
+import { type BlockFacts, pricedBlocks } from '../pnl/life.ts'
+import { tellsPoolPrice } from '../pnl/pool_price.ts'
+
+/** The blocks of a position's flows. */
+export interface FactsQuestion {
+  readonly client: ChainClient
+  readonly pool: Address
+  readonly tokens: Both<PnlToken>
+  readonly rows: readonly PositionFlow[]
+  /** The last block that can never be replaced, so far as is known. */
+  readonly finalTo: number
+}
+
+/** Reads times and prices of blocks, and remembers them. */
+export interface FactsReader {
+  /** What is known about each block of the flows. Throws `UnavailableError` if the chain cannot be read. */
+  read(question: FactsQuestion, signal: AbortSignal): Promise<ReadonlyMap<number, BlockFacts>>
+}
+
+const ABI = parseAbi(['function slot0() view'])
+/** Blocks that are read at the same time. What was read is kept, so the next request goes on from there. */
+const BLOCKS_AT_ONCE = 24
+const POOL_PRICES_MAX = 50_000
+
+/** Makes a reader over stored prices. */
+export function createFactsReader(services: { readonly prices: PriceHistory; readonly clock: Clock }): FactsReader {
+  const { prices, clock } = services
+  const blocks = createBlockFinder(clock)
+  const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
+
+  /** A block by the time in its logs; by its header, with its hash, if they have none or it may be replaced. */
+  async function blockOf({ client, rows, finalTo }: FactsQuestion, number: number, signal: AbortSignal) {
+    const timestampSec = rows.find(({ block }) => block === number)?.timestampSec ?? null
+    if (timestampSec === null || number > finalTo) return await blocks.byNumber(client, BigInt(number), signal)
+    return { number: BigInt(number), timestampSec: BigInt(timestampSec) }
+  }
+
+  /** The pool's price at the end of a block; undefined if no endpoint keeps the state of the block. */
+  async function poolPriceAt({ client, pool }: FactsQuestion, block: PriceBlock, signal: AbortSignal) {
+    const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
+    const read = async (shared: AbortSignal) => {
+      const value = await readSqrtPrice({ client, pool, block, clock }, shared)
+      return { value, lifeMs: Number.POSITIVE_INFINITY }
+    }
+    try {
+      return await poolPrices.get({ key, read }, signal)
+    } catch (error) {
+      if (error instanceof UnavailableError) return undefined
+      throw error
+    }
+  }
+
+  async function readSome(
+    question: FactsQuestion,
+    { some, wanted }: { readonly some: readonly PriceBlock[]; readonly wanted: ReadonlySet<number> },
+    signal: AbortSignal,
+  ): Promise<[number, BlockFacts][]> {
+    const { client, tokens, rows, finalTo } = question
+    const priced = some.filter(({ number }) => wanted.has(Number(number)))
+    const outcomes = await prices.pricesAt(
+      client,
+      {
+        asker: { kind: 'chain' },
+        wanted: priced.flatMap((block) =>
+          tokens.map(({ address }) => ({ token: address, block, isFinal: Number(block.number) <= finalTo })),
+        ),
+      },
+      signal,
+    )
+    return await together(
+      some.map((block) => async (shared: AbortSignal): Promise<[number, BlockFacts]> => {
+        const { timestampSec } = block
+        const number = Number(block.number)
+        const at = priced.indexOf(block)
+        if (at < 0) return [number, { timestampSec }]
+        const own: Both<OwnPrice> = [ownOf(outcomes[2 * at]), ownOf(outcomes[2 * at + 1])]
+        const isOneMissing = 'because' in own[0] !== 'because' in own[1]
+        const isTold = rows.some((row) => row.block === number && tellsPoolPrice(row))
+        if (!isOneMissing || isTold) return [number, { timestampSec, own }]
+        const sqrtPriceX96 = await poolPriceAt(question, block, shared)
+        return [number, { timestampSec, own, ...(sqrtPriceX96 === undefined ? {} : { sqrtPriceX96 }) }]
+      }),
+      signal,
+    )
+  }
+
+  return {
+    async read(question, signal) {
+      const numbers = [...new Set(question.rows.map(({ block }) => block))]
+      const wanted = pricedBlocks(question.rows)
+      const facts = new Map<number, BlockFacts>()
+      for (let at = 0; at < numbers.length; at += BLOCKS_AT_ONCE) {
+        const some = await together(
+          numbers
+            .slice(at, at + BLOCKS_AT_ONCE)
+            .map((number) => (shared: AbortSignal) => blockOf(question, number, shared)),
+          signal,
+        )
+        for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
+      }
+      return facts
+    },
+  }
+}
+
+async function readSqrtPrice(
+  question: Pick<FactsQuestion, 'client' | 'pool'> & { readonly block: PriceBlock; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<bigint> {
+  const { client, pool, block, clock } = question
+  const questions = [{ to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'slot0' }) }]
+  const at = { chainId: client.chain.id, ...block }
+  const { answers } = await client.read(
+    (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
+    { signal, past: block },
+  )
+  if (answers[0] === undefined || answers[0].length < 66) throw new UnavailableError(`Pool ${pool} does not answer`)
+  return wordOf(answers[0], 0)
+}
+
+function ownOf(outcome: PriceAtOutcome | undefined): OwnPrice {
+  if (outcome?.kind === 'price') return outcome.price
+  return { because: outcome?.because ?? 'nobody was asked' }
+}

@@ -1,0 +1,21 @@
+import { POSITION_FLOWS, type PositionFlow } from '../../../history/rows/position_flow.ts'
+import type { Stream } from '../../../history/stream.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { FLOW_TOPICS, flowsOf } from '../flow/log.ts'
+import { createFlowCheck } from './verify.ts'
+
+const NAME = 'uniswap_v3_flow'
+const TOPICS = Object.values(FLOW_TOPICS)
+
+/** What goes into positions and out of them. A subject is a token id, whoever holds it: transfers are no flows. */
+export function createFlowStream(clock: Clock): Stream<PositionFlow> {
+  return {
+    name: NAME,
+    table: POSITION_FLOWS,
+    filters: ({ contract }, subjects) => [
+      { addresses: [contract], topics: subjects === null ? [TOPICS] : [TOPICS, subjects] },
+    ],
+    decode: (_, logs) => ({ rows: flowsOf(logs), unsettled: [] }),
+    verify: createFlowCheck({ stream: NAME, clock }),
+  }
+}

@@ -1,0 +1,104 @@
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { LogsRefusedError } from '../../../history/logs/refusal.ts'
+import { createLogSource } from '../../../history/logs/source.ts'
+import type { UniswapV3Deployment } from '../deployments.ts'
+import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../flow/mint_search.ts'
+
+/** Where a position may be looked for. */
+export interface MintQuestion {
+  readonly client: ChainClient
+  readonly deployment: UniswapV3Deployment
+  readonly tokenId: bigint
+  /** The newest block. */
+  readonly toBlock: number
+}
+
+/** Finds the blocks of mints and remembers every mint that it saw on the way. */
+export interface MintFinder {
+  /**
+   * A block before which the position was not there: that of its mint, or an earlier one if finding it takes too long.
+   * Undefined if no position of that id was ever minted. Throws as `ChainClient.read`.
+   */
+  find(question: MintQuestion, signal: AbortSignal): Promise<number | undefined>
+}
+
+/** Length of the first window, and of the longest: endpoints without caps still have limits. */
+const BLOCKS_FIRST = 500
+const BLOCKS_MAX = 10_000
+/** About three times what a search of a busy manager needs. */
+const PROBES_MAX = 60
+/** Mints that are remembered of one manager. */
+const KNOWN_MAX = 4_096
+
+/** Makes a finder with an empty memory. */
+export function createMintFinder(): MintFinder {
+  const memory = new Map<string, Mint[]>()
+
+  async function look(
+    { client, deployment }: MintQuestion,
+    window: { readonly fromBlock: number; readonly toBlock: number },
+    signal: AbortSignal,
+  ): Promise<readonly Mint[] | { readonly blocks: number }> {
+    const filter = mintFilter(deployment.manager.toLowerCase() as typeof deployment.manager)
+    return await client.read(
+      async (endpoint, within) => {
+        try {
+          return mintsOf(await createLogSource(endpoint, client.chain.id).logs(filter, window, within))
+        } catch (error) {
+          const reaction = error instanceof LogsRefusedError ? error.reaction : undefined
+          if (reaction?.kind !== 'range' && reaction?.kind !== 'results') throw error
+          const half = Math.ceil((window.toBlock - window.fromBlock + 1) / 2)
+          return { blocks: Math.min(half, reaction.blocks ?? half) }
+        }
+      },
+      { signal },
+    )
+  }
+
+  return {
+    async find(question, signal) {
+      const { client, deployment, tokenId, toBlock } = question
+      const key = `${client.chain.id}:${deployment.manager}`
+      const known = memory.get(key) ?? []
+      memory.set(key, known)
+      const [below, above] = [
+        known.findLast((mint) => mint.tokenId <= tokenId),
+        known.find((mint) => mint.tokenId > tokenId),
+      ]
+      if (below?.tokenId === tokenId) return below.block
+      let bracket: MintBracket = {
+        ...{ tokenId, from: below?.block ?? deployment.startBlock, to: above?.block ?? toBlock },
+        ...(below === undefined ? {} : { below }),
+        ...(above === undefined ? {} : { above }),
+      }
+      let [blocks, cap] = [BLOCKS_FIRST, BLOCKS_MAX]
+      for (let probes = 0; probes < PROBES_MAX; probes++) {
+        if (bracket.from > bracket.to) return undefined
+        const window = nextWindow(bracket, { blocks, probes })
+        const seen = await look(question, window, signal)
+        if ('blocks' in seen) {
+          if (blocks === 1) break
+          blocks = cap = Math.max(1, seen.blocks)
+          continue
+        }
+        remember(known, seen)
+        const next = narrowed(bracket, window, seen)
+        if (next === undefined) break
+        if (typeof next === 'number') return next
+        blocks = seen.length === 0 ? Math.min(cap, blocks * 2) : Math.min(cap, BLOCKS_FIRST)
+        bracket = next
+      }
+      return bracket.from
+    },
+  }
+}
+
+/** Adds the first and the last mint of a window, in the order of ids. */
+function remember(known: Mint[], seen: readonly Mint[]): void {
+  for (const mint of [seen[0], seen.at(-1)]) {
+    if (mint === undefined || known.some(({ tokenId }) => tokenId === mint.tokenId)) continue
+    const at = known.findIndex(({ tokenId }) => tokenId > mint.tokenId)
+    known.splice(at < 0 ? known.length : at, 0, mint)
+  }
+  if (known.length > KNOWN_MAX) known.splice(Math.floor(known.length / 2), known.length - KNOWN_MAX)
+}

@@ -1,0 +1,45 @@
+import * as v from 'valibot'
+import { chainIdIn, evmAddress, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
+import { pageOf, pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route.ts'
+import { presentFlow } from '../pnl/present.ts'
+import { eventsOutput } from '../pnl/schema.ts'
+import { CREDITS_EVENTS } from './credits.ts'
+import type { RoutesOptions } from './places.ts'
+import { readTold } from './told.ts'
+
+/** The flows of one position, which its profit and loss is counted from. */
+export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      id: tokenId,
+      chain_id: v.optional(chainIdIn(chainIds)),
+      manager_address: v.optional(evmAddress),
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id/events',
+    summary: 'Lists what went into one liquidity position and out of it, priced at its time, newest first.',
+    input,
+    output: eventsOutput,
+    errors: [404, 503, 'MISSING_PARAMETER'],
+    price: '1 credit.',
+    creditsMin: () => CREDITS_EVENTS,
+    async read({ id, chain_id, manager_address, page, limit, ...at }, { signal }) {
+      const asked = { id, chainId: chain_id, manager: manager_address, moment: at }
+      const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
+      return { told, flows: pageOf(told.flows.toReversed(), { page, limit }) }
+    },
+    credits: () => CREDITS_EVENTS,
+    present: ({ told, flows }, { page, limit }, { url }) => ({
+      data: flows.map((flow) => presentFlow(flow, told.subject.tokens)),
+      pagination: pagination({ page, limit, total: told.flows.length, url }),
+      asOf: [{ chainId: told.chainId, blockNumber: told.block.number }],
+    }),
+  })
+}

@@ -1,0 +1,105 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { pageOf, pagination } from '../../../http/request/page.ts'
+import { type ReadContext, type Route, route } from '../../../http/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { asOf, leavingOut } from '../../place.ts'
+import { presentPnl } from '../pnl/present.ts'
+import type { BriefPosition, ChainRead, SpamPosition } from '../position.ts'
+import { presentPosition, presentSpam } from '../present.ts'
+import { ListTooLongError, type Place } from '../read/questions.ts'
+import type { PositionReader } from '../read/read.ts'
+import { listOutput } from '../schema.ts'
+import { CREDITS_ACTIVE, CREDITS_FULL, CREDITS_INACTIVE } from './credits.ts'
+import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
+import { profitsAtHand } from './told.ts'
+
+/** Most spam positions that an answer explains; more would not help. */
+const SPAMS_SHOWN_MAX = 1_000
+
+/** The list of a wallet's positions. */
+export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      status: v.optional(choice(['inactive'])),
+      full: v.optional(flag, 'false'),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+    v.check(
+      ({ status, full }) => !(full && status === 'inactive'),
+      'Cannot read parameter "full": expected it without "status", the detailed payload is of active positions only',
+    ),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3',
+    summary: 'Lists the liquidity positions of a wallet, active ones unless told otherwise.',
+    input,
+    output: listOutput,
+    errors: [503],
+    price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
+    creditsMin: () => 0,
+    async read({ wallet, status, full, chain_id, page, limit, ...at }, { signal }) {
+      const reader = connected()
+      const asked = placesToAsk(reader, { chainId: chain_id, manager: undefined })
+      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
+      const reads = await readWallet(reader, { wallet, places, signal })
+      const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
+      const positions = pageOf(matching, { page, limit })
+      const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
+      const items = completed.positions
+      const profits = full ? await profitsAtHand(livesAtHand(), { items, places, reads }) : undefined
+      return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
+    },
+    credits: ({ items }, { status, full }) =>
+      items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
+    present: ({ reads, matching, items, profits, unreadable }, { full, page, limit }, { url }) => ({
+      data: items.map((position, index) => {
+        const profit = profits?.[index]
+        const pnl = profit === undefined ? null : presentPnl(profit, position)
+        return { ...presentPosition(position, { full, sqrtPrice: false }), ...(full ? { pnl } : {}) }
+      }),
+      pagination: pagination({ page, limit, total: matching, url }),
+      counts: countsOf(reads, { filtered: matching, unreadable }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+async function readWallet(
+  reader: PositionReader,
+  request: { readonly wallet: Address; readonly places: readonly Place[]; readonly signal: ReadContext['signal'] },
+): Promise<ChainRead<BriefPosition>[]> {
+  const { wallet, places, signal } = request
+  try {
+    return await leavingOut(places, reader.readWallet(wallet, { places, signal }))
+  } catch (error) {
+    if (!(error instanceof ListTooLongError)) throw error
+    const advice = places.length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
+    throw new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
+  }
+}
+
+/** `unreadable` are further positions that could not be decoded when they were read whole. */
+function countsOf(
+  reads: readonly ChainRead<BriefPosition>[],
+  { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
+) {
+  const positions = reads.flatMap((read) => read.positions)
+  const spams: SpamPosition[] = reads.flatMap((read) => read.spams)
+  const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
+  return {
+    totalActive,
+    totalInactive: positions.length - totalActive,
+    total: positions.length,
+    filtered,
+    errors: reads.reduce((sum, read) => sum + read.unreadable.length, unreadable),
+    spams: spams.slice(0, SPAMS_SHOWN_MAX).map(presentSpam),
+  }
+}

@@ -1,0 +1,48 @@
+import * as v from 'valibot'
+import { chainIdIn, choice, evmAddress, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route.ts'
+import { CodedError } from '../../../lib/error.ts'
+import { presentPnl } from '../pnl/present.ts'
+import { pnlOutput } from '../pnl/schema.ts'
+import { CREDITS_PNL, CREDITS_PNL_INACTIVE } from './credits.ts'
+import type { RoutesOptions } from './places.ts'
+import { profitOfTold, readTold } from './told.ts'
+
+/** Profit and loss of one position. */
+export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      id: tokenId,
+      chain_id: v.optional(chainIdIn(chainIds)),
+      manager_address: v.optional(evmAddress),
+      status: v.optional(choice(['inactive'])),
+      ...moment,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id/pnl',
+    summary:
+      'Counts the profit and loss of one liquidity position over the life of its token, also after it was burned.',
+    input,
+    output: pnlOutput,
+    errors: [404, 503, 'MISSING_PARAMETER'],
+    price: '8 credits; 4 with status=inactive.',
+    creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
+    async read({ id, chain_id, manager_address, status, ...at }, { signal }) {
+      const asked = { id, chainId: chain_id, manager: manager_address, moment: at }
+      const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
+      const profit = profitOfTold(told)
+      if (status === 'inactive' && !profit.isClosed) {
+        throw new CodedError('NOT_FOUND', `Position ${id} on chain ${told.chainId} is active: ask without "status"`)
+      }
+      return { told, profit }
+    },
+    credits: (_, { status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
+    present: ({ told, profit }) => ({
+      data: presentPnl(profit, told),
+      asOf: [{ chainId: told.chainId, blockNumber: told.block.number }],
+    }),
+  })
+}

@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
+import { type Route, route } from '../../../http/route.ts'
+import { asOf, leavingOut } from '../../place.ts'
+import { presentPnl } from '../pnl/present.ts'
+import { presentPosition } from '../present.ts'
+import { positionOutput } from '../schema.ts'
+import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
+import { onlyPosition, placesToAsk, type RoutesOptions } from './places.ts'
+import { profitIfPriced, tellPosition } from './told.ts'
+
+/** The state of one position. */
+export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      id: tokenId,
+      chain_id: v.optional(chainIdIn(chainIds)),
+      manager_address: v.optional(evmAddress),
+      full: v.optional(flag, 'false'),
+      ...moment,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/positions/uniswap-v3/:id',
+    summary: 'Reads the on-chain state of one liquidity position.',
+    input,
+    output: positionOutput,
+    errors: [404, 503, 'MISSING_PARAMETER'],
+    price: '2 credits; 15 with full=true.',
+    creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    async read({ id, chain_id, manager_address, full, ...at }, { signal }) {
+      const reader = connected()
+      const asked = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
+      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
+      const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
+      const position = onlyPosition(reads, id)
+      if (!full) return { position, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
+      const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
+      const profit = profitIfPriced(told)
+      return { position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
+    },
+    credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    present: ({ position, profit, asOf }, { full }) => ({
+      data: {
+        ...presentPosition(position, { full, sqrtPrice: true }),
+        ...(profit === undefined ? {} : { pnl: profit && presentPnl(profit, position) }),
+      },
+      asOf,
+    }),
+  })
+}

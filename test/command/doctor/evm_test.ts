@@ -1,0 +1,143 @@
+import { beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Chain } from '../../../src/chain/chain.ts'
+import { examineEvm } from '../../../src/command/doctor/evm.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { createRpc } from '../../devnet/rpc.ts'
+import { useFaultyChain } from '../../support/endpoint.ts'
+import type { SeenRequest } from '../../support/rpc.ts'
+
+const BLOCKS = 1_500
+const faulty = useFaultyChain()
+let headMs = 0
+
+beforeAll(async () => {
+  await createRpc(faulty.anvil.rpcUrl).call('anvil_mine', `0x${BLOCKS.toString(16)}`, '0x0')
+}, 60_000)
+
+beforeEach(async () => {
+  const { timestamp } = await createRpc(faulty.anvil.rpcUrl).call<{ timestamp: string }>(
+    'eth_getBlockByNumber',
+    'latest',
+    false,
+  )
+  headMs = Number(timestamp) * 1_000
+})
+
+function chainAt(url: string, changes: Partial<Chain> = {}): Chain {
+  return {
+    ...{ id: 1, name: 'Ethereum', rpcUrls: [url], blockTimeMs: 12_000, finality: { depth: 0 }, spamTokens: [] },
+    prices: { usdFeeds: {}, stablecoins: [] },
+    ...changes,
+  }
+}
+
+/** Findings by check, as `verdict: found`; what each costs is said for all that are not good. */
+async function examined(options: { readonly chain?: Partial<Chain>; readonly nowMs?: number } = {}) {
+  const { rpc } = faulty
+  const url = `${rpc.url}path-secret?key=query-secret`.replace('//', '//user:user-secret@')
+  const clock: Clock = { ...systemClock, now: () => options.nowMs ?? headMs + 4_000 }
+  const findings = await examineEvm(chainAt(url, options.chain), 0, {
+    ...{ clock, fetch, log: silentLog, signal: new AbortController().signal },
+  })
+  expect(JSON.stringify(findings)).not.toContain('secret')
+  for (const { verdict, cost } of findings) expect(cost === undefined).toBe(verdict === 'good')
+  return Object.fromEntries(findings.map(({ check, verdict, found }) => [check, `${verdict}: ${found}`]))
+}
+
+const widthOf = ({ params }: SeenRequest): number => {
+  const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }]
+  return Number(toBlock) - Number(fromBlock) + 1
+}
+
+test('an endpoint that can do everything', async () => {
+  const { answers, ...rest } = await examined()
+  expect(answers).toMatch(/^good: in \d+ ms$/)
+  expect(rest).toEqual({
+    head: `good: block ${BLOCKS}, 4 s old`,
+    'state override': 'good: yes',
+    'deployless calls': 'good: yes',
+    'gas of a call': expect.stringMatching(/^good: \d+(\.\d)? million$/),
+    'past state': 'good: of every block',
+    logs: `good: ${(BLOCKS + 1).toLocaleString('en')} blocks at once, or more`,
+    'old logs': 'good: yes',
+  })
+})
+
+test('the finality tag, if the chain has one', async () => {
+  expect(await examined({ chain: { finality: { tag: 'finalized' } } })).toMatchObject({
+    finality: expect.stringMatching(/^good: block \d+$/),
+  })
+  faulty.rpc.rule(({ params }) => (params[0] === 'finalized' ? { kind: 'result', result: null } : undefined))
+  expect(await examined({ chain: { finality: { tag: 'finalized' } } })).toMatchObject({
+    finality: 'lack: no finalized block',
+  })
+})
+
+test.each(['ignore', 'refuse'] as const)('no state override: it may %s it', async (how) => {
+  faulty.rpc.rule(() => ({ kind: 'no_overrides', how }))
+  expect(await examined()).toMatchObject({ 'state override': 'lack: no', 'deployless calls': 'good: yes' })
+})
+
+test('no deployless calls, then neither', async () => {
+  faulty.rpc.rule(() => ({ kind: 'no_revert_data' }))
+  expect(await examined()).toMatchObject({ 'state override': 'good: yes', 'deployless calls': 'lack: no' })
+  faulty.rpc.rule(({ method }) => (method === 'eth_call' ? { kind: 'result', result: '0x' } : undefined))
+  const { calls } = await examined()
+  expect(calls).toBe('failed: neither state override nor calls without an address')
+})
+
+test('a low gas limit', async () => {
+  const left = `0x${(9_900_000).toString(16).padStart(64, '0')}`
+  faulty.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'result', result: left } : undefined))
+  expect(await examined()).toMatchObject({ 'gas of a call': 'lack: 9.9 million' })
+})
+
+test('state of the last blocks only', async () => {
+  const keep = (depth: number) =>
+    faulty.rpc.rule(({ method, params }) =>
+      method === 'eth_getBalance' && BLOCKS - Number(params[1]) > depth
+        ? { kind: 'error', error: { code: -32000, message: 'missing trie node path-secret' } }
+        : undefined,
+    )
+  keep(1_200)
+  expect(await examined()).toMatchObject({ 'past state': 'lack: of the last 1,000 blocks, or some more' })
+  keep(64)
+  expect(await examined()).toMatchObject({ 'past state': 'lack: none' })
+})
+
+test('logs of few blocks at once, of none, and not of the first ones', async () => {
+  const refuse = (refuses: (request: SeenRequest) => boolean) =>
+    faulty.rpc.rule((request) =>
+      request.method === 'eth_getLogs' && refuses(request)
+        ? { kind: 'error', error: { code: -32005, message: 'query exceeds max block range' } }
+        : undefined,
+    )
+  refuse((request) => widthOf(request) > 600)
+  expect(await examined()).toMatchObject({ logs: 'lack: 500 blocks at once', 'old logs': 'good: yes' })
+  refuse(({ params }) => (params[0] as { toBlock: string }).toBlock === '0x1')
+  expect(await examined()).toMatchObject({ logs: expect.stringMatching(/^good/), 'old logs': 'lack: no' })
+  refuse(() => true)
+  expect(await examined()).toMatchObject({ logs: 'lack: none', 'old logs': 'lack: no' })
+})
+
+test('a head that is old, and clocks that differ', async () => {
+  expect(await examined({ nowMs: headMs + 300_000 })).toMatchObject({
+    head: `failed: block ${BLOCKS}, 300 s old; at most 240 s are accepted`,
+  })
+  expect(await examined({ nowMs: headMs - 30_000 })).toMatchObject({
+    head: `lack: block ${BLOCKS}, 30 s ahead of this machine's clock`,
+  })
+})
+
+test('an endpoint of another chain is asked nothing more', async () => {
+  expect(await examined({ chain: { id: 10 } })).toEqual({ 'chain id': 'failed: it is chain 1' })
+  expect(faulty.rpc.seen.map(({ method }) => method)).toEqual(['eth_chainId'])
+})
+
+test('one that cannot be asked says why, in our words', async () => {
+  faulty.rpc.rule(() => ({ kind: 'http', status: 403, body: 'path-secret' }))
+  expect(await examined()).toEqual({ answers: 'failed: The endpoint answered HTTP 403' })
+  faulty.rpc.rule(() => ({ kind: 'http', status: 429, body: '' }))
+  expect(await examined()).toEqual({ answers: 'failed: The endpoint limits its rate' })
+})

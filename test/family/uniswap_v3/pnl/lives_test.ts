@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Flow } from '../../../../src/finance/pnl/flow.ts'
+import type { Rational } from '../../../../src/lib/number/rational.ts'
+import { setFeedCall } from '../../../devnet/contracts.ts'
+import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
+import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
+import { type Truth, truthsOf, type Wanted } from './truth.ts'
+
+const COUNT = 200
+
+let scene: PnlScene
+let routes: PnlRoutes
+let truths: readonly Truth[]
+
+beforeAll(async () => {
+  scene = await startPnlScene({ seed: 20, count: COUNT })
+  routes = scene.routes()
+  truths = await truthsOf(scene.devnet, scene.lives.positions, { flows: scene.flows, block: scene.lives.blockNumber })
+}, 60_000)
+afterAll(() => scene.close())
+
+/** Asks about many positions, several at a time. */
+async function askAll<T>(wanted: readonly Wanted[], ask: (each: Wanted, index: number) => Promise<T>): Promise<T[]> {
+  const answers: T[] = []
+  const queue = wanted.entries()
+  const work = async () => {
+    for (const [index, each] of queue) answers[index] = await ask(each, index)
+  }
+  await Promise.all(Array.from({ length: 8 }, work))
+  return answers
+}
+
+function dataOf(answer: RouteAnswer): Record<string, unknown> {
+  return answer.reply.data as Record<string, unknown>
+}
+
+describe('profit and loss of random lives on the chain', () => {
+  test('has lives of every kind', () => {
+    const { positions } = scene.lives
+    const all = [...scene.flows.values()].flat()
+    const closed = truths.filter(({ pnl }) => pnl['is_closed'])
+    expect(positions.length).toBe(COUNT)
+    expect(positions.filter(({ isBurned }) => isBurned).length).toBeGreaterThan(15)
+    expect(closed.length).toBeGreaterThan(20)
+    expect(new Set(positions.map(({ pool }) => pool.address)).size).toBe(6)
+    for (const kind of ['increase', 'decrease', 'collect']) {
+      expect(all.filter((flow) => flow.kind === kind).length).toBeGreaterThan(200)
+    }
+    expect(
+      all.filter(({ kind, amount0, amount1 }) => kind === 'collect' && amount0 + amount1 === 0n).length,
+    ).toBeGreaterThan(5)
+    const seconds = all.map(({ timestampSec }) => Number(timestampSec))
+    expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(30 * 86_400)
+  })
+
+  test('equals an exact replay of the receipts in every field, for open, closed and burned positions', async () => {
+    const answers = await askAll(scene.lives.positions, ({ tokenId }) => askAbout(routes.pnl, tokenId))
+    for (const [index, answer] of answers.entries()) {
+      expect(dataOf(answer)).toEqual({ ...truths[index]?.pnl })
+      expect(answer.credits).toBe(8)
+      expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: scene.lives.blockNumber }])
+    }
+  }, 60_000)
+
+  test('is asked for again without reading the stored past again', async () => {
+    const lengths = [...scene.flows].map(([tokenId, flows]) => ({
+      tokenId,
+      blocks: new Set(flows.map(({ blockNumber }) => blockNumber)).size,
+    }))
+    const [longest] = lengths.toSorted((a, b) => b.blocks - a.blocks)
+    if (longest === undefined) throw new Error('Cannot test without positions')
+    const before = routes.requests.length
+    await askAbout(routes.pnl, longest.tokenId)
+    const asked = routes.requests.slice(before)
+    // Times and prices of two blocks for each flow would be more, and so would the logs of the whole past.
+    expect(asked.filter((method) => method === 'eth_call').length).toBeLessThan(longest.blocks)
+    expect(asked.filter((method) => method === 'eth_getLogs').length).toBeLessThanOrEqual(8)
+  })
+
+  test('equals the same replay at a block of the past, and is not there before the mint', async () => {
+    const { devnet, lives, flows } = scene
+    const block = lives.blockNumber - 36n
+    const births = new Map([...flows].map(([tokenId, [first]]) => [tokenId, first?.blockNumber ?? 0]))
+    const born = lives.positions.filter(({ tokenId }) => (births.get(tokenId) ?? 0) <= block)
+    const unborn = lives.positions.filter((each) => !born.includes(each))
+    const then = await Promise.all(
+      born.map(async (each) => {
+        if (!each.isBurned) return each
+        const [stored] = await devnet.v3.readPositions([each.tokenId], block).catch(() => [])
+        return { ...each, isBurned: stored === undefined }
+      }),
+    )
+    expect(born.length).toBeGreaterThan(70)
+    const expected = await truthsOf(devnet, then, { flows, block })
+    const answers = await askAll(then, ({ tokenId }) => askAbout(routes.pnl, tokenId, `at_block=${block}`))
+    for (const [index, answer] of answers.entries()) {
+      expect(dataOf(answer)).toEqual({ ...expected[index]?.pnl })
+      expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: block }])
+    }
+    const [late] = unborn
+    if (late === undefined) throw new Error('Cannot test without a younger position')
+    await expect(askAbout(routes.pnl, late.tokenId, `at_block=${block}`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  }, 60_000)
+
+  test('counts exactly the flows that the events list, at the prices that they say', async () => {
+    for (const [index, { tokenId, pool }] of scene.lives.positions.entries()) {
+      if (index % 10 !== 0) continue
+      const listed: Event[] = []
+      for (let page = 1; ; page++) {
+        const answer = await askAbout(routes.events, tokenId, `limit=25&page=${page}`)
+        expect(answer.credits).toBe(1)
+        listed.push(...(answer.reply.data as unknown as Event[]))
+        if (answer.reply.pagination?.next_page === null) break
+      }
+      const receipts = scene.flows.get(tokenId) ?? []
+      expect(listed.map(({ block_number, log_index }) => [block_number, log_index])).toEqual(
+        receipts.map(({ blockNumber, logIndex }) => [blockNumber, logIndex]).toReversed(),
+      )
+      const counted = listed.toReversed().filter(({ type, amounts }) => type !== 'collect' || !isNothing(amounts))
+      expect(counted.map((each) => eventText(each, pool.tokens))).toEqual((truths[index]?.flows ?? []).map(flowText))
+      for (const { type, amounts, principal, fees } of listed) {
+        if (type !== 'collect') continue
+        for (const token of ['token0', 'token1'] as const) {
+          expect(BigInt(principal?.[token].raw ?? -1) + BigInt(fees?.[token].raw ?? -1)).toBe(
+            BigInt(amounts[token].raw),
+          )
+        }
+      }
+    }
+  }, 60_000)
+
+  test('of a closed life stays what it is, whatever time passes and prices do', async () => {
+    const over = scene.lives.positions.filter(
+      (_, index) =>
+        truths[index]?.pnl['is_closed'] === true && truths[index]?.pnl['unrealized_usd_value'] === '0.000000',
+    )
+    expect(over.length).toBeGreaterThan(15)
+    const { devnet, lives } = scene
+    await devnet.rpc.call('evm_increaseTime', '0x2000000')
+    await devnet.send(
+      lives.tokens.flatMap(({ feed }) => (feed === undefined ? [] : [setFeedCall(feed, { answer: 123_456_789n })])),
+    )
+    const closed = truths.filter(({ pnl }) => over.some(({ tokenId }) => String(tokenId) === pnl['token_id']))
+    const answers = await askAll(over, ({ tokenId }) => askAbout(routes.pnl, tokenId, 'status=inactive'))
+    for (const [index, answer] of answers.entries()) {
+      expect(dataOf(answer)).toEqual({ ...closed[index]?.pnl })
+      expect(answer.credits).toBe(4)
+      expect(answer.creditsMin).toBe(4)
+    }
+  }, 60_000)
+})
+
+test('a wallet’s list shows profit and loss once it is read, and never waits for it', async () => {
+  const fresh = scene.routes()
+  const { v3 } = scene.devnet
+  const open = scene.lives.positions.find((_, index) => truths[index]?.pnl['is_closed'] === false)
+  if (open === undefined) throw new Error('Cannot test without an open position')
+  const [stored] = await v3.readPositions([open.tokenId])
+  const query = `wallet=${stored?.owner}&full=true&limit=5`
+  const first = await askRoute(fresh.list, { query })
+  const listed = first.reply.data as unknown as { token_id: string; pnl: unknown }[]
+  expect(listed.length).toBe(5)
+  expect(listed.map(({ pnl }) => pnl)).toEqual([null, null, null, null, null])
+  let later = listed
+  for (let tries = 0; tries < 100 && later.some(({ pnl }) => pnl === null); tries++) {
+    await Bun.sleep(50)
+    later = (await askRoute(fresh.list, { query })).reply.data as unknown as typeof listed
+  }
+  for (const { token_id, pnl } of later) {
+    expect(pnl).toEqual(dataOf(await askAbout(fresh.pnl, BigInt(token_id))))
+    const { reply, credits, creditsMin } = await askAbout(fresh.one, BigInt(token_id), 'full=true')
+    expect(reply.data as unknown).toMatchObject({ pnl, amounts: expect.anything() })
+    expect({ credits, creditsMin }).toEqual({ credits: 15, creditsMin: 15 })
+  }
+})
+
+interface Amount {
+  readonly raw: string
+}
+
+interface Both<T> {
+  readonly token0: T
+  readonly token1: T
+}
+
+interface Event {
+  readonly type: string
+  readonly block_number: number
+  readonly log_index: number
+  readonly timestamp: number
+  readonly liquidity: string
+  readonly amounts: Both<Amount>
+  readonly principal?: Both<Amount>
+  readonly fees?: Both<Amount>
+  readonly prices: Both<{ readonly usd: string }> | null
+}
+
+function isNothing({ token0, token1 }: Both<Amount>): boolean {
+  return token0.raw === '0' && token1.raw === '0'
+}
+
+/** A flow by its own numbers; prices of raw units as fractions in lowest terms. */
+function flowText(flow: Flow): string {
+  const prices = flow.kind === 'decrease' ? '' : flow.prices.map(lowest).join()
+  const liquidity = flow.kind === 'collect' ? 0n : flow.liquidity
+  return [flow.kind, flow.timeSec, liquidity, flow.amounts.join(), prices].join(' ')
+}
+
+function eventText({ type, timestamp, liquidity, amounts, prices }: Event, tokens: LifePool['tokens']): string {
+  const raw = [amounts.token0.raw, amounts.token1.raw].join()
+  const price = (usd: string | undefined, { decimals }: LifeToken) => {
+    const [whole = '', fraction = ''] = (usd ?? '').split('.')
+    return lowest({ numerator: BigInt(whole + fraction), denominator: 10n ** BigInt(fraction.length + decimals) })
+  }
+  const both = type === 'decrease' ? '' : [price(prices?.token0.usd, tokens[0]), price(prices?.token1.usd, tokens[1])]
+  return [type, timestamp, liquidity, raw, String(both)].join(' ')
+}
+
+function lowest({ numerator, denominator }: Rational): string {
+  let [divisor, rest] = [numerator, denominator]
+  while (rest > 0n) [divisor, rest] = [rest, divisor % rest]
+  return `${numerator / divisor}/${denominator / divisor}`
+}

@@ -1,0 +1,104 @@
+import type { Address } from 'viem'
+import type { Chain } from '../../../../src/chain/chain.ts'
+import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
+import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import type { History } from '../../../../src/history/stream.ts'
+import type { Route } from '../../../../src/http/route.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { chainOf } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { buildLives, type Lives } from '../../../devnet/uniswap_v3_lives/mod.ts'
+import type { LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
+import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { familyRoutes } from '../../../support/family.ts'
+import { countedClient, DEPLOYMENT } from '../support.ts'
+import { flowsFromReceipts, type ReceiptFlow } from './receipts.ts'
+
+/** The family's endpoints over one chain and one database. */
+export interface PnlRoutes {
+  readonly list: Route
+  readonly one: Route
+  readonly pnl: Route
+  readonly events: Route
+  /** JSON-RPC methods that were asked, in order. */
+  readonly requests: string[]
+}
+
+/** A devnet with lives of positions, and all its flows by their receipts. */
+export interface PnlScene {
+  readonly devnet: Devnet
+  readonly lives: Lives
+  readonly flows: ReadonlyMap<bigint, readonly ReceiptFlow[]>
+  readonly database: TestDatabase
+  /** The endpoints; what they store stays in the scene's database unless another one is given. */
+  routes(options?: RouteOptions): PnlRoutes
+  close(): Promise<void>
+}
+
+interface RouteOptions {
+  readonly chain?: Partial<Chain>
+  readonly deployments?: readonly UniswapV3Deployment[]
+  readonly database?: TestDatabase
+  /** Stands between the routes and their history. */
+  readonly around?: (history: History) => History
+}
+
+/** What the lives are: about four months before now, so that nothing is in the future. */
+const AGE_SEC = 120 * 86_400
+/** The last blocks are read with each answer. */
+const FINALITY_DEPTH = 12
+
+/** Builds a scene; the same seed gives the same flows. */
+export async function startPnlScene(options: { readonly seed: number; readonly count: number }): Promise<PnlScene> {
+  const devnet = await startDevnet({ ageSec: AGE_SEC })
+  const database = await testDatabase()
+  const lives = await buildLives(devnet, options)
+  const flows = await flowsFromReceipts(devnet.rpc, { toBlock: lives.blockNumber })
+  const histories: HistoryService[] = []
+  const same = (history: History) => history
+  return {
+    ...{ devnet, lives, flows, database },
+    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, around = same } = {}) => {
+      const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
+      const finality = { depth: FINALITY_DEPTH }
+      const { client, requests } = countedClient(chainOf(devnet, { prices, finality, ...chain }))
+      const clients = new Map([[client.chain.id, client]])
+      const holder = `scene ${histories.length}`
+      const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder })
+      histories.push(history)
+      const rows = [[1, { uniswapV3: deployments }]] as const
+      const [list, one, pnl, events] = familyRoutes(UNISWAP_V3, {
+        clients: [client],
+        rows,
+        db,
+        history: around(history),
+      })
+      if (list === undefined || one === undefined || pnl === undefined || events === undefined) {
+        throw new Error('Cannot find the routes')
+      }
+      return { list, one, pnl, events, requests }
+    },
+    async close() {
+      await Promise.all(histories.map((history) => history.close()))
+      await devnet.stop()
+      await database.close()
+    },
+  }
+}
+
+/** The feeds of tokens that have one, as configuration names them. */
+export function feedsOf(tokens: readonly LifeToken[]): Chain['prices']['usdFeeds'] {
+  const fed = tokens.flatMap(({ address, feed }): [Address, { feed: Address; heartbeatSec: number }][] =>
+    feed === undefined ? [] : [[address, { feed, heartbeatSec: 86_400 }]],
+  )
+  return Object.fromEntries(fed)
+}
+
+/** Asks for one position on the chain of the scene. */
+export function askAbout(route: Route, tokenId: bigint, query = ''): Promise<RouteAnswer> {
+  const rest = query === '' ? '' : `&${query}`
+  return askRoute(route, { params: { id: String(tokenId) }, query: `chain_id=1${rest}` })
+}
