@@ -501,6 +501,38 @@ declare module '*/queries/session_insert.sql' {
   export default text
 }
 
+declare module '*/queries/session_spending_find.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string],
+    { credits: string }
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_forget.sql' {
+  const text: SqlText<
+    [days: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_put_back.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string, credits: string | number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_take.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string, credits: string | number, budget: string | number],
+    { credits: string }
+  >
+  export default text
+}
+
 declare module '*/queries/switch_list.sql' {
   const text: SqlText<
     [max: string | number],

@@ -1,5 +1,6 @@
 import dropSql from '../../sql/queries/request_log_drop.sql' with { type: 'text' }
 import extendSql from '../../sql/queries/request_log_extend.sql' with { type: 'text' }
+import forgetSql from '../../sql/queries/session_spending_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { UnavailableError } from '../lib/error.ts'
@@ -7,6 +8,7 @@ import type { Log } from '../lib/log.ts'
 
 const drop = query(dropSql, 'background')
 const extend = query(extendSql, 'background')
+const forget = query(forgetSql, 'background')
 
 /** Makes the log's partitions of the next weeks and drops old ones. */
 interface Retention {
@@ -18,6 +20,8 @@ interface Retention {
 export const RETENTION_DAYS_MIN = 90
 
 const WEEKS_AHEAD = 4
+/** What a session of an agent has spent is forgotten this long after its last charge. */
+const SPENDING_DAYS = 30
 const EVERY_MS = 3_600_000
 /** After a failed round: no partition can be dropped during a dump of the database, for example. */
 const AGAIN_MS = 60_000
@@ -25,14 +29,15 @@ const DEADLINE_MS = 120_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * One round: makes the partitions of the next weeks, then drops whole weeks of the log older than `days`; 0 keeps all.
- * Throws `UnavailableError`, and `SqlError` if others use what must be changed.
+ * One round: makes the partitions of the next weeks, forgets what old sessions have spent, then drops whole weeks of the
+ * log older than `days`; 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export async function tendLog(
   db: Database,
   { days, log }: { readonly days: number; readonly log: Log },
 ): Promise<void> {
   await extend(db, [WEEKS_AHEAD], { deadlineMs: DEADLINE_MS })
+  await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
   while (days > 0) {
     const [row] = await drop(db, [days], { deadlineMs: DEADLINE_MS })
     if (row === undefined) return

@@ -5,6 +5,7 @@ import operator from '../../sql/migrations/0004_operator.sql' with { type: 'text
 import history from '../../sql/migrations/0005_history.sql' with { type: 'text' }
 import lendingBalance from '../../sql/migrations/0006_lending_balance.sql' with { type: 'text' }
 import snapshot from '../../sql/migrations/0007_snapshot.sql' with { type: 'text' }
+import sessionSpending from '../../sql/migrations/0008_session_spending.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -24,6 +25,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0005_history', history],
   ['0006_lending_balance', lendingBalance],
   ['0007_snapshot', snapshot],
+  ['0008_session_spending', sessionSpending],
 ]
 
 /** Every migration, in order. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { SettledAnswer } from '../http/plane/exchange.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/plane/gateway.ts'
@@ -6,21 +7,30 @@ import { readAnyJson } from '../http/request/body.ts'
 import { bearerKey } from '../http/request/key.ts'
 import { type Route, route } from '../http/route.ts'
 import { endpointOf } from '../http/route_table.ts'
-import { callsTool, messagesOf, type RawMessage } from './messages.ts'
+import { budgetOf, purseOf, SESSION_HEADER } from './budget.ts'
+import { beginsSession, callsTool, messagesOf, type RawMessage } from './messages.ts'
 import { codeOf, resultOf } from './result.ts'
 import { toolsOf } from './tools.ts'
 
 /** Bodies that are read at the same time: no key is known before they are, so strangers could take all places. */
 const UNREAD_MAX = 256
+/** What tools for agents need. */
+interface McpOptions {
+  readonly routes: readonly Route[]
+  readonly origins: readonly string[]
+  /** Keeps what sessions with a budget have spent. */
+  readonly spending: SessionSpending
+  /** Makes the id of a session, which nobody can guess. */
+  readonly sessionId: () => string
+}
+
 /**
  * Tools for agents by the Model Context Protocol, streamable HTTP without sessions: one tool for each route. Each call
  * of a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing.
- * Pages of other origins than `origins` are refused, as the protocol wants against DNS rebinding.
+ * A request with a budget is charged only what its session has left of it. Pages of other origins than `origins` are refused, as the protocol wants against DNS rebinding.
  */
-export function createMcp(options: {
-  readonly routes: readonly Route[]
-  readonly origins: readonly string[]
-}): Gateway {
+export function createMcp(options: McpOptions): Gateway {
+  const { spending } = options
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
   let unread = 0
@@ -47,6 +57,7 @@ export function createMcp(options: {
   }
 
   async function answerKnown(request: Request, run: RunMessage): Promise<SettledAnswer> {
+    const budget = budgetOf(request)
     const messages = await messagesIn(request)
     let last: SettledAnswer | undefined
     let refusal: SettledAnswer | undefined
@@ -59,7 +70,10 @@ export function createMcp(options: {
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, given) => resultOf(await runOne(tool.message(given))),
+      call: async (tool, given) => {
+        const purse = budget && purseOf(budget, spending)
+        return resultOf(await runOne({ ...tool.message(given), ...(purse && { purse }) }))
+      },
       unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
     // All other messages, and what the protocol refuses by itself, are admitted and logged together.
@@ -71,7 +85,9 @@ export function createMcp(options: {
       if (!called && seen.answer.status !== (taken ? 200 : status)) return seen
     }
     if (refusal !== undefined) return refusal
-    return { answer: { status, body, credits: 0, headers: {} }, ...(last?.account && { account: last.account }) }
+    const begins = budget !== undefined && status === 200 && messages.some(beginsSession)
+    const headers = begins ? { [SESSION_HEADER]: options.sessionId() } : {}
+    return { answer: { status, body, credits: 0, headers }, ...(last?.account && { account: last.account }) }
   }
 
   return {

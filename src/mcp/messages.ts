@@ -30,6 +30,11 @@ export function callsTool({ method, id }: RawMessage): boolean {
   return method === 'tools/call' && id !== undefined
 }
 
+/** True for the message that begins a session. */
+export function beginsSession({ method }: RawMessage): boolean {
+  return method === 'initialize'
+}
+
 function isObject(value: unknown): value is RawMessage {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
+import { createSessionSpending } from '../account/gate/session_spending.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
@@ -21,6 +22,7 @@ import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
+import { createChainReports } from './chain_reports.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -132,6 +134,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.instant,
   })
   const routes = routesOf(config, connect)
+  const probes = chainProbes(clients)
+  const readChains = createChainReports(clients, { probes, clock })
   const app = await life.start({
     name: 'requests',
     start: () =>
@@ -139,16 +143,19 @@ export async function createServices(config: Config, options: ServicesOptions): 
         routes,
         aliases: familyAliases(config.families),
         gate,
-        gateway: createMcp({ routes, origins: ownOrigins(config) }),
+        gateway: createMcp({
+          ...{ routes, origins: ownOrigins(config), spending: createSessionSpending(db) },
+          sessionId: () => crypto.randomUUID(),
+        }),
         clock,
         log,
         metrics,
         publicUrl: config.publicUrl,
         corsOrigins: config.corsOrigins,
-        probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
+        probes: { database: schemaProbe(db, log), chains: probes },
         operatorApart: config.operatorPort !== undefined,
         openapi: openapiText(routes, config),
-        planes: createPlanes(config, { db, clock, log, routes }),
+        planes: createPlanes(config, { db, clock, log, routes, readChains }),
         faces: createFaces(),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),

@@ -90,6 +90,18 @@ describe.each([
     expect(protocol.data.data[0]).toMatchObject({ method: 'POST', path: '/mcp', credits_charged: 0 })
   })
 
+  test('keeps the budget of a session, exactly and also for calls at the same time', async () => {
+    const limited = await connectMcp({
+      url: `http://127.0.0.1:${service.port}/mcp`,
+      headers: { authorization: `Bearer ${key}`, 'x-budget-credits': '5' },
+    })
+    const ids = Array.from({ length: 4 }, () => ({ id: String(devnet.positions.inRange) }))
+    const results = await Promise.all(ids.map((given) => callTool(limited, 'get_positions_uniswap_v3_by_id', given)))
+    expect(results.filter(({ isError }) => !isError)).toHaveLength(2)
+    for (const { text } of results.filter(({ isError }) => isError)) expect(text).toContain('the budget of the session')
+    await limited.close()
+  })
+
   test('says how to mend a call, and stops at an empty balance', async () => {
     const wrong = await callTool(client, LIST, { wallet: '0x1' })
     expect(wrong.text).toStartWith('INVALID_PARAMETER: Cannot read parameter "wallet": expected an EVM address')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import type { SessionSpending } from '../../src/account/gate/session_spending.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
@@ -12,7 +13,11 @@ const BATCH = 'post_lending_aave_v3_batch'
 
 function scene(options: Parameters<typeof createFixture>[0] = {}) {
   const fixture = createFixture({
-    gateway: (routes) => createMcp({ routes, origins: ['https://app.example'] }),
+    gateway: (routes) =>
+      createMcp({
+        ...{ routes, origins: ['https://app.example'], spending: memorySpending() },
+        sessionId: () => crypto.randomUUID(),
+      }),
     ...options,
   })
   const ask = createClient(fixture.app.handler)
@@ -38,6 +43,23 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
         }),
     })
   return { ...fixture, ask, post, connect }
+}
+
+/** Keeps what sessions have spent as the database does. */
+function memorySpending(): SessionSpending {
+  const sessions = new Map<string, number>()
+  const keyOf = ({ organizationId, sessionId }: Parameters<SessionSpending['spent']>[0]) => organizationId + sessionId
+  return {
+    spent: async (session) => sessions.get(keyOf(session)) ?? 0,
+    async take(session, { credits, budget }) {
+      const sum = (sessions.get(keyOf(session)) ?? 0) + credits
+      if (sum <= budget) sessions.set(keyOf(session), sum)
+      return sum <= budget
+    },
+    async putBack(session, credits) {
+      sessions.set(keyOf(session), (sessions.get(keyOf(session)) ?? 0) - credits)
+    },
+  }
 }
 
 function call(name: string, given: object, id: unknown = 1) {
@@ -216,6 +238,66 @@ describe('failures of the work are results that say how to go on', () => {
     await asked
     expect(rows(made)).toEqual([['GET /mcp/v1/positions/uniswap-v3', 499, 0]])
     expect(made.app.inFlight()).toBe(0)
+  })
+})
+
+describe('a budget', () => {
+  const INITIALIZE = {
+    ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  }
+  const within = (credits: string, session?: string) => ({
+    key: 'good',
+    headers: { 'x-budget-credits': credits, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
+  })
+
+  test('bounds what a session is charged, to the credit, however many calls run at once', async () => {
+    const made = scene()
+    const begun = await made.post(INITIALIZE, within('7'))
+    const session = begun.headers.get('mcp-session-id') ?? ''
+    expect(session).toMatch(/^[0-9a-f-]{36}$/)
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => made.post(call(ITEM, { id: 1 }), within('7', session))),
+    )
+    expect(answers.filter(({ body }) => body.result.isError !== true)).toHaveLength(3)
+    expect(made.gate.organizations.get('good')?.credits).toBe(994n)
+    const { text } = (await made.post(call(ITEM, { id: 1 }), within('7', session))).body.result.content[0]
+    expect(text).toStartWith('INSUFFICIENT_CREDITS: Cannot pay for this call from the budget of the session: it costs')
+    expect(made.gate.rows.at(-1)).toMatchObject({ status: 402, creditsCharged: 0 })
+    const more = await made.post(call(ITEM, { id: 1 }), within('8', session))
+    expect(more.body.result.isError).toBeUndefined()
+    const other = await made.post(call(ITEM, { id: 1 }), within('7', 'another-session'))
+    expect(other.body.result.isError).toBeUndefined()
+    expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
+  })
+
+  test('is checked against the price, which may be more than the least', async () => {
+    const made = scene()
+    const list = call(LIST, { wallet: WALLET, limit: 5, page: 3 })
+    const { text } = (await made.post(list, within('3', 'a-session'))).body.result.content[0]
+    expect(text).toContain('from the budget of the session: it does not suffice.')
+    expect((await made.post(list, within('4', 'a-session'))).body.result.isError).toBeUndefined()
+    expect(made.gate.organizations.get('good')?.credits).toBe(996n)
+  })
+
+  test('gets back what was not charged', async () => {
+    const made = scene()
+    made.gate.failSettle = new Error('away')
+    await made.post(call(ITEM, { id: 1 }), within('2', 'a-session'))
+    made.gate.failSettle = undefined
+    expect((await made.post(call(ITEM, { id: 1 }), within('2', 'a-session'))).body.result.isError).toBeUndefined()
+  })
+
+  test('needs a session for calls, and a number', async () => {
+    const made = scene()
+    const { text } = (await made.post(call(ITEM, { id: 1 }), within('7'))).body.result.content[0]
+    expect(text).toStartWith('INVALID_REQUEST: Cannot keep the budget: expected the header Mcp-Session-Id')
+    for (const [credits, session] of [['-1'], ['1.5'], ['many'], ['7', 'short'], ['7', 'a b c d e f']] as const) {
+      const { status, body } = await made.post(LISTS, within(credits, session))
+      expect([status, body.error.code]).toEqual([400, 'INVALID_PARAMETER'])
+    }
+    expect((await made.post(INITIALIZE)).headers.get('mcp-session-id')).toBeNull()
+    expect(made.happenings.reads).toBe(0)
   })
 })
 

@@ -13,6 +13,7 @@ import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
 import type { OrganizationSlots } from './organization_slots.ts'
 import type { Page } from './public.ts'
+import type { Purse } from './purse.ts'
 import { crowded, refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
 
 /** One request between its arrival and its answer. */
@@ -38,6 +39,8 @@ export interface Exchange {
   readonly asked?: () => Asked
   /** Path in the log, if it is not the endpoint's template. */
   readonly logged?: string
+  /** A limit of this request's own on what it may be charged. */
+  readonly purse?: Purse
 }
 
 /** What answering needs. */
@@ -98,11 +101,13 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   try {
     const elapsedMs = services.clock.monotonicMs() - exchange.startedMs
     const { paid, isDayUsedUp, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
+    await exchange.purse?.close(charge.creditsCharged)
     const account = { rateLimit, ...charge }
     if (paid) return { answer, account }
     const unpaid = isDayUsedUp === true ? failureOf(usedUp(caller.day?.limit ?? 0n), { badGateway: false }) : UNPAID
     return { answer: failure(unpaid, requestId), account }
   } catch (error) {
+    await exchange.purse?.close(0)
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
     return { answer: failure(loggedFailure(error, exchange, log), requestId), account }
   }
@@ -142,6 +147,7 @@ async function work(
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
   }
   if (caller.day !== undefined && call.creditsMin > caller.day.left) throw usedUp(caller.day.limit)
+  await exchange.purse?.check(organizationId, call.creditsMin)
 
   if (!services.slots.take(organizationId)) throw crowded()
   let answer: Answer
@@ -152,6 +158,7 @@ async function work(
   }
   const reply = answer.present(new RequestAddress(exchange))
   const body = successText(reply, requestId)
+  await exchange.purse?.take(organizationId, answer.credits)
   // Checked last: an answer to a closed connection is not charged.
   if (request.signal.aborted) return CALLER_LEFT
   return { status: 200, body, credits: answer.credits, headers: { ...reply.headers, ...asOf(reply) } }

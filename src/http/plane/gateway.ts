@@ -2,6 +2,7 @@ import type { Parameters } from '../request/parameters.ts'
 import type { Asked } from '../route.ts'
 import type { Endpoint, RouteTable } from '../route_table.ts'
 import type { Exchange, SettledAnswer } from './exchange.ts'
+import type { Purse } from './purse.ts'
 
 /** Where another protocol is served. In the log it stands before the path of an endpoint that was called by it. */
 export const GATEWAY_PATH = '/mcp'
@@ -17,6 +18,7 @@ export interface Message {
   /** Where the same is answered over HTTP, for links: path, and query without `?`. */
   readonly path: string
   readonly query: string
+  readonly purse?: Purse
 }
 
 /** Runs one message to its end. Never rejects. */
@@ -37,10 +39,11 @@ export function emptyInput(): Asked {
 
 /** The exchange of one message. `settlementId` must be new: each message is charged by itself. */
 export function exchangeOf(message: Message, exchange: Exchange, settlementId: string): Exchange {
-  const { endpoint, asked, path, query } = message
+  const { endpoint, asked, path, query, purse } = message
   return {
     ...exchange,
     ...{ settlementId, asked, path, query },
+    ...(purse === undefined ? {} : { purse }),
     method: endpoint.route.method,
     found: { kind: 'endpoint', endpoint, params: {} },
     logged: loggedPath(endpoint),

@@ -11,9 +11,17 @@ const EXPOSED = [
   'x-as-of',
   'x-snapshots-from',
   'retry-after',
+  'mcp-session-id',
 ].join(', ')
 
-const ALLOWED = ['authorization', 'content-type', 'x-request-id', 'mcp-protocol-version'].join(', ')
+const ALLOWED = [
+  'authorization',
+  'content-type',
+  'x-request-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'x-budget-credits',
+].join(', ')
 
 /** Allows the configured origins. Answers to others carry no permission, so browsers hide them. */
 export function createCors(origins: readonly string[]): Cors {

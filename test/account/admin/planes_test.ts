@@ -352,6 +352,7 @@ describe('the operator', () => {
     expect((await act('DELETE', path)).body.error.code).toBe('ORGANIZATION_NOT_FOUND')
     await act('GET', '/admin/v1/organizations?limit=25')
     await act('GET', '/admin/v1/session')
+    await act('GET', '/admin/v1/chains')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
 
     const { body: audit } = await act('GET', '/admin/v1/audit?limit=25')

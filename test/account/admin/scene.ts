@@ -41,7 +41,7 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     ...{ clock: systemClock, log: silentLog, metrics: createMetrics() },
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
-    planes: createPlanes(config, { ...shared, routes }),
+    planes: createPlanes(config, { ...shared, routes, readChains: async () => [] }),
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   return {

@@ -78,6 +78,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
      values (473000, '{999999}', '{999999}', '{0}', '{404}', '{1}', '{0}')`,
     [],
   )
+  await db.run(`insert into session_spending (organization_id, session_id, credits) values ('org', 'session', 7)`, [])
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
   const before = await contentOf(db)
   for (const table of BACKED_UP) expect({ table, rows: before[table]?.length }).not.toEqual({ table, rows: 0 })
