@@ -354,6 +354,9 @@ describe('the operator', () => {
     await act('GET', '/admin/v1/session')
     await act('GET', '/admin/v1/chains')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
+    expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([
+      { chain_id: 1, name: 'Ethereum', ready: false, endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }] },
+    ])
 
     const { body: audit } = await act('GET', '/admin/v1/audit?limit=25')
     const ours = audit.data.slice(0, (await auditTotal()) - from).reverse()
