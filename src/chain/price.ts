@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Decimal } from '../lib/number/decimal.ts'
+import { onceEach } from '../lib/once_each.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
@@ -20,10 +21,10 @@ export interface PriceSources {
 }
 
 /** The contracts that give a chain's prices. */
-export function priceSourcesOf({ usdFeeds, aaveOracle }: ChainPrices): PriceSources {
+export const priceSourcesOf = onceEach(({ usdFeeds, aaveOracle }: ChainPrices): PriceSources => {
   const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
   return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
-}
+})
 
 /** Latest round of an aggregator, from `latestRoundData` and `decimals`. */
 export interface FeedRound {

@@ -6,6 +6,7 @@ import {
   sessionCookies,
   signIn,
 } from '../account/admin/access.ts'
+import type { ChainReport } from '../account/admin/chain_routes.ts'
 import { adminDocument, adminRoutes } from '../account/admin/routes.ts'
 import { dashboardDocument, dashboardRoutes } from '../account/dashboard/routes.ts'
 import type { Database } from '../db/database.ts'
@@ -28,15 +29,17 @@ export function createPlanes(
     readonly clock: Clock
     readonly log: Log
     readonly routes: readonly Route[]
+    readonly readChains: () => Promise<readonly ChainReport[]>
   },
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
   const { publicUrl, operatorPort } = config
-  const { db, clock, log, routes } = options
+  const { db, clock, log, routes, readChains } = options
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
-  const admin = adminRoutes({ db, cookie: cookies.operator, board: switchboardOf(config) })
+  const board = switchboardOf(config)
+  const admin = adminRoutes({ db, cookie: cookies.operator, board, readChains })
   const dashboard = dashboardRoutes({
-    ...{ db, cookie: cookies.organization },
+    ...{ db, cookie: cookies.organization, board },
     templateOf: (path) => loggedTemplateOf(table, path),
   })
   const shared = { publicUrl, clock, log }

@@ -22,6 +22,7 @@ import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
+import { createChainReports } from './chain_reports.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -134,6 +135,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
   })
   const routes = routesOf(config, connect)
   const openapi = openapiText(routes, config)
+  const probes = chainProbes(clients)
+  const readChains = createChainReports(clients, { probes, clock })
   const app = await life.start({
     name: 'requests',
     start: () =>
@@ -150,10 +153,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
         metrics,
         publicUrl: config.publicUrl,
         corsOrigins: config.corsOrigins,
-        probes: { database: schemaProbe(db, log), chains: chainProbes(clients) },
+        probes: { database: schemaProbe(db, log), chains: probes },
         operatorApart: config.operatorPort !== undefined,
         openapi,
-        planes: createPlanes(config, { db, clock, log, routes }),
+        planes: createPlanes(config, { db, clock, log, routes, readChains }),
         faces: createFaces(openapi),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),

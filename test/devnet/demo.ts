@@ -193,6 +193,9 @@ The same with amounts, uncollected fees and USD values:
 One position by its id:
   ${curl(`/${positions.inRange}`)}
 
+Or look at it in a browser, with the same key:
+  ${url}/#wallet=${wallets.provider}
+
 Other wallets to ask for:
   ${wallets.single}  one position
   ${wallets.retired}  only closed ones (add &status=inactive)
@@ -214,6 +217,11 @@ A borrower on Morpho Blue:
   ${curl(`morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
 An obligation on Kamino, its accounts made up and served by a stand-in for Solana:
   ${curl(`kamino/position/${OBLIGATION}/risk?wallet=${WALLET}&market_address=${MARKET}`)}
+
+The same in a browser:
+  ${url}/#wallet=${aave.wallets.everywhere}
+  ${url}/#wallet=${morpho.wallets.borrower}&morpho=1:${morpho.markets.wethUsdc.id}
+  ${url}/#wallet=${WALLET}&kamino=${OBLIGATION}:${MARKET}
 `
 }
 

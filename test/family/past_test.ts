@@ -4,6 +4,7 @@ import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import { createHistory, type HistoryService } from '../../src/history/history.ts'
 import type { Reply, Route } from '../../src/http/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
@@ -15,6 +16,7 @@ import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
 import { askRoute } from '../support/ask_route.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { familyRoutes } from '../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
@@ -29,7 +31,9 @@ let morpho: MorphoDevnet
 let client: EvmClient
 let crowd: readonly Address[]
 let moments: readonly LiveMoment[]
+let database: TestDatabase
 const clients: EvmClient[] = []
+const histories = new Map<EvmClient, HistoryService>()
 
 /** A block and what every route said while it was the newest. */
 interface LiveMoment {
@@ -52,6 +56,7 @@ interface Question {
 }
 
 beforeAll(async () => {
+  database = await testDatabase()
   devnet = await startDevnet({ ageSec: SCENARIO_SEC + MOMENTS * 2 * DAY_SEC })
   morpho = await devnet.morpho()
   aave = await devnet.aave()
@@ -67,8 +72,10 @@ beforeAll(async () => {
 }, 180_000)
 
 afterAll(async () => {
-  for (const each of [client, ...clients]) each?.close()
+  for (const each of histories.values()) await each.close()
+  for (const each of clients) each.close()
   await devnet?.stop()
+  await database?.close()
 }, 60_000)
 
 /** Time passes, prices move, positions change. */
@@ -90,9 +97,11 @@ function clientOver(rpcUrls: readonly string[]): EvmClient {
 
 function routesOver(one: EvmClient): ReadonlyMap<string, Route> {
   const { uniswapV3, aaveV3 } = DEVNET_ROW
+  const { db } = database
+  const history = historyOver(one)
   const routes = [
     ...familyRoutes(UNISWAP_V3, {
-      clients: [one],
+      ...{ clients: [one], db, history },
       rows: [[1, { uniswapV3: uniswapV3.map((each) => ({ ...each, startBlock: 0, code: 'uniswap_v3' })) }]],
     }),
     ...familyRoutes(AAVE_V3, {
@@ -127,10 +136,28 @@ function questions(): Question[] {
   ]
 }
 
+function historyOver(one: EvmClient): HistoryService {
+  const known = histories.get(one)
+  if (known !== undefined) return known
+  const made = createHistory({
+    ...{ clients: new Map([[1, one]]), db: database.db, clock: systemClock, log: silentLog, holder: 'test' },
+  })
+  histories.set(one, made)
+  return made
+}
+
+/** Asks again for what needs history: that is read when it is first asked for. */
 async function ask(routes: ReadonlyMap<string, Route>, { path, params, query, body }: Question) {
   const route = routes.get(path)
   if (route === undefined) throw new Error(`There is no route ${path}`)
-  return await askRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
+  for (let tries = 0; ; tries++) {
+    try {
+      return await askRoute(route, { ...(params && { params }), ...(query !== undefined && { query }), body })
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || params?.['id'] === undefined || tries === 50) throw error
+      await Bun.sleep(20)
+    }
+  }
 }
 
 async function liveMoment(): Promise<LiveMoment> {
@@ -155,9 +182,10 @@ function about(question: Question, moment: Readonly<Record<string, number | stri
   return { ...question, query: question.query === undefined ? query : `${question.query}&${query}` }
 }
 
-/** Without the links, which repeat the caller's parameters. */
-function bodyOf({ pagination, ...reply }: Reply): object {
-  return { ...reply, total: pagination?.total }
+/** Without the links, which repeat the caller's parameters, and without the profit in lists, which wait for no history. */
+function bodyOf({ pagination, data, ...reply }: Reply): object {
+  const shown = Array.isArray(data) ? data.map((item: object) => ({ ...item, pnl: undefined })) : data
+  return { ...reply, data: shown, total: pagination?.total }
 }
 
 /** How many answers about the past equal what the live route said then. */

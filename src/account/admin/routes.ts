@@ -4,6 +4,7 @@ import { planeDocument } from '../../http/plane/unmetered/document.ts'
 import type { ActRoute } from '../../http/plane/unmetered/route.ts'
 import { operatorUsageRoutes } from '../dashboard/usage_routes.ts'
 import { ADMIN_PREFIX } from './access.ts'
+import { type ChainReport, chainRoutes } from './chain_routes.ts'
 import { grantRoutes } from './grant_routes.ts'
 import { keyRoutes } from './key_routes.ts'
 import { organizationRoutes } from './organization_routes.ts'
@@ -19,14 +20,16 @@ export function adminRoutes(options: {
   readonly db: Database
   readonly cookie: SessionCookie
   readonly board: Switchboard
+  readonly readChains: () => Promise<readonly ChainReport[]>
 }): readonly ActRoute[] {
-  const { db, cookie, board } = options
+  const { db, cookie, board, readChains } = options
   const base = ADMIN_PREFIX
   return [
     ...organizationRoutes(db, base),
-    ...keyRoutes({ db, base, owner: 'path' }),
+    ...keyRoutes({ db, base, board, owner: 'path' }),
     ...grantRoutes(db, base),
     ...settingRoutes({ db, base, board }),
+    ...chainRoutes(base, readChains),
     ...sessionRoutes({ db, base, cookie }),
     ...loginLinkRoutes(db, base),
     ...operatorUsageRoutes(db, base),

@@ -38,7 +38,7 @@ export interface BlockFinder {
    * chain and the clock; else as `ChainClient.read`.
    */
   byTime(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock>
-  /** The same, once a later block shows that it is the last one. Until then throws `NoBlockError`. */
+  /** The same in the background, once a later block shows that it is the last one. Until then throws `NoBlockError`. */
   lastBy(client: ChainClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock>
 }
 
@@ -103,7 +103,8 @@ export function createBlockFinder(clock: Clock): BlockFinder {
       }
       throw new MissingBlockError('The endpoint leads to no block of that time')
     }
-    return client.read(attempt, { signal, past: 'header', budgetMs: SEARCH_BUDGET_MS })
+    const priority = isOver ? 'background' : 'caller'
+    return client.read(attempt, { signal, past: 'header', budgetMs: SEARCH_BUDGET_MS, priority })
   }
 
   const byTime = (client: ChainClient, timeSec: bigint, isOver: boolean, signal: AbortSignal) =>

@@ -87,7 +87,7 @@ export interface ReadOptions {
    * reached is remembered and named in the error if none does.
    */
   readonly past?: 'header' | PastBlock
-  /** In the background it leaves slots free for callers. @default {'caller'} */
+  /** In the background it leaves slots free for callers, and no failure counts against an endpoint. @default {'caller'} */
   readonly priority?: Priority
 }
 

@@ -19,7 +19,7 @@ import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
 import type { RpcRecorder } from './metrics.ts'
-import { createRotation, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
+import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
 import type { Fetch } from './transport.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
@@ -39,6 +39,8 @@ const NO_LENS =
 export interface EvmClient extends ChainClient {
   /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
+  /** How each endpoint does, in the order of the configuration. */
+  report(): readonly EndpointReport[]
   /** Stops work in the background; reads end by their own signals. */
   close(): void
 }
@@ -96,13 +98,12 @@ export function createChainClient(options: {
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const mayCome = block === undefined || !isSettled(block)
-    const preference =
-      block === undefined
-        ? undefined
-        : {
-            rankOf: (index: number) => depths.rankOf(index, block.number),
-            exhausted: (exhaustion: Exhaustion) => unavailableAt(block, { chain, depths, exhaustion }),
-          }
+    const preference = {
+      rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
+      exhausted: (exhaustion: Exhaustion) =>
+        block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
+      blames: priority === 'caller',
+    }
     return withinDeadline(
       (deadline) =>
         rotation.ask(
@@ -122,6 +123,7 @@ export function createChainClient(options: {
     read,
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),
+    report: rotation.report,
     close: rotation.close,
   }
 }

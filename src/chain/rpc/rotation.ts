@@ -23,6 +23,16 @@ export interface RotatingEndpoint {
   readonly removed?: boolean
 }
 
+/** How an endpoint does, as this process sees it. It has no name but its place: its address may hold a secret. */
+export interface EndpointReport {
+  /** `removed` serves another chain and is never asked again. */
+  readonly state: HealthState | 'removed'
+  /** Moving average; undefined before the first answer. */
+  readonly latencyMs: number | undefined
+  /** Milliseconds until its own rate limit allows the next request; 0 if no limit is in force. */
+  readonly busyMs: number
+}
+
 /** One request to the endpoint whose turn it is. */
 type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
 
@@ -51,6 +61,8 @@ interface Preference {
   readonly rankOf: (index: number) => number | undefined
   /** The error if no endpoint answered. */
   readonly exhausted: (exhaustion: Exhaustion) => Error
+  /** False if nothing that goes wrong counts against an endpoint: callers must not feel it. */
+  readonly blames: boolean
 }
 
 /** How a kind of chain rotates. */
@@ -78,6 +90,8 @@ interface Rotation<E extends RotatingEndpoint> {
   ask<T>(attempt: Attempt<E, T>, deadline: Deadline, preference?: Preference): Promise<T>
   /** True if an endpoint has answered within the last seconds, or `read` does now. */
   ready(read: () => Promise<unknown>): Promise<boolean>
+  /** How each endpoint does, in the order of the configuration. */
+  report(): readonly EndpointReport[]
   /** Stops work in the background. */
   close(): void
 }
@@ -105,7 +119,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 }): Rotation<E> {
   const { endpoints, chainId, policy, isBehind, look, exhausted, clock, log, random } = options
   const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs, lostAt } = policy
-  const noPreference: Preference = { rankOf: () => 0, exhausted }
+  const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
   const background = new AbortController()
   /** Probes, and the single try that an endpoint in state `open` gets. */
   const trials = new Map<E, Promise<unknown>>()
@@ -123,7 +137,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     return error instanceof UpstreamError && !isBlameless
   }
 
-  async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal, blames = true): Promise<T> {
     const { health, index } = endpoint
     const before = health.state()
     try {
@@ -133,6 +147,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       if (isLost(before)) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index })
       return answer
     } catch (error) {
+      if (!blames) throw error
       if (error instanceof BusyError) health.limited(error.retryAfterMs)
       else if (isFailure(error) && !signal.aborted) health.failed()
       if (!isLost(before) && isLost(health.state())) {
@@ -225,7 +240,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         }
         attempts++
         const limits = { signal, isLastResort: next === undefined }
-        const asked = attemptOn(endpoint, () => attempt(endpoint, limits), signal)
+        const asked = attemptOn(endpoint, () => attempt(endpoint, limits), signal, preference.blames)
         if (health.state() === 'open') remember(endpoint, asked)
         return await asked
       } catch (error) {
@@ -252,6 +267,12 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         return false
       }
     },
+    report: () =>
+      endpoints.map(({ health, removed }) => ({
+        state: removed ? 'removed' : health.state(),
+        latencyMs: health.latencyMs(),
+        busyMs: health.busyMs(),
+      })),
     close: () => background.abort(),
   }
 }

@@ -5,7 +5,7 @@ import { type Connection, createConnection } from '../rpc/connection.ts'
 import { withinDeadline } from '../rpc/deadline.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import type { RpcRecorder } from '../rpc/metrics.ts'
-import { createRotation, type RotatingEndpoint, type RotationPolicy } from '../rpc/rotation.ts'
+import { createRotation, type EndpointReport, type RotatingEndpoint, type RotationPolicy } from '../rpc/rotation.ts'
 import type { Fetch } from '../rpc/transport.ts'
 import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
@@ -56,6 +56,8 @@ export interface SolanaClient {
   read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
+  /** How each endpoint does, in the order of the configuration. */
+  report(): readonly EndpointReport[]
   /** Ends what runs in the background, such as probes of endpoints that failed. */
   close(): void
 }
@@ -142,6 +144,7 @@ export function createSolanaClient(options: {
     slotMs,
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
+    report: rotation.report,
     close: rotation.close,
   }
 }

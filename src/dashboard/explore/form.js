@@ -1,6 +1,6 @@
 import { shortened, walletFault } from '../lib/address.js'
 import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
-import { classes, html, useEffect, useId, useState } from '../lib/view.js'
+import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 
 /**
  * Asks for the wallet.
@@ -17,6 +17,10 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
     setMoment(asOf)
     setRecent(recentWallets())
   }, [wallet, asOf])
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null))
+  useEffect(() => {
+    if (large) input.current?.focus()
+  }, [])
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     const wanted = text.trim()
@@ -31,7 +35,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
   return html`<form class=${classes('ask', large && 'large')} onSubmit=${submit} novalidate>
     <label for=${`${id}w`}>Wallet</label>
     <div class="ask-line">
-      <input id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
+      <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
         aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
       <button type="submit" class="main">Look</button>
     </div>

@@ -48,6 +48,8 @@ export function ExplorePage() {
     if ('ok' in catalog) return html`<${Trouble} failure=${catalog} onRetry=${again} />`
     const look = (/** @type {string} */ wallet, /** @type {string} */ asOf) => {
       rememberWallet(wallet)
+      // The form gives way to what was found.
+      document.getElementById('content')?.focus()
       setView({ ...view, wallet, asOf, ...(wallet === view.wallet ? {} : { morpho: [], kamino: [] }) })
     }
     const form = (/** @type {boolean} */ large) =>
@@ -65,6 +67,8 @@ function useView() {
   useEffect(() => {
     const follow = () => setView(viewOf(location.hash))
     addEventListener('hashchange', follow)
+    // It may have changed before we listened.
+    follow()
     return () => removeEventListener('hashchange', follow)
   }, [])
   return [
@@ -100,7 +104,7 @@ function Title({ view: { wallet, asOf } }) {
   return html`<div class="title">
     <h1 class="mono"><span class="title-long">${wallet}</span><span class="title-short" aria-hidden="true">${shortened(wallet)}</span></h1>
     <${Copy} text=${wallet} label="Copy the wallet" />
-    <${Copy} class="small" text=${location.href} label="Copy a link to this view">Copy link<//>
+    <${Copy} class="small" text=${location.href} label="Copy link to this view">Copy link<//>
     ${asOf !== '' && html`<span class="badge warn">as of ${asOf.replace('T', ' ').replace('Z', ' UTC')}</span>`}
   </div>`
 }

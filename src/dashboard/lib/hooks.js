@@ -42,3 +42,25 @@ export function useLoaded(load, inputs) {
   }, [...inputs, round])
   return { ...state, again: () => setRound((count) => count + 1) }
 }
+
+/**
+ * Which of `count` points is looked at: the last one, until the pointer or an arrow key chooses another.
+ * @param {number} count
+ * @param {(left: number) => number} indexAt the point at a distance from the left edge
+ */
+export function useWalk(count, indexAt) {
+  const [at, setAt] = useState(/** @type {number | undefined} */ (undefined))
+  const index = Math.min(at ?? count - 1, count - 1)
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -count, End: count }
+    const step = steps[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    setAt(Math.min(Math.max(index + step, 0), count - 1))
+  }
+  const onPointerMove = (/** @type {PointerEvent} */ event) => {
+    const { left } = /** @type {Element} */ (event.currentTarget).getBoundingClientRect()
+    setAt(indexAt(event.clientX - left))
+  }
+  return { index, walking: { onKeyDown, onPointerMove, onPointerDown: onPointerMove } }
+}

@@ -1,6 +1,6 @@
-import { useWidth } from '../lib/hooks.js'
+import { useWalk, useWidth } from '../lib/hooks.js'
 import { dayText } from '../lib/time.js'
-import { classes, html, useId, useState } from '../lib/view.js'
+import { classes, html, useId } from '../lib/view.js'
 import { linear, pathOf, ticksOf } from './chart_scale.js'
 
 const LEFT = 52
@@ -23,26 +23,13 @@ const DOT_MAX = 40
  */
 export function Chart({ title, times, series, format, axis, marks = [], height = 180, floor }) {
   const [ref, width] = useWidth()
-  const [at, setAt] = useState(times.length - 1)
   const id = useId()
-  const index = Math.min(at, times.length - 1)
   const numbers = series.flatMap(({ values }) => values.flatMap((value) => (value === null ? [] : [Number(value)])))
   if (floor !== undefined) numbers.push(floor)
   const [least, most] = [Math.min(0, ...numbers), Math.max(...numbers, 1e-9)]
   const x = linear([times[0] ?? 0, times.at(-1) ?? 1], [LEFT, Math.max(LEFT + 1, width - RIGHT)])
   const y = linear([least, most * 1.06], [height - BOTTOM, TOP])
-  const walk = (/** @type {KeyboardEvent} */ event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -times.length, End: times.length }[
-      event.key
-    ]
-    if (step === undefined) return
-    event.preventDefault()
-    setAt(Math.min(Math.max(index + step, 0), times.length - 1))
-  }
-  const point = (/** @type {PointerEvent} */ event) => {
-    const left = event.clientX - /** @type {Element} */ (event.currentTarget).getBoundingClientRect().left
-    setAt(nearest(times.map(x), left))
-  }
+  const { index, walking } = useWalk(times.length, (left) => nearest(times.map(x), left))
   const near = marks.filter(({ time }) => nearest(times, time) === index)
   return html`<figure class="chart" aria-labelledby=${id}>
     <figcaption id=${id}>${title}</figcaption>
@@ -51,7 +38,7 @@ export function Chart({ title, times, series, format, axis, marks = [], height =
       ${series.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${text(values[index], format)}</b></span>`)}
       ${near.map(({ text, kind }) => html`<span class=${classes('mark-text', kind)}>${text}</span>`)}
     </p>
-    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from day to day`} onKeyDown=${walk} onPointerMove=${point} onPointerDown=${point}>
+    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from day to day`} ...${walking}>
       ${
         width > 0 &&
         html`<svg width=${width} height=${height} aria-hidden="true">

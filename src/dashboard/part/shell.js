@@ -3,6 +3,7 @@ import { classes, html } from '../lib/view.js'
 /** @type {readonly (readonly [string, string])[]} */
 const PAGES = [
   ['Explore', './'],
+  ['Usage', 'usage'],
   ['API', 'docs'],
 ]
 

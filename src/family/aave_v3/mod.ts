@@ -7,6 +7,7 @@ import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingReader, type LendingReader } from './read/read.ts'
 import { createEventReader } from './read/read_events.ts'
 import { startDaily } from './read/snapshot/daily.ts'
+import { createHasMoved } from './read/snapshot/moved.ts'
 import { createSnapshotSeries } from './read/snapshot/series.ts'
 import { createSnapshotTaker } from './read/snapshot/take.ts'
 import { createRoutes } from './routes.ts'
@@ -42,7 +43,7 @@ export const AAVE_V3 = defineFamily({
     const series = once(() => {
       const services = connect()
       const parts = snapshotParts({ ...services, reader })
-      return createSnapshotSeries({ ...parts, reader, clock: services.clock })
+      return createSnapshotSeries({ ...parts, hasMoved: createHasMoved(reader), clock: services.clock })
     })
     const places = once(() => placesOf(connect().clients, settings))
     const events = once(() => createEventReader(connect()))

@@ -1,7 +1,7 @@
 import type { Route } from '../route.ts'
 import { braced } from '../route_table.ts'
 import { codesOf } from './codes.ts'
-import { ACCOUNT_HEADERS, HEADERS, headerRefs } from './headers.ts'
+import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
@@ -82,13 +82,8 @@ function operation(route: Route): unknown {
       200: {
         description: `Answered. Credits: ${route.price}`,
         headers: {
-          ...(headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']) as object),
-          ...Object.fromEntries(
-            Object.entries(route.headers ?? {}).map(([name, description]) => [
-              name,
-              { description, schema: { type: 'string' } },
-            ]),
-          ),
+          ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
+          ...ownHeaders(route.headers),
         },
         content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
       },

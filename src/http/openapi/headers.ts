@@ -28,6 +28,11 @@ export function headerRefs(names: readonly string[]): Readonly<Record<string, un
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
+/** Headers of one route alone, by name, from what each says. */
+export function ownHeaders(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, says]) => [name, header('string', says)]))
+}
+
 function header(type: string, description: string): unknown {
   return { description, schema: { type } }
 }

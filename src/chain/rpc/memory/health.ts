@@ -23,6 +23,8 @@ export interface Health {
   probeDue(): boolean
   /** 0 if fast or unknown, one more for each doubling of latency, so that small differences do not change the order. */
   latencyClass(): number
+  /** Moving average of its latency; undefined before the first answer. */
+  latencyMs(): number | undefined
   succeeded(): void
   /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
   failed(): void
@@ -42,6 +44,7 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
     state: () => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
     busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
     probeDue: () => failures > 0 && clock.monotonicMs() >= probeAtMs,
+    latencyMs: () => latencyMs,
     latencyClass: () => Math.max(0, Math.ceil(Math.log2((latencyMs ?? 0) / LATENCY_MS_FLOOR))),
     succeeded() {
       failures = 0

@@ -68,7 +68,7 @@ function MarketCard({ chainId, position, figures, context }) {
 /** @param {{ title: string, kind: string, rows: readonly { symbol: string, usd: string, apy: string, note: string }[] }} props */
 function Assets({ title, kind, rows }) {
   const most = Math.max(...rows.map(({ usd }) => Number(usd)), 1e-6)
-  return html`<section class="assets" aria-label=${title}>
+  return html`<div class="assets">
     <h5>${title}</h5>
     ${rows.length === 0 && html`<p class="soft">Nothing.</p>`}
     <ul>
@@ -81,5 +81,5 @@ function Assets({ title, kind, rows }) {
         </li>`,
       )}
     </ul>
-  </section>`
+  </div>`
 }

@@ -41,11 +41,11 @@ export function MarketHistory({ chainId, marketId, context }) {
   )
   if (!catalog.snapshots && !catalog.events) return null
   const list = events.answer?.ok ? events.answer.body.data : []
-  return html`<section class="history" ref=${ref} aria-label="History">
+  return html`<div class="history" ref=${ref}>
     <h5>History</h5>
     ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${(/** @type {any} */ body) => html`<${Series} rows=${body.data} events=${list} />`} catalog=${catalog} />`}
     ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${(/** @type {any} */ body) => html`<${Events} body=${body} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
-  </section>`
+  </div>`
 }
 
 /**

@@ -36,7 +36,7 @@ export function MorphoCard({ parts: [part], context, onRemove, again }) {
   const { answer, chainId, id = '' } = /** @type {import('../asking.js').AskedPart} */ (part)
   return html`<article class="card market" aria-label=${`Morpho Blue, market ${id}`}>
     <header>
-      <h4>Morpho Blue <span class="soft">${chainName(context.catalog, chainId)}</span></h4>
+      <h3>Morpho Blue <span class="soft">${chainName(context.catalog, chainId)}</span></h3>
       <p class="soft"><${Identity} id=${id} /></p>
       <${Remove} onRemove=${onRemove} />
     </header>
@@ -57,7 +57,7 @@ export function KaminoCard({ parts, context, onRemove, again }) {
   }
   return html`<article class="card market" aria-label=${`Kamino, obligation ${id}`}>
     <header>
-      <h4>Kamino <span class="soft">Solana</span></h4>
+      <h3>Kamino <span class="soft">Solana</span></h3>
       <p class="soft"><${Identity} id=${id} /></p>
       <${Remove} onRemove=${onRemove} />
     </header>

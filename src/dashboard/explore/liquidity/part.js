@@ -22,7 +22,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   const { data, counts, pagination } = answer.body
   const left = pagination.total - pagination.page * PAGE_SIZE
   return html`<div class="part">
-    <h3>${chainName(context.catalog, chainId)}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
+    <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
       ${data.map((/** @type {any} */ position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} context=${context} />`)}
     </div>
@@ -68,7 +68,7 @@ function PositionCard({ position, context }) {
       prices &&
       html`<p class="picture-title">
           <span>${quote.symbol} per ${base.symbol}</span>
-          <button type="button" class="small" onClick=${() => setInverse(!inverse)} aria-label=${`Show prices as ${base.symbol} per ${quote.symbol}`}>⇄ flip</button>
+          <button type="button" class="small" onClick=${() => setInverse(!inverse)} aria-label=${`Flip to ${base.symbol} per ${quote.symbol}`}>Flip</button>
         </p>
         <${RangePicture} position=${position} inverse=${inverse} />
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />

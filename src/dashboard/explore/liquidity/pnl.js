@@ -42,7 +42,7 @@ function Figures({ pnl }) {
     ['Fees earned', fees],
     ['Divergence loss', pnl.pure_impermanent_loss],
   ]
-  return html`<section class="pnl" aria-label="Profit and loss">
+  return html`<div class="pnl">
     <p class="pnl-total">Profit and loss <b><${Change} value=${pnl.pnl_usd_value} /></b> <${Percent} value=${pnl.pnl_percentage} /></p>
     <${Parts} rows=${made} />
     <${Facts} rows=${[
@@ -52,7 +52,7 @@ function Figures({ pnl }) {
       ['Against holding', html`<${Change} value=${pnl.alpha_vs_hodl_gross_usd_value} />`],
       ['Average capital', html`<${Usd} value=${pnl.time_weighted_average_capital} />`],
     ]} />
-  </section>`
+  </div>`
 }
 
 /** What a profit is made of, as bars on both sides of zero. @param {{ rows: readonly string[][] }} props */

@@ -4,8 +4,8 @@ import { html } from '../../lib/view.js'
 import { isFullRange, rangeScale } from '../scale.js'
 
 const HEIGHT = 116
-const BASE = 78
-const TOP = 24
+const BASE = 84
+const TOP = 30
 
 /**
  * A position as a picture: its range on a line of prices (in logarithms), the current price in it, and which token each
@@ -37,7 +37,7 @@ export function RangePicture({ position, inverse }) {
         <line class="bound" x1=${at.upper} x2=${at.upper} y1=${TOP} y2=${BASE + 6} />
         <line class="now" x1=${at.current} x2=${at.current} y1=${TOP - 6} y2=${BASE + 6} />
         <circle class="now" cx=${at.current} cy=${TOP - 6} r="4" />
-        <${Label} x=${at.current} y=${12} width=${width} text=${significant(shown.current)} strong beside />
+        <${Label} x=${at.current} y=${14} width=${width} text=${significant(shown.current)} strong beside />
         <${Bounds} at=${at} width=${width} lower=${full ? '0' : significant(shown.lower)} upper=${full ? '∞' : significant(shown.upper)} />
       </svg>`
     }

@@ -43,10 +43,10 @@ export interface LendingReader {
    */
   read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
   /**
-   * Whether the wallet ever had a token movement in the only market of the place, up to the block of the place. Throws
-   * like `read`.
+   * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place. One
+   * call. Throws like `read`.
    */
-  touched(wallet: Address, place: Place, signal: AbortSignal): Promise<boolean>
+  touched(wallets: readonly Address[], place: Place, signal: AbortSignal): Promise<readonly boolean[]>
 }
 
 /** Which chains and markets to ask. */
@@ -93,10 +93,10 @@ export function createLendingReader(options: {
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
       ),
-    touched: (wallet, place, signal) =>
+    touched: (wallets, place, signal) =>
       place.client.read(
         (endpoint, attemptSignal) => {
-          const rungs = touchedLadder(place, wallet, { endpoint, ways })
+          const rungs = touchedLadder(place, wallets, { endpoint, ways })
           return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, attemptSignal)
         },
         { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
@@ -129,9 +129,9 @@ function ladderFor(
 
 function touchedLadder(
   { client, deployments: [deployment], block }: Place,
-  wallet: Address,
+  wallets: readonly Address[],
   { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
-): Rung<boolean>[] {
+): Rung<readonly boolean[]>[] {
   return ladderOf({
     ways,
     endpoint,
@@ -140,13 +140,13 @@ function touchedLadder(
     runtime: LENS_RUNTIME,
     async byLens({ call, at, observeBlock }) {
       if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
-      const data = encodeTouched(deployment.poolAddressesProvider, [wallet])
+      const data = encodeTouched(deployment.poolAddressesProvider, wallets)
       const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))
       observeBlock(answer.block)
       // In the past the market may not have stood yet.
-      if (answer.touched === undefined && at !== undefined) return false
+      if (answer.touched === undefined && at !== undefined) return wallets.map(() => false)
       if (answer.touched === undefined) throw new UpstreamError(`Market ${deployment.market} does not answer`)
-      return answer.touched[0] === true
+      return answer.touched
     },
   })
 }

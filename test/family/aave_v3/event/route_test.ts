@@ -13,7 +13,7 @@ import { ASSETS, MARKETS } from '../../../devnet/aave_v3/addresses.ts'
 import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
-import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
 import { BANK } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
@@ -28,6 +28,8 @@ const BUILD_LIMIT_MS = 120_000
 const PATH = '/v1/lending/aave-v3/position/:chain_id/events'
 /** Blocks that are not final, so that every list ends in rows that are read live. */
 const DEPTH = 12
+/** Events of the first wallet in them. */
+const YOUNG = 4
 const ABI = parseAbi([
   'function getAssetPrice(address asset) view returns (uint256)',
   'function setAssetSources(address[] assets, address[] sources)',
@@ -69,6 +71,10 @@ beforeAll(async () => {
   await transmitDai(100_020_000n)
   past = await aave.history(21, 160)
   await transmitDai(99_870_000n)
+  const [wallet] = past.wallets as [Address]
+  for (let young = 1; young <= YOUNG; young++) {
+    await aave.supply({ market: 'main', wallet, asset: 'usdc', amount: rawUsd('usdc', young) })
+  }
   truth = await truthOf(devnet, MARKETS.main.pool, past)
   faulty = await startFaultyRpc(devnet.rpcUrl)
   database = await testDatabase()
@@ -131,15 +137,19 @@ async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeo
 }
 
 /** All pages of a wallet's events, and the total that every page told. */
-async function allEvents(wallet: string, query = ''): Promise<{ events: WireEvent[]; totals: Set<number> }> {
+async function allEvents(
+  wallet: string,
+  query = '',
+  limit = 25,
+): Promise<{ events: WireEvent[]; totals: Set<number> }> {
   const events: WireEvent[] = []
   const totals = new Set<number>()
   for (let page = 1; ; page++) {
-    const { reply } = await ask(wallet, `${query}&limit=25&page=${page}`)
+    const { reply } = await ask(wallet, `${query}&limit=${limit}&page=${page}`)
     const data = reply.data as WireEvent[]
     totals.add(reply.pagination?.total ?? -1)
     events.push(...data)
-    if (data.length < 25) return { events, totals }
+    if (data.length < limit) return { events, totals }
   }
 }
 
@@ -175,6 +185,13 @@ test('every wallet has exactly the events of the receipts, newest first, with an
     const { events, totals } = await allEvents(wallet)
     expect(textsOf(wallet, events)).toEqual(truthAbout(wallet))
     expect([...totals]).toEqual([events.length])
+  }
+})
+
+test('pages of every size meet without a gap where the stored events end and the young ones begin', async () => {
+  const [wallet] = past.wallets as [Address]
+  for (const limit of [1, 3, 4, 5, 7]) {
+    expect(textsOf(wallet, (await allEvents(wallet, '', limit)).events)).toEqual(truthAbout(wallet))
   }
 })
 

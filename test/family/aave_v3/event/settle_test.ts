@@ -9,6 +9,7 @@ import { shown } from './support.ts'
 const ABI = parseAbi([
   'event Supply(address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, uint16 indexed referralCode)',
   'event Withdraw(address indexed reserve, address indexed user, address indexed to, uint256 amount)',
+  'event LiquidationCall(address indexed collateralAsset, address indexed debtAsset, address indexed user, uint256 debtToCover, uint256 liquidatedCollateralAmount, address liquidator, bool receiveAToken)',
   'event MintUnbacked(address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, uint16 indexed referralCode)',
   'event Mint(address indexed caller, address indexed onBehalfOf, uint256 value, uint256 balanceIncrease, uint256 index)',
   'event Burn(address indexed from, address indexed target, uint256 value, uint256 balanceIncrease, uint256 index)',
@@ -99,6 +100,21 @@ test('what came back before is the own supply again', () => {
   expect(owners(...there, ...withdrawn(ALICE, 500n), ...withdrawn(ADAPTER, 500n))).toEqual([
     'withdraw a 500',
     'withdraw c 500',
+  ])
+})
+
+test('aTokens that a liquidator takes and withdraws at once are no withdrawal of the wallet', () => {
+  const liquidated: readonly Part[] = [
+    [DEBT_TOKEN, 'Burn', ALICE, zeroAddress, 90n, 0n, RAY],
+    moved(ALICE, BOB, 100n),
+    moved(ALICE, ADAPTER, 7n),
+    [POOL, 'LiquidationCall', ASSET, ASSET, ALICE, 90n, 100n, BOB, true],
+  ]
+  expect(owners(...liquidated, ...withdrawn(BOB, 100n), ...withdrawn(ADAPTER, 7n))).toEqual([
+    'liquidation a 90',
+    'liquidation a 100',
+    'withdraw b 100',
+    'withdraw c 7',
   ])
 })
 

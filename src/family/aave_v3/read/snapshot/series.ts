@@ -7,8 +7,9 @@ import type { SnapshotStore, StoredSnapshot } from '../../../../history/rows/len
 import { untilAborted } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
-import type { LendingReader, Place } from '../read.ts'
+import type { Place } from '../read.ts'
 import { findFirstDay, type Movement } from './first.ts'
+import type { HasMoved } from './moved.ts'
 import { marketOf, type SnapshotTaker } from './take.ts'
 
 /** How long a caller waits for what is not stored yet, within the time of a request. */
@@ -58,23 +59,22 @@ interface Flight {
   taken: number
 }
 
-/** Makes it over the reader, the stored midnights and snapshots. */
+/** Makes it over the stored midnights and snapshots, and those who read. */
 export function createSnapshotSeries(parts: {
-  readonly reader: () => LendingReader
+  readonly hasMoved: HasMoved
   readonly midnights: Midnights
   readonly store: SnapshotStore
   readonly taker: SnapshotTaker
   readonly clock: Clock
 }): SnapshotSeries {
-  const { reader, midnights, store, taker, clock } = parts
+  const { hasMoved, midnights, store, taker, clock } = parts
   const flights = new Map<string, Flight>()
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
 
   async function movementAt({ place, wallet }: SeriesRequest, day: number, signal: AbortSignal): Promise<Movement> {
     try {
       const block = await midnights.of(place.client, day, signal)
-      const moved = await reader().touched(wallet, { ...place, block, priority: 'background' }, signal)
-      return moved ? 'before' : 'not_yet'
+      return (await hasMoved({ ...place, block, priority: 'background' }, wallet)) ? 'before' : 'not_yet'
     } catch (error) {
       if (error instanceof DepthError) return 'unknown'
       if (!(error instanceof NoBlockError)) throw error
@@ -89,7 +89,7 @@ export function createSnapshotSeries(parts: {
     const market = marketOf(place)
     const known = await store.series(market, wallet)
     if (known?.firstDay !== undefined) return { day: known.firstDay, isCut: false }
-    if (known === undefined && !(await reader().touched(wallet, place, signal))) return undefined
+    if (known === undefined && !(await hasMoved(place, wallet))) return undefined
     // Noted at once: without past state each midnight that passes unnoticed is lost.
     if (known === undefined) await store.follow(market, wallet, undefined)
     const search = { from: FIRST_DAY_MIN, to: today() + 1 }

@@ -1,15 +1,22 @@
 import type { Address } from 'viem'
+import { DepthError } from '../../../../chain/rpc/client.ts'
 import type { Midnights } from '../../../../history/midnight.ts'
 import type { Market, SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
-import { AbortedError, UpstreamError } from '../../../../lib/error.ts'
+import { pause } from '../../../../lib/async/abort.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ChainRead } from '../../position.ts'
 import { figuresOf, NOTHING } from '../../present.ts'
 import type { LendingReader, Place } from '../read.ts'
 
 /** Wallets in one reading: so many fit into one call. */
 const WALLETS_MAX = 250
-/** Readings of one market under way: a part of what an endpoint does at a time, since callers come first. */
-const RUNNING_MAX = 8
+/** Readings of one market under way at first and at most: a part of what an endpoint does at a time. */
+const RUNNING = 8
+const RUNNING_MAX = 16
+/** Readings that have to succeed before one more may run; a failed one halves their number. */
+const CALM = 16
+/** Pauses before a failed reading is tried again, milliseconds. */
+const PAUSES_MS = [500, 1_500] as const
 
 /** Reads midnights and stores what wallets had then; wallets that wait for the same midnight share a reading. */
 export interface SnapshotTaker {
@@ -34,6 +41,14 @@ interface Group {
   }[]
 }
 
+/** Readings of one market: those that wait, how many run, how many may, and how many have succeeded since. */
+interface Queue {
+  readonly groups: Group[]
+  running: number
+  limit: number
+  succeeded: number
+}
+
 /** Makes it. Nothing runs while nobody waits. */
 export function createSnapshotTaker(options: {
   readonly reader: () => LendingReader
@@ -41,7 +56,7 @@ export function createSnapshotTaker(options: {
   readonly store: SnapshotStore
 }): SnapshotTaker {
   const { reader, midnights, store } = options
-  const queues = new Map<string, { readonly groups: Group[]; running: number }>()
+  const queues = new Map<string, Queue>()
 
   async function read({ place, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<void> {
     const block = await midnights.of(place.client, day, signal)
@@ -54,12 +69,30 @@ export function createSnapshotTaker(options: {
     }
   }
 
-  async function run(group: Group): Promise<void> {
+  /** Reads, slower after a failure: an endpoint may limit its rate. */
+  async function readPatiently(queue: Queue, group: Group, wallets: readonly Address[]): Promise<void> {
+    const { signal } = new AbortController()
+    for (const pauseMs of [...PAUSES_MS, undefined]) {
+      try {
+        await read(group, wallets, signal)
+        queue.succeeded++
+        if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
+        return
+      } catch (error) {
+        const mayPass = error instanceof UnavailableError && !(error instanceof DepthError)
+        if (!mayPass || pauseMs === undefined) throw error
+        queue.limit = Math.max(1, Math.floor(queue.limit / 2))
+        await pause(pauseMs, signal)
+      }
+    }
+  }
+
+  async function run(queue: Queue, group: Group): Promise<void> {
     const present = group.waiting.filter(({ signal }) => !signal.aborted)
     const wallets = [...new Set(present.map(({ wallet }) => wallet))]
     try {
       // A reading that has begun is finished: what it stores serves the next one who asks.
-      if (wallets.length > 0) await read(group, wallets, new AbortController().signal)
+      if (wallets.length > 0) await readPatiently(queue, group, wallets)
       for (const { settle } of present) settle.resolve()
     } catch (error) {
       for (const { settle } of present) settle.reject(error)
@@ -70,10 +103,10 @@ export function createSnapshotTaker(options: {
   function start(key: string): void {
     const queue = queues.get(key)
     if (queue === undefined) return
-    for (; queue.running < RUNNING_MAX; queue.running++) {
+    for (; queue.running < queue.limit; queue.running++) {
       const group = queue.groups.shift()
       if (group === undefined) break
-      void run(group).finally(() => {
+      void run(queue, group).finally(() => {
         queue.running--
         start(key)
       })
@@ -85,7 +118,7 @@ export function createSnapshotTaker(options: {
     async take({ place, day, wallet }, signal) {
       const { chainId, provider } = marketOf(place)
       const key = `${chainId}:${provider}`
-      const queue = queues.get(key) ?? { groups: [], running: 0 }
+      const queue = queues.get(key) ?? { groups: [], running: 0, limit: RUNNING, succeeded: 0 }
       queues.set(key, queue)
       let group = queue.groups.find((each) => each.day === day && each.waiting.length < WALLETS_MAX)
       if (group === undefined) {

@@ -1,0 +1,108 @@
+import { act } from '../lib/account.js'
+import { grouped } from '../lib/decimal.js'
+import { useLoaded } from '../lib/hooks.js'
+import { momentText } from '../lib/time.js'
+import { classes, html, useId, useState } from '../lib/view.js'
+import { Confirm } from '../part/confirm.js'
+import { Copy } from '../part/copy.js'
+import { Facts } from '../part/figure.js'
+import { Keys } from '../part/keys.js'
+import { Trouble, Waiting } from '../part/notice.js'
+import { Audit } from './audit.js'
+import { BASE } from './base.js'
+import { Grants } from './grants.js'
+
+/** @type {Record<string, { title: string, text: string, verb: string }>} */
+const STEPS = {
+  suspend: {
+    title: 'Suspend',
+    verb: 'Suspend it',
+    text: 'From the next request on, every call of this organization is refused with 403 ACCOUNT_SUSPENDED, on every process. Its keys and credits stay.',
+  },
+  restore: { title: 'Restore', verb: 'Restore it', text: 'Its keys and credits work again from the next request on.' },
+  delete: {
+    title: 'Delete',
+    verb: 'Delete it for good',
+    text: 'Its keys are refused for ever. The log and the audit list stay. This cannot be taken back.',
+  },
+}
+
+/**
+ * One organization: its limits, state, credits and keys.
+ * @param {{ id: string }} props
+ */
+export function Organization({ id }) {
+  const path = `${BASE}/organizations/${encodeURIComponent(id)}`
+  const { value: answer, again } = useLoaded((signal) => act(path, { signal }), [path])
+  const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
+  if (answer === undefined) return html`<${Waiting}>Reading the organization<//>`
+  if (!answer.ok)
+    return html`<p><a href="#organizations">All organizations</a></p><${Trouble} failure=${answer} onRetry=${again} />`
+  const organization = answer.body.data
+  const suspended = organization.suspended_at !== null
+  const done = () => {
+    setStep(undefined)
+    if (step === 'delete') location.hash = 'organizations'
+    else again()
+  }
+  return html`
+    <p class="crumbs"><a href="#organizations">All organizations</a></p>
+    <div class="family-head"><h2>${organization.name}</h2><span class=${classes('badge', suspended ? 'warn' : 'good')}>${suspended ? `suspended since ${momentText(organization.suspended_at)}` : 'active'}</span></div>
+    <div class="columns">
+      <div class="card">
+        <h3>Credits</h3>
+        <p class="total-value">${grouped(organization.balance)}</p>
+        <${Facts} rows=${[['Granted', grouped(organization.granted)], ['Spent', grouped(String(BigInt(organization.granted) - BigInt(organization.balance)))], ['Id', html`<code>${id}</code><${Copy} text=${id} label="Copy the id" />`]]} />
+      </div>
+      <div class="card">
+        <h3>Name and limit</h3>
+        <${Change} path=${path} organization=${organization} onDone=${again} />
+        <p class="more">
+          <button type="button" onClick=${() => setStep(suspended ? 'restore' : 'suspend')}>${suspended ? 'Restore' : 'Suspend'}</button>
+          <button type="button" class="danger" onClick=${() => setStep('delete')}>Delete</button>
+        </p>
+        <${LoginLink} id=${id} />
+      </div>
+    </div>
+    <section class="family" aria-label="Grants"><h2>Grants</h2><div class="card"><${Grants} path=${`${path}/grants`} onDone=${again} /></div></section>
+    <section class="family" aria-label="Keys"><h2>Keys</h2><div class="card"><${Keys} base=${`${path}/keys`} suspended=${suspended} /></div></section>
+    <${Audit} key=${`${organization.balance} ${organization.suspended_at}`} organizationId=${id} />
+    ${
+      step &&
+      html`<${Confirm} title=${`${STEPS[step]?.title} "${organization.name}"?`} verb=${STEPS[step]?.verb ?? ''} onClose=${() => setStep(undefined)} onDone=${done}
+        act=${() => act(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
+    }`
+}
+
+/** @param {{ path: string, organization: any, onDone: () => void }} props */
+function Change({ path, organization, onDone }) {
+  const [name, setName] = useState(organization.name)
+  const [limit, setLimit] = useState(String(organization.rate_limit))
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const id = useId()
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const answer = await act(path, { method: 'PATCH', body: { name: name.trim(), rate_limit: Number(limit) } })
+    setFailure(answer.ok ? undefined : answer)
+    if (answer.ok) onDone()
+  }
+  return html`<form class="fields" onSubmit=${submit}>
+    <p><label for=${`${id}n`}>Name</label><input id=${`${id}n`} value=${name} required maxlength="100" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></p>
+    <p class="narrow"><label for=${`${id}l`}>Requests a second</label><input id=${`${id}l`} type="number" min="1" value=${limit} required onInput=${(/** @type {any} */ event) => setLimit(event.target.value)} /></p>
+    <button type="submit">Save</button>
+    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="It was not saved" /></div>`}
+  </form>`
+}
+
+/** A link that signs somebody of the organization in, once. @param {{ id: string }} props */
+function LoginLink({ id }) {
+  const [answer, setAnswer] = useState(/** @type {any} */ (undefined))
+  const make = async () =>
+    setAnswer(await act(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
+  const link = answer?.ok ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''
+  return html`<div>
+    <button type="button" onClick=${make}>Make a login link</button>
+    ${answer?.ok && html`<p class="key-line" role="status"><code>${link}</code><${Copy} text=${link} label="Copy the link" /></p><p class="soft">It works once, until ${momentText(answer.body.data.expires_at)}, at the address of the usage page.</p>`}
+    ${answer?.ok === false && html`<${Trouble} failure=${answer} title="No link was made" />`}
+  </div>`
+}

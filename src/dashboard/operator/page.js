@@ -1,0 +1,58 @@
+import { act } from '../lib/account.js'
+import { useLoaded } from '../lib/hooks.js'
+import { classes, html, useEffect, useState } from '../lib/view.js'
+import { Trouble, Waiting } from '../part/notice.js'
+import { Shell } from '../part/shell.js'
+import { SignedOut } from '../part/signed_out.js'
+import { Audit } from './audit.js'
+import { BASE } from './base.js'
+import { Chains } from './chains.js'
+import { Organization } from './organization.js'
+import { Organizations } from './organizations.js'
+import { Switches } from './switches.js'
+
+/** @type {readonly (readonly [string, string])[]} */
+const TABS = [
+  ['organizations', 'Organizations'],
+  ['switches', 'Switches'],
+  ['chains', 'Chains'],
+  ['audit', 'Audit'],
+]
+
+/** What an operator sees and does. The part behind the `#` says which tab, or which organization. */
+export function OperatorPage() {
+  const { value: session, again } = useLoaded((signal) => act(`${BASE}/session`, { signal }), [])
+  const [place, setPlace] = useState(location.hash.slice(1))
+  useEffect(() => {
+    const follow = () => setPlace(location.hash.slice(1))
+    addEventListener('hashchange', follow)
+    // It may have changed before we listened.
+    follow()
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  const signOut = async () => {
+    await act(`${BASE}/session`, { method: 'DELETE' })
+    again()
+  }
+  const aside =
+    session?.ok &&
+    html`<span class="key-state"><b>Operator</b><button type="button" class="small" onClick=${signOut}>Sign out</button></span>`
+  return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${content()}<//>`
+
+  function content() {
+    if (session === undefined) return html`<${Waiting}>Looking who is there<//>`
+    if (!session.ok && session.status === 401)
+      return html`<${SignedOut} title="The operator's page" command="walletscope login" />`
+    if (!session.ok) return html`<${Trouble} failure=${session} onRetry=${again} />`
+    const [tab = '', id] = place.split('/')
+    const here = TABS.some(([name]) => name === tab) ? tab : 'organizations'
+    return html`
+      <h1 class="page-title">Operator</h1>
+      <nav class="tabs" aria-label="Parts">${TABS.map(([name, text]) => html`<a href=${`#${name}`} class=${classes(name === here && 'here')} aria-current=${name === here ? 'page' : undefined}>${text}</a>`)}</nav>
+      ${here === 'organizations' && (id ? html`<${Organization} key=${id} id=${id} />` : html`<${Organizations} />`)}
+      ${here === 'switches' && html`<${Switches} />`}
+      ${here === 'chains' && html`<${Chains} />`}
+      ${here === 'audit' && html`<${Audit} />`}
+    `
+  }
+}

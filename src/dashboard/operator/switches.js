@@ -1,0 +1,42 @@
+import { act } from '../lib/account.js'
+import { useLoaded } from '../lib/hooks.js'
+import { momentText } from '../lib/time.js'
+import { classes, html, useState } from '../lib/view.js'
+import { Trouble, Waiting } from '../part/notice.js'
+import { BASE } from './base.js'
+
+/** @type {Record<string, string>} */
+const FEATURES = { snapshots: 'Daily snapshots', mcp: 'MCP, for agents' }
+
+/** What can be switched off. */
+export function Switches() {
+  const { value: answer, again } = useLoaded((signal) => act(`${BASE}/settings`, { signal }), [])
+  if (answer === undefined) return html`<${Waiting}>Reading the switches<//>`
+  if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
+  const of = (/** @type {string} */ kind) =>
+    answer.body.data.switches.filter((/** @type {any} */ each) => each.kind === kind)
+  return html`<section class="family" aria-label="Switches">
+    <h2>Switches</h2>
+    <p class="soft">The next request of every process feels a change. What is off answers 403 FEATURE_DISABLED or ENDPOINT_DISABLED, and costs nothing.</p>
+    <div class="card"><h3>Features</h3><${List} rows=${of('feature')} onDone=${again} /></div>
+    <div class="card"><h3>Endpoints</h3><${List} rows=${of('endpoint')} onDone=${again} /></div>
+  </section>`
+}
+
+/** @param {{ rows: readonly any[], onDone: () => void }} props */
+function List({ rows, onDone }) {
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const turn = async (/** @type {any} */ { name, on }) => {
+    const answer = await act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })
+    setFailure(answer.ok ? undefined : answer)
+    onDone()
+  }
+  return html`${failure && html`<${Trouble} failure=${failure} title="It was not switched" />`}
+    <ul class="switches">${rows.map(
+      (row) => html`<li>
+        <span class=${classes(row.kind === 'endpoint' && 'mono')}>${FEATURES[row.name] ?? row.name}
+          ${!row.on && html`<span class="soft"> ${row.off_by === 'environment' ? 'off by the environment' : `off since ${row.off_at ? momentText(row.off_at) : 'now'}`}</span>`}</span>
+        <button type="button" role="switch" aria-checked=${row.on} aria-label=${FEATURES[row.name] ?? row.name} disabled=${row.off_by === 'environment'} onClick=${() => turn(row)}><span aria-hidden="true">${row.on ? 'on' : 'off'}</span></button>
+      </li>`,
+    )}</ul>`
+}

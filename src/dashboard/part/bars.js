@@ -1,0 +1,68 @@
+import { useWalk, useWidth } from '../lib/hooks.js'
+import { classes, html, useId } from '../lib/view.js'
+import { axisNumber, linear, ticksOf } from './chart_scale.js'
+
+const LEFT = 44
+const RIGHT = 4
+const TOP = 10
+const BOTTOM = 22
+const GAP = 0.22
+
+/**
+ * Counts over time as bars, one upon another. Arrow keys and the pointer walk from bar to bar.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {readonly string[]} props.slots names of the hours or days, in order
+ * @param {readonly { name: string, kind: string, values: readonly number[] }[]} props.series one value for each slot
+ * @param {string} props.unit
+ * @param {number} [props.height]
+ */
+export function Bars({ title, slots, series, unit, height = 170 }) {
+  const [ref, width] = useWidth()
+  const id = useId()
+  const inner = Math.max(1, width - LEFT - RIGHT)
+  const slot = inner / slots.length
+  const held = (/** @type {number} */ left) => Math.min(Math.max(Math.floor((left - LEFT) / slot), 0), slots.length - 1)
+  const { index, walking } = useWalk(slots.length, held)
+  const sums = slots.map((_, each) => series.reduce((sum, { values }) => sum + (values[each] ?? 0), 0))
+  const most = Math.max(...sums, 1)
+  const y = linear([0, most * 1.05], [height - BOTTOM, TOP])
+  const here = series.filter(({ values }) => (values[index] ?? 0) > 0)
+  return html`<figure class="chart" aria-labelledby=${id}>
+    <figcaption id=${id}>${title}</figcaption>
+    <p class="readout" role="status">
+      <b>${slots[index]}</b>
+      <span>${(sums[index] ?? 0).toLocaleString('en')} ${unit}</span>
+      ${series.length > 1 && here.map(({ name, kind, values }) => html`<span><i class=${classes('key', kind)} aria-hidden="true"></i>${name} <b>${(values[index] ?? 0).toLocaleString('en')}</b></span>`)}
+    </p>
+    <div class="canvas" ref=${ref} tabindex="0" role="group" aria-label=${`${title}: arrow keys walk from bar to bar`} ...${walking}>
+      ${
+        width > 0 &&
+        html`<svg width=${width} height=${height} aria-hidden="true">
+          ${ticksOf(0, most)
+            .filter(Number.isInteger)
+            .map(
+              (value) =>
+                html`<line class=${value === 0 ? 'zero' : 'grid'} x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="tick" x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${axisNumber(value)}</text>`,
+            )}
+          <rect class="slot-now" x=${LEFT + index * slot} y=${TOP} width=${slot} height=${height - BOTTOM - TOP} />
+          ${slots.map((_, each) => stack({ series, each, x: LEFT + each * slot, slot, y }))}
+          <text class="tick" x=${LEFT} y=${height - 6}>${slots[0]}</text>
+          <text class="tick" x=${width - RIGHT} y=${height - 6} text-anchor="end">${slots.at(-1)}</text>
+        </svg>`
+      }
+    </div>
+  </figure>`
+}
+
+/** The bars of one slot. */
+function stack({ series, each, x, slot, y }) {
+  let sum = 0
+  return series.map(({ kind, values }) => {
+    const value = values[each] ?? 0
+    if (value === 0) return null
+    const [bottom, top] = [y(sum), y(sum + value)]
+    sum += value
+    return html`<rect class=${classes('bar', kind)} x=${x + (slot * GAP) / 2} y=${top} width=${slot * (1 - GAP)} height=${Math.max(bottom - top, 0.5)} />`
+  })
+}

@@ -1,0 +1,35 @@
+import { html, useEffect, useId, useRef, useState } from '../lib/view.js'
+import { Trouble } from './notice.js'
+
+/**
+ * Asks before something is done that cannot be taken back; stays open with the error if it fails.
+ * @param {{ title: string, verb: string, children: unknown, act: () => Promise<import('../lib/api.js').Answer | import('../lib/api.js').Failure>, onDone: (answer: import('../lib/api.js').Answer) => void, onClose: () => void }} props
+ */
+export function Confirm({ title, verb, children, act, onDone, onClose }) {
+  const ref = useRef(/** @type {HTMLDialogElement | null} */ (null))
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const [busy, setBusy] = useState(false)
+  const id = useId()
+  useEffect(() => {
+    ref.current?.showModal()
+  }, [])
+  const run = async (/** @type {Event} */ event) => {
+    event.preventDefault()
+    setBusy(true)
+    const answer = await act()
+    setBusy(false)
+    if (answer.ok) onDone(answer)
+    else setFailure(answer)
+  }
+  return html`<dialog ref=${ref} aria-labelledby=${id} onClose=${onClose}>
+    <form onSubmit=${run}>
+      <h2 id=${id}>${title}</h2>
+      ${children}
+      ${failure && html`<${Trouble} failure=${failure} title="It was not done" />`}
+      <p class="more">
+        <button type="submit" class="danger" disabled=${busy}>${verb}</button>
+        <button type="button" onClick=${() => ref.current?.close()}>Cancel</button>
+      </p>
+    </form>
+  </dialog>`
+}

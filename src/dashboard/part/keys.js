@@ -1,0 +1,127 @@
+import { act, withQuery } from '../lib/account.js'
+import { useLoaded } from '../lib/hooks.js'
+import { dayText, momentText } from '../lib/time.js'
+import { classes, html, useId, useState } from '../lib/view.js'
+import { Confirm } from './confirm.js'
+import { Copy } from './copy.js'
+import { Empty, Trouble, Waiting } from './notice.js'
+import { Pager } from './pager.js'
+
+/** @type {readonly (readonly [string, string])[]} */
+const GRACES = [
+  ['0', 'stops at once'],
+  ['3600', 'works for one more hour'],
+  ['86400', 'works for one more day'],
+  ['604800', 'works for one more week'],
+]
+
+/**
+ * The keys of an organization: what there is, a new one, another in the place of one, and the end of one.
+ * @param {{ base: string, suspended: boolean }} props `base`: path of the keys
+ */
+export function Keys({ base, suspended }) {
+  const [page, setPage] = useState(1)
+  const [asked, setAsked] = useState(/** @type {{ kind: 'revoke' | 'reroll', key: any } | undefined} */ (undefined))
+  const [made, setMade] = useState(/** @type {any} */ (undefined))
+  const [grace, setGrace] = useState('86400')
+  const id = useId()
+  const { value: answer, again } = useLoaded(
+    (signal) => act(withQuery(base, { page, limit: 25 }), { signal }),
+    [base, page],
+  )
+  const close = () => setAsked(undefined)
+  const done = (/** @type {import('../lib/api.js').Answer} */ { body }) => {
+    close()
+    if (body.data.key !== undefined) setMade(body.data)
+    again()
+  }
+  return html`
+    ${made && html`<${NewKey} made=${made} onClose=${() => setMade(undefined)} />`}
+    <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
+    ${answer === undefined && html`<${Waiting}>Reading the keys<//>`}
+    ${answer?.ok === false && html`<${Trouble} failure=${answer} onRetry=${again} />`}
+    ${answer?.ok && answer.body.data.length === 0 && html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`}
+    ${
+      answer?.ok &&
+      answer.body.data.length > 0 &&
+      html`<div class="scroll" tabindex="0" role="group" aria-label="Keys"><table>
+          <thead><tr><th scope="col">Name</th><th scope="col">Key</th><th scope="col">Created</th><th scope="col">State</th><th scope="col"><span class="visually-hidden">What to do</span></th></tr></thead>
+          <tbody>${answer.body.data.map((/** @type {any} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`)}</tbody>
+        </table></div>
+        <${Pager} pagination=${answer.body.pagination} noun="key" onPage=${setPage} />`
+    }
+    ${
+      asked?.kind === 'revoke' &&
+      html`<${Confirm} title=${`Revoke "${asked.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}`, { method: 'DELETE' })}>
+        <p>From its next request on, the key …${asked.key.last4} is refused. This cannot be taken back.</p>
+      <//>`
+    }
+    ${
+      asked?.kind === 'reroll' &&
+      html`<${Confirm} title=${`Replace "${asked.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
+        <p>A new key takes its place.</p>
+        <p class="field"><label for=${id}>The old one</label>
+          <select id=${id} value=${grace} onChange=${(/** @type {any} */ event) => setGrace(event.target.value)}>${GRACES.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select></p>
+      <//>`
+    }
+  `
+}
+
+/** @param {{ value: any, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
+function KeyRow({
+  value: { name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
+  onAsk,
+}) {
+  const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now()
+  const [kind, text] = revokedAt
+    ? ['closed', `revoked ${dayText(Date.parse(revokedAt) / 1000)}`]
+    : expired
+      ? ['closed', 'expired']
+      : expiresAt
+        ? ['warn', `until ${momentText(expiresAt)}`]
+        : ['good', 'works']
+  return html`<tr>
+    <th scope="row">${name}</th>
+    <td class="mono">…${last4}</td>
+    <td>${dayText(Date.parse(createdAt) / 1000)}</td>
+    <td><span class=${classes('badge', kind)}>${text}</span></td>
+    <td>${
+      kind !== 'closed' &&
+      html`<button type="button" class="small" onClick=${() => onAsk('reroll')} aria-label=${`Replace ${name}`}>Replace</button>
+        <button type="button" class="small danger" onClick=${() => onAsk('revoke')} aria-label=${`Revoke ${name}`}>Revoke</button>`
+    }</td>
+  </tr>`
+}
+
+/** A key just made: the only time that it is shown. @param {{ made: any, onClose: () => void }} props */
+function NewKey({ made, onClose }) {
+  return html`<div class="notice new-key" role="status">
+    <p class="notice-title">The key "${made.name}". It is shown this once.</p>
+    <p class="key-line"><code>${made.key}</code><${Copy} text=${made.key} label="Copy the key" /></p>
+    <p class="notice-end"><button type="button" class="small" onClick=${onClose}>I have kept it</button></p>
+  </div>`
+}
+
+/** @param {{ base: string, suspended: boolean, onMade: (answer: import('../lib/api.js').Answer) => void }} props */
+function CreateKey({ base, suspended, onMade }) {
+  const [name, setName] = useState('')
+  const [until, setUntil] = useState('')
+  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
+  const id = useId()
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const body = { name: name.trim() || 'unnamed', ...(until === '' ? {} : { expires_at: `${until}T00:00:00Z` }) }
+    const answer = await act(base, { method: 'POST', body })
+    setFailure(answer.ok ? undefined : answer)
+    if (!answer.ok) return
+    setName('')
+    onMade(answer)
+  }
+  return html`<form class="fields" onSubmit=${submit}>
+    <p><label for=${`${id}n`}>Name of a new key</label><input id=${`${id}n`} value=${name} maxlength="100" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></p>
+    <p><label for=${`${id}e`}>Expires (UTC, if ever)</label><input id=${`${id}e`} type="date" value=${until} onInput=${(/** @type {any} */ event) => setUntil(event.target.value)} /></p>
+    <button type="submit">Create key</button>
+    ${suspended && failure === undefined && html`<p class="soft full">A suspended organization cannot have another key.</p>`}
+    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The key was not created" /></div>`}
+  </form>`
+}

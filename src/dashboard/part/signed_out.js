@@ -1,0 +1,14 @@
+import { html } from '../lib/view.js'
+
+/**
+ * What is shown to whoever is not signed in.
+ * @param {{ title: string, command: string, children?: unknown }} props
+ */
+export function SignedOut({ title, command, children }) {
+  return html`<div class="welcome">
+    <h1>${title}</h1>
+    <p class="lead">There is no password here. A link that works once opens a session in this browser:</p>
+    <pre class="command" tabindex="0"><code>${command}</code></pre>
+    <p class="soft">Whoever can run it on the service's machine can sign in. ${children}</p>
+  </div>`
+}

@@ -1,0 +1,95 @@
+import { act, withQuery } from '../lib/account.js'
+import { useLoaded } from '../lib/hooks.js'
+import { dayText } from '../lib/time.js'
+import { html, useId, useState } from '../lib/view.js'
+import { Bars } from './bars.js'
+import { Empty, Trouble, Waiting } from './notice.js'
+
+/** As many get a colour of their own; what is left is one more. */
+const NAMED_MAX = 5
+const HOUR_MS = 3_600_000
+const RANGES = ['24h', '7d', '30d', '90d']
+const HOUR = new Intl.DateTimeFormat('en', {
+  weekday: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+})
+
+/**
+ * Requests over time, by what is chosen.
+ * @param {{ path: string, choices: readonly (readonly [string, string])[], names?: ReadonlyMap<string, string>, range: string, onRange: (range: string) => void }} props
+ */
+export function UsageChart({ path, choices, names = new Map(), range, onRange }) {
+  const [by, setBy] = useState(choices[0]?.[0] ?? 'path')
+  const id = useId()
+  const { value: answer, again } = useLoaded(
+    (signal) => act(withQuery(path, { range, by }), { signal }),
+    [path, range, by],
+  )
+  return html`<div class="fields inline">
+      <p><label for=${`${id}r`}>Over</label><select id=${`${id}r`} value=${range} onChange=${(/** @type {any} */ event) => onRange(event.target.value)}>${RANGES.map((each) => html`<option>${each}</option>`)}</select></p>
+      <p><label for=${`${id}b`}>By</label><select id=${`${id}b`} value=${by} onChange=${(/** @type {any} */ event) => setBy(event.target.value)}>${choices.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select></p>
+    </div>
+    ${answer === undefined && html`<${Waiting}>Counting<//>`}
+    ${answer?.ok === false && html`<${Trouble} failure=${answer} onRetry=${again} />`}
+    ${answer?.ok && (answer.body.data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${answer.body.data} names=${names} />`)}`
+}
+
+/** @param {{ data: any, names: ReadonlyMap<string, string> }} props */
+function Drawn({ data, names }) {
+  const stepMs = data.step === 'hour' ? HOUR_MS : 24 * HOUR_MS
+  const from = Date.parse(data.from)
+  const count = Math.round((Date.parse(data.to) - from) / stepMs)
+  const slots = Array.from({ length: count }, (_, index) => slotName(from + index * stepMs, data.step))
+  /** @type {Map<string, number[]>} */
+  const values = new Map()
+  for (const { at, name, requests } of data.rows) {
+    const row = values.get(name) ?? Array(count).fill(0)
+    const slot = Math.floor((Date.parse(at) - from) / stepMs)
+    row[slot] = (row[slot] ?? 0) + Number(requests)
+    values.set(name, row)
+  }
+  const ranked = [...values].sort(([, a], [, b]) => total(b) - total(a))
+  const rest = ranked.slice(NAMED_MAX)
+  const series = ranked.slice(0, NAMED_MAX).map(([name, each], index) => ({
+    name: nameOf(data.by, name, names),
+    kind: kindOf(data.by, name, index),
+    values: each,
+  }))
+  if (rest.length > 0)
+    series.push({
+      name: `${rest.length} more`,
+      kind: 'rest',
+      values: rest.reduce(
+        (sum, [, each]) => sum.map((value, index) => value + (each[index] ?? 0)),
+        Array(count).fill(0),
+      ),
+    })
+  return html`<${Bars} title=${`Requests by ${data.step}`} unit="requests" slots=${slots} series=${series} />
+    <ul class="legend">${series.map(({ name, kind, values: each }) => html`<li><i class=${`key ${kind}`} aria-hidden="true"></i>${name} <b>${total(each).toLocaleString('en')}</b></li>`)}</ul>
+    ${data.is_cut && html`<p class="soft">The oldest are left out: there is too much to show at once.</p>`}`
+}
+
+/** @param {readonly number[]} values */
+function total(values) {
+  return values.reduce((sum, value) => sum + value, 0)
+}
+
+/** @param {number} ms @param {string} step */
+function slotName(ms, step) {
+  return step === 'hour' ? HOUR.format(ms) : dayText(ms / 1000)
+}
+
+/** @param {string} by @param {string} name @param {ReadonlyMap<string, string>} names */
+function nameOf(by, name, names) {
+  if (by === 'path' && name === '') return 'paths that lead nowhere'
+  return names.get(name) ?? name
+}
+
+/** Statuses have the colour of what they mean. @param {string} by @param {string} name @param {number} index */
+function kindOf(by, name, index) {
+  if (by !== 'status') return `c${index}`
+  return name.startsWith('2') ? 'ok' : name.startsWith('4') ? `refused${index % 2}` : 'broken'
+}

@@ -1,0 +1,71 @@
+import { act } from '../lib/account.js'
+import { grouped } from '../lib/decimal.js'
+import { useLoaded } from '../lib/hooks.js'
+import { counted } from '../lib/time.js'
+import { classes, html, useState } from '../lib/view.js'
+import { Bars } from '../part/bars.js'
+import { Facts } from '../part/figure.js'
+import { Keys } from '../part/keys.js'
+import { Trouble, Waiting } from '../part/notice.js'
+import { Shell } from '../part/shell.js'
+import { SignedOut } from '../part/signed_out.js'
+import { UsageChart } from '../part/usage_chart.js'
+import { Latency } from './latency.js'
+import { Log } from './log.js'
+
+const BASE = 'dashboard/v1'
+const DAY_MS = 86_400_000
+const BURN_DAYS = 30
+
+/** What an organization has, spends and asks. */
+export function UsagePage() {
+  const { value: answer, again } = useLoaded((signal) => act(`${BASE}/organization`, { signal }), [])
+  const [range, setRange] = useState('24h')
+  const signOut = async () => {
+    await act(`${BASE}/session`, { method: 'DELETE' })
+    again()
+  }
+  const organization = answer?.ok ? answer.body.data : undefined
+  const aside =
+    organization &&
+    html`<span class="key-state"><b>${organization.name}</b><button type="button" class="small" onClick=${signOut}>Sign out</button></span>`
+  return html`<${Shell} page="Usage" aside=${aside}>${content()}<//>`
+
+  function content() {
+    if (answer === undefined) return html`<${Waiting}>Reading the account<//>`
+    if (!answer.ok && answer.status === 401)
+      return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also make one.<//>`
+    if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
+    const suspended = organization.suspended_at !== null
+    return html`
+      <h1 class="page-title">Usage</h1>
+      ${suspended && html`<div class="notice trouble"><p class="notice-title">This organization is suspended</p><p class="soft">Every call is refused with 403 ACCOUNT_SUSPENDED, and no key can be created. Keys and credits work again once the operator restores it.</p></div>`}
+      <${Balance} organization=${organization} />
+      <section class="family" aria-label="Requests"><h2>Requests</h2>
+        <div class="card"><${UsageChart} path=${`${BASE}/usage`} range=${range} onRange=${setRange} choices=${[['path', 'route'], ['key', 'key'], ['status', 'status']]} /></div>
+        <div class="card"><${Latency} path=${`${BASE}/latency`} range=${range} /></div>
+      </section>
+      <section class="family" aria-label="Log"><h2>Log</h2><${Log} path=${`${BASE}/logs`} /></section>
+      <section class="family" aria-label="Keys"><h2>Keys</h2><div class="card"><${Keys} base=${`${BASE}/keys`} suspended=${suspended} /></div></section>
+    `
+  }
+}
+
+/** @param {{ organization: any }} props */
+function Balance({ organization: { balance, granted, burn, days_left: daysLeft, rate_limit: rateLimit, id } }) {
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+  const days = Array.from({ length: BURN_DAYS }, (_, index) =>
+    new Date(today - (BURN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  )
+  const spent = new Map(burn.map((/** @type {any} */ each) => [each.day, Number(each.credits)]))
+  const few = daysLeft !== null && Number(daysLeft) < 7
+  return html`<section class="summary two" aria-label="Balance">
+    <div class="total">
+      <p class="total-name">Credits left</p>
+      <p class="total-value">${grouped(balance)}</p>
+      <p class=${classes('soft', few && 'warn')}>${daysLeft === null ? 'Nothing was spent in the last week.' : `At the pace of the last week, they last ${counted(Number(daysLeft), 'day')}.`}</p>
+      <${Facts} rows=${[['Granted', grouped(granted)], ['Spent', grouped(String(BigInt(granted) - BigInt(balance)))], ['Rate limit', `${rateLimit.toLocaleString('en')} a second`], ['Organization', html`<code>${id}</code>`]]} />
+    </div>
+    <${Bars} title="Credits spent, last 30 days" unit="credits" slots=${days} series=${[{ name: 'credits', kind: 'c0', values: days.map((day) => spent.get(day) ?? 0) }]} height=${200} />
+  </section>`
+}

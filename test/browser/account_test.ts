@@ -1,0 +1,232 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { runJson } from '../e2e/accounts.ts'
+import { audit, BROWSER, focused, launchBrowser, openPage, overflow, tabTo, type Watched } from './browser.ts'
+import { DEAD_CHAIN, type Scene, startScene } from './scene.ts'
+
+const START_MS = 60_000
+const ANSWER_MS = 20_000
+const LIST = 'v1/positions/uniswap-v3'
+
+describe.skipIf(BROWSER === undefined)('pages with a session', () => {
+  let scene: Scene
+  let browser: Browser
+  let watched: Watched
+  beforeAll(async () => {
+    ;[scene, browser] = await Promise.all([startScene({ lending: false }), launchBrowser()])
+  }, START_MS)
+  afterAll(async () => {
+    await browser?.close()
+    await scene?.stop()
+  }, START_MS)
+  afterEach(async () => {
+    const { complaints, requests } = watched
+    await watched.close()
+    expect(complaints).toEqual([])
+    expect(requests.filter((address) => !address.startsWith(scene.url))).toEqual([])
+  })
+
+  /** Opens a page, signed in by a link of the command line if `words` say for whom. */
+  async function open(path: string, words?: readonly string[]): Promise<Page> {
+    watched = await openPage(browser)
+    const { page } = watched
+    page.setDefaultTimeout(ANSWER_MS)
+    if (words === undefined) {
+      await page.goto(`${scene.url}${path}`)
+      return page
+    }
+    const { url } = await runJson(scene.program, ['login', ...words])
+    await page.goto(`${scene.url}login${new URL(url).search}`)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(`${scene.url}${path.split('#')[0]}`)
+    if (path.includes('#')) await page.goto(`${scene.url}${path}`)
+    return page
+  }
+
+  /** Status of a call with a key, and the code of its error. */
+  async function call(key: string | undefined, target = `${LIST}?wallet=${scene.devnet.wallets.single}&chain_id=1`) {
+    const response = await fetch(`${scene.url}${target}`, { headers: { authorization: `Bearer ${key}` } })
+    const body = (await response.json()) as { readonly error?: { readonly code: string } }
+    return [response.status, body.error?.code].filter((each) => each !== undefined).join(' ')
+  }
+
+  const card = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
+
+  test.each(['usage', 'operator'])(
+    '/%s says to whoever is not signed in how to',
+    async (path) => {
+      const page = await open(path)
+      await page.getByText('walletscope login').waitFor()
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+    },
+    30_000,
+  )
+
+  test('an organization sees what it has left, what it asked, how long that took, and its log as it grows', async () => {
+    const { keys, ids } = scene.accounts
+    for (let calls = 0; calls < 6; calls++) await call(keys.main)
+    await call(keys.main, `${LIST}?wallet=nobody&chain_id=1`)
+    await call(keys.main, `${LIST}/99999?chain_id=1`)
+    const page = await open('usage', ['--org', ids.main])
+    const { balance } = await runJson(scene.program, ['credits', 'show', ids.main])
+    await card(page, 'Balance').getByText(Number(balance).toLocaleString('en')).first().waitFor()
+    const rows = page.locator('.log tbody tr')
+    await rows.first().waitFor()
+    const count = card(page, 'Log').locator('.pager')
+    expect(await rows.count()).toBe(8)
+    await page.getByLabel('Outcome').selectOption('errors')
+    await count.getByText('2 requests').waitFor()
+    expect((await rows.locator('b').allTextContents()).sort()).toEqual(['400', '404'])
+    await page.getByLabel('Outcome').selectOption('all')
+    await count.getByText('8 requests').waitFor()
+    await call(keys.main)
+    await count.getByText('9 requests').waitFor()
+    await page.getByLabel('By', { exact: true }).selectOption('status')
+    await page.locator('.legend').getByText('404').waitFor()
+    expect(await page.locator('.latency tbody tr').count()).toBe(2)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a key is made by keyboard, shown once, replaced with a time of grace, and revoked', async () => {
+    const page = await open('usage', ['--org', scene.accounts.ids.main])
+    await page.getByText('Name of a new key').waitFor()
+    await tabTo(page, 'Name of a new key')
+    await page.keyboard.type('by keyboard')
+    await page.keyboard.press('Enter')
+    const shown = page.locator('.new-key code')
+    const first = await shown.innerText()
+    expect(await call(first)).toBe('200')
+    expect(await audit(page)).toEqual([])
+    await page.reload()
+    await page.getByRole('rowheader', { name: 'by keyboard' }).waitFor()
+    expect(await page.content()).not.toContain(first)
+
+    await tabTo(page, 'Replace by keyboard')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('The old one').selectOption('3600')
+    expect(await audit(page)).toEqual([])
+    await page.getByRole('button', { name: 'Replace it' }).click()
+    const second = await shown.innerText()
+    expect([await call(first), await call(second)]).toEqual(['200', '200'])
+
+    await page.getByRole('button', { name: 'Revoke by keyboard' }).first().focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Revoke "by keyboard"?' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    expect(await focused(page)).toBe('Revoke by keyboard')
+    for (let left = 2; left > 0; left--) {
+      await page.getByRole('button', { name: 'Revoke by keyboard' }).first().click()
+      await page.getByRole('button', { name: 'Revoke it' }).click()
+      await page.locator('dialog').waitFor({ state: 'detached' })
+      await page.waitForTimeout(100)
+    }
+    expect([await call(first), await call(second)]).toEqual(['401 INVALID_API_KEY', '401 INVALID_API_KEY'])
+  }, 60_000)
+
+  test('an organization without anything has empty states and no figures that it does not have', async () => {
+    const { id } = await runJson(scene.program, ['org', 'create', 'fresh'])
+    const page = await open('usage', ['--org', id])
+    for (const text of [
+      'No request in 24h',
+      'No latency to show',
+      'No request fits',
+      'No key yet',
+      'Nothing was spent',
+    ]) {
+      await page.getByText(text).waitFor()
+    }
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 30_000)
+
+  test('a suspended organization is told so, and why it gets no key', async () => {
+    const page = await open('usage', ['--org', scene.accounts.ids.suspended])
+    await page.getByText('This organization is suspended').waitFor()
+    await page.getByLabel('Name of a new key').fill('one more')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const notice = page.getByRole('alert').filter({ hasText: 'The key was not created' })
+    expect(await notice.innerText()).toContain('403 ACCOUNT_SUSPENDED')
+    expect(await audit(page)).toEqual([])
+  }, 30_000)
+
+  test('the operator makes an organization, grants, limits, suspends and restores it, and all of it is in the audit list', async () => {
+    const page = await open('operator', [])
+    await page.getByLabel('Name of a new organization').fill('Acme')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { name: 'Acme' }).waitFor()
+    const id = page.url().split('/').at(-1) ?? ''
+    await page.getByLabel('Credits', { exact: true }).fill('500')
+    await page.getByLabel('Reason').fill('welcome')
+    await page.getByRole('button', { name: 'Grant' }).click()
+    await page.locator('.total-value').getByText('500').waitFor()
+    await page.getByLabel('Requests a second').fill('50')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByLabel('Name of a new key').fill('first')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const key = await page.locator('.new-key code').innerText()
+    expect(await call(key)).toBe('200')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+    for (const [verb, state, answer] of [
+      ['Suspend', 'suspended since', '403 ACCOUNT_SUSPENDED'],
+      ['Restore', 'active', '200'],
+    ] as const) {
+      await page.getByRole('button', { name: verb, exact: true }).click()
+      await page.getByRole('button', { name: `${verb} it` }).click()
+      await page.locator('.badge').getByText(state).first().waitFor()
+      expect(await call(key)).toBe(answer)
+    }
+    const { rate_limit: limit } = (await runJson(scene.program, ['org', 'list'])).find(
+      (each: { readonly id: string }) => each.id === id,
+    )
+    expect(limit).toBe(50)
+    await page.getByRole('button', { name: 'Make a login link' }).click()
+    const link = await page.getByText('/login?').innerText()
+    expect(link).toMatch(/\/login\?ws_login_\w+$/)
+    await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByText('welcome').first().waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a switch that the operator turns off is felt by the next request', async () => {
+    const page = await open('operator#switches', [])
+    const { main } = scene.accounts.keys
+    const button = page.getByRole('switch', { name: `GET /${LIST}`, exact: true })
+    await button.click()
+    await page.getByText('off since').waitFor()
+    expect(await call(main)).toBe('403 ENDPOINT_DISABLED')
+    expect(await button.getAttribute('aria-checked')).toBe('false')
+    expect(await audit(page)).toEqual([])
+    await button.focus()
+    await page.keyboard.press('Space')
+    await page.getByText('off since').waitFor({ state: 'detached' })
+    expect(await call(main)).toBe('200')
+  }, 30_000)
+
+  test('chains with their endpoints, the dead one among them', async () => {
+    const page = await open('operator#chains', [])
+    const row = (name: string) => page.getByRole('row').filter({ hasText: name })
+    await row('Ethereum').getByText('answers').first().waitFor()
+    await row(DEAD_CHAIN.name).getByText('does not answer').waitFor()
+    expect(await page.content()).not.toContain('127.0.0.1:9')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 30_000)
+
+  test('whoever signs out is out', async () => {
+    const page = await open('usage', ['--org', scene.accounts.ids.main])
+    const cookies = await page.context().cookies(`${scene.url}dashboard/v1/session`)
+    expect(cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite }))).toEqual([
+      { httpOnly: true, sameSite: 'Strict' },
+    ])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('walletscope login').waitFor()
+    const { name, value } = cookies[0] ?? { name: '', value: '' }
+    const again = await fetch(`${scene.url}dashboard/v1/session`, { headers: { cookie: `${name}=${value}` } })
+    expect(again.status).toBe(401)
+  }, 30_000)
+})

@@ -1,0 +1,107 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { chromium } from 'playwright-core'
+
+const AXE = await Bun.file(createRequire(import.meta.url).resolve('axe-core/axe.min.js')).text()
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/opt/google/chrome/chrome']
+/** Nothing but the pages under test may be reached, and root has no sandbox. */
+const ARGUMENTS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync'],
+]
+
+/** Program of a browser: BROWSER, or Chromium if it is installed. */
+export const BROWSER = process.env['BROWSER_PATH'] ?? PLACES.find((path) => existsSync(path))
+/** Where browsers must be there, their absence is a failure and not a reason to leave tests out. */
+const REQUIRED = process.env['BROWSER_REQUIRED'] === 'true'
+
+if (BROWSER === undefined) {
+  if (REQUIRED) throw new Error('Cannot test the pages: BROWSER_REQUIRED is set, and no Chromium is installed')
+  console.log('left out: tests of the pages in a browser, as no Chromium is installed')
+}
+
+/** Starts the browser. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: BROWSER ?? '', args: ARGUMENTS })
+}
+
+/** A page, and all that it complained about and asked for. */
+export interface Watched {
+  readonly page: Page
+  /** Errors of scripts and violations of the policy; answers that are no success are not among them. */
+  readonly complaints: readonly string[]
+  /** Addresses of all requests. */
+  readonly requests: readonly string[]
+  close(): Promise<void>
+}
+
+/** Opens an empty page in a browser profile of its own. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  const requests: string[] = []
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    const isAnswer = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !isAnswer) complaints.push(message.text())
+  })
+  page.on('request', (request) => requests.push(request.url()))
+  return { page, complaints, requests, close: () => context.close() }
+}
+
+interface Audit {
+  readonly violations: readonly {
+    readonly id: string
+    readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+  }[]
+  readonly passes: readonly unknown[]
+}
+
+/** What an accessibility audit of the page as it stands finds, in light and in dark. */
+export async function audit(page: Page): Promise<string[]> {
+  const found: string[] = []
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.evaluate(AXE)
+    const { violations, passes } = (await page.evaluate('axe.run(document)')) as Audit
+    if (passes.length < 10) found.push(`${colorScheme}: the audit saw no page`)
+    for (const { id, nodes } of violations) {
+      found.push(...nodes.map(({ html, failureSummary }) => `${colorScheme} ${id}: ${html} ${failureSummary}`))
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' })
+  return found
+}
+
+/** Widths at which a page has to fit: a small phone, and a desktop at 200 %. */
+const WIDTHS = [360, 640]
+
+/** By how many pixels a page is wider than its window, at each width. */
+export async function overflow(page: Page): Promise<number[]> {
+  const before = page.viewportSize() ?? { width: 1280, height: 900 }
+  const over: number[] = []
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 800 })
+    over.push((await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number)
+  }
+  await page.setViewportSize(before)
+  return over
+}
+
+/** What has the focus: its name, else its text. */
+export function focused(page: Page): Promise<string> {
+  return page.evaluate(
+    `(() => { const e = document.activeElement; return e === document.body ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`,
+  ) as Promise<string>
+}
+
+/** Presses Tab until the focus is on `name`; throws if it does not get there. */
+export async function tabTo(page: Page, name: string): Promise<void> {
+  for (let presses = 0; presses < 120; presses++) {
+    if ((await focused(page)).includes(name)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Cannot reach "${name}" by keyboard`)
+}

@@ -1,0 +1,242 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import type { Json } from '../e2e/scenarios.ts'
+import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
+import { audit, BROWSER, focused, launchBrowser, openPage, overflow, tabTo, type Watched } from './browser.ts'
+import { DEAD_CHAIN, type Scene, startScene } from './scene.ts'
+
+const START_MS = 120_000
+/** An answer may take as long as an endpoint that is away takes to be given up. */
+const ANSWER_MS = 30_000
+const KEY = 'walletscope.key'
+
+describe.skipIf(BROWSER === undefined)('Explore', () => {
+  let scene: Scene
+  let browser: Browser
+  let watched: Watched
+  beforeAll(async () => {
+    ;[scene, browser] = await Promise.all([startScene({ lending: true }), launchBrowser()])
+  }, START_MS)
+  afterAll(async () => {
+    await browser?.close()
+    await scene?.stop()
+  }, START_MS)
+  afterEach(async () => {
+    const { complaints, requests } = watched
+    await watched.close()
+    expect(complaints).toEqual([])
+    expect(requests.filter((address) => !address.startsWith(scene.url))).toEqual([])
+  })
+
+  /** Opens the page with a key, at a link to a view, and waits until all chains have answered. */
+  async function look(fragment: string, key = scene.accounts.keys.main): Promise<Page> {
+    watched = await openPage(browser)
+    const { page } = watched
+    page.setDefaultTimeout(ANSWER_MS)
+    await page.addInitScript(`sessionStorage.setItem('${KEY}', '${key}')`)
+    await page.goto(`${scene.url}${fragment}`)
+    return page
+  }
+
+  async function answered(page: Page): Promise<void> {
+    await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+  }
+
+  /** What the service itself answers to a call that the page shows. */
+  async function call(target: string): Promise<Json> {
+    const headers = { authorization: `Bearer ${scene.accounts.keys.main}` }
+    return (await fetch(new URL(target, scene.url), { headers })).json()
+  }
+
+  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${scene.devnet.wallets[name]}`
+
+  test('by keyboard alone: a key, a mistyped wallet, a wallet, its figures', async () => {
+    watched = await openPage(browser)
+    const { page } = watched
+    await page.goto(scene.url)
+    await page.getByLabel('API key').waitFor()
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Skip to the content')
+    await tabTo(page, 'API key')
+    await page.keyboard.type('ws_sk_short')
+    await page.keyboard.press('Enter')
+    await page.getByText('paste the whole of it').waitFor()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(scene.accounts.keys.main ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Wallet' }).waitFor()
+    await tabTo(page, 'Wallet')
+    await page.keyboard.type('0x1234')
+    await page.keyboard.press('Enter')
+    await page.getByText('this has 4').waitFor()
+    expect(await audit(page)).toEqual([])
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(scene.devnet.wallets.empty)
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing on Ethereum').first().waitFor()
+    expect(page.url()).toBe(`${scene.url}${wallet('empty')}`)
+    await page.goBack()
+    await page.getByRole('heading', { level: 1 }).getByText('hold').waitFor()
+  }, 60_000)
+
+  test('every position is a picture with the figures of the answer, its block, its price and its call', async () => {
+    const page = await look(wallet('provider'))
+    await answered(page)
+    const { provider } = scene.devnet.wallets
+    const answer = await call(`v1/positions/uniswap-v3?wallet=${provider}&full=true&chain_id=1`)
+    const cards = page.locator('.position')
+    expect(await cards.count()).toBe(answer.data.length)
+    for (const [index, position] of answer.data.entries()) {
+      const exact = await cards.nth(index).locator('.figure-all').allTextContents()
+      const shown = await cards.nth(index).getByRole('img').getAttribute('aria-label')
+      expect(exact).toContain(`${position.usd.total} USD`)
+      for (const name of ['token0', 'token1'] as const) {
+        const { symbol } = position.position_state[name]
+        expect(exact).toContain(`${position.amounts[name].amount} ${symbol}`)
+        expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
+      }
+      expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
+    }
+    const proof = page.locator('.proof').first()
+    expect(await proof.innerText()).toContain(`${15 * answer.data.length} credits`)
+    expect(await proof.innerText()).toMatch(/Ethereum block \d+/)
+
+    await proof.getByText('curl', { exact: true }).click()
+    const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await proof.locator('code').innerText()) ?? []
+    expect(header).toBe('Authorization: Bearer $WALLETSCOPE_KEY')
+    expect((await call(address ?? '')).data).toEqual(answer.data)
+
+    const first = cards.first()
+    expect(await first.locator('.picture-title').innerText()).toContain('USDC per WETH')
+    await first.getByText('Flip').click()
+    expect(await first.locator('.picture-title').innerText()).toContain('WETH per USDC')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('a figure shows all its digits when it has the focus', async () => {
+    const page = await look(wallet('provider'))
+    await answered(page)
+    const figure = page.locator('.position .figure').first()
+    const all = figure.locator('.figure-all')
+    expect(await all.isVisible()).toBe(false)
+    await page.locator('.position button').first().focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Tab')
+    expect(await all.isVisible()).toBe(true)
+    expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
+  }, 60_000)
+
+  test('a chain that cannot be read is named with what helps, and the others answer', async () => {
+    const page = await look(wallet('empty'))
+    await page.getByText(`${DEAD_CHAIN.name} could not be read`).first().waitFor()
+    const notice = page.getByRole('alert').filter({ hasText: DEAD_CHAIN.name }).first()
+    expect(await notice.innerText()).toContain('503 SERVICE_UNAVAILABLE')
+    expect(await notice.innerText()).toContain('nothing was charged')
+    await answered(page)
+    expect(await page.locator('.summary').innerText()).toContain('so this is not all')
+    expect(await page.getByText('Nothing on Ethereum').count()).toBe(2)
+    await notice.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText(/^3 of 4 answered$/).waitFor()
+    await answered(page)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
+
+  test('closed positions are shown when asked for, and spam is left out with its reason', async () => {
+    const page = await look(wallet('retired'))
+    await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
+    await page.locator('.position').getByText('Closed').first().waitFor()
+    expect(await audit(page)).toEqual([])
+    await page.goto(`${scene.url}${wallet('spammed')}`)
+    await page.getByText('1 position left out as spam').click()
+    await page.getByText('its name contains a link').waitFor()
+    expect(await page.locator('.position').count()).toBe(1)
+  }, 60_000)
+
+  test('lending: the health factor, the safe amounts, both sides, and Morpho by its market', async () => {
+    const { wallets } = await scene.devnet.aave()
+    const page = await look(`#wallet=${wallets.everywhere}`)
+    const gauge = page.locator('.market .gauge-value')
+    await gauge.first().waitFor()
+    const { data } = await call(`v1/lending/aave-v3?wallet=${wallets.everywhere}&chain_id=1`)
+    const [{ positions, calculations }] = data
+    expect(await gauge.allTextContents()).toEqual(positions.map((each: { healthFactor: string }) => each.healthFactor))
+    for (const [index, card] of (await page.locator('.market').all()).entries()) {
+      const exact = await card.locator('.figure-all').allTextContents()
+      expect(exact).toContain(`${positions[index].totalDebtUSD} USD`)
+      expect(exact).toContain(`${calculations[index].safeBorrowAmountUSD} USD`)
+      expect(exact).toContain(`${calculations[index].safeWithdrawAmountUSD} USD`)
+    }
+    await page.getByLabel('Safe amounts keep').selectOption('1.1')
+    await page.getByText('keeps 1.1').first().waitFor()
+    expect(page.url()).toContain('target=1.1')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+
+    const morpho = await scene.devnet.morpho()
+    await page.goto(`${scene.url}#wallet=${morpho.wallets.borrower}`)
+    await page.getByLabel('Market id').fill('0x12')
+    await page.getByRole('button', { name: /^Add/ }).click()
+    await page.getByText('64 hexadecimal digits').waitFor()
+    await page.getByLabel('Market id').fill(morpho.markets.wethUsdc.id)
+    await page.getByRole('button', { name: /^Add/ }).click()
+    await page.getByText('Net yield a year').waitFor()
+    expect(page.url()).toContain(`morpho=1:${morpho.markets.wethUsdc.id}`)
+    expect(await audit(page)).toEqual([])
+  }, 90_000)
+
+  test('a Kamino obligation from a link', async () => {
+    const page = await look(`#wallet=${SOLANA_WALLET}&kamino=${OBLIGATION}:${MARKET}`)
+    await page.getByText('Net in a year').waitFor()
+    expect(await page.locator('.gauge-value').textContent()).toBe('2.0000')
+    expect(await page.locator('.proof').first().innerText()).toMatch(/Solana slot [\d,]+\s+8 credits/)
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+    await page.getByRole('button', { name: 'Remove' }).click()
+    expect(page.url()).not.toContain('kamino')
+  }, 60_000)
+
+  test('a link opens for whoever has a key, and tells the server nothing of the wallet', async () => {
+    watched = await openPage(browser)
+    const { page } = watched
+    await page.goto(`${scene.url}${wallet('empty')}`)
+    await page.getByText('It opens with your key').waitFor()
+    const { empty } = scene.devnet.wallets
+    expect(watched.requests.filter((address) => address.includes(empty) && !address.includes('#'))).toEqual([])
+    await page.getByLabel('API key').fill(scene.accounts.keys.main ?? '')
+    await page.keyboard.press('Enter')
+    await answered(page)
+    const leaks = watched.requests.filter((address) => address.includes('ws_sk_'))
+    expect([page.url().includes('ws_sk_'), leaks]).toEqual([false, []])
+    await page.getByRole('button', { name: 'Forget key' }).click()
+    await page.getByLabel('API key').waitFor()
+    expect(await page.evaluate(`sessionStorage.getItem('${KEY}')`)).toBeNull()
+    await page.close()
+  }, 90_000)
+
+  test.each([
+    ['unknown', '401 INVALID_API_KEY', 'Check that the whole key was pasted'],
+    ['suspended', '403 ACCOUNT_SUSPENDED', 'The operator has suspended this organization'],
+    ['poor', '402 INSUFFICIENT_CREDITS', 'Nothing was charged'],
+  ] as const)(
+    'with a key that is %s every part says so and what helps',
+    async (name, code, advice) => {
+      const page = await look(wallet('provider'), scene.accounts.keys[name])
+      const notice = page.getByRole('alert').filter({ hasText: code }).first()
+      await notice.waitFor()
+      expect(await notice.innerText()).toContain(advice)
+      expect(await audit(page)).toEqual([])
+    },
+    60_000,
+  )
+
+  test('at one request a second every part is answered in its turn, and none is refused', async () => {
+    const page = await look(wallet('empty'), scene.accounts.keys.limited)
+    await answered(page)
+    const failed = await page.getByRole('alert').allInnerTexts()
+    expect(failed.filter((text) => text.includes('RATE_LIMIT_EXCEEDED'))).toEqual([])
+  }, 60_000)
+})

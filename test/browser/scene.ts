@@ -1,0 +1,56 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { type Accounts, createAccounts } from '../e2e/accounts.ts'
+import { type Program, type Service, sourceProgram, startService } from '../e2e/program.ts'
+import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
+import { startSolanaDouble } from '../support/solana.ts'
+
+/** A chain whose endpoint never answers. */
+export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
+
+/** The service with everything that the pages show, for the tests of one file. */
+export interface Scene {
+  readonly devnet: Devnet
+  readonly program: Program
+  readonly service: Service
+  readonly accounts: Accounts
+  /** Address that pages are opened at. */
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Starts chains and service; `env` adds to its configuration. */
+export async function startScene(options: {
+  readonly lending: boolean
+  readonly env?: Readonly<Record<string, string>>
+}): Promise<Scene> {
+  const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
+  const solana = startSolanaDouble({ accounts: (slot) => kaminoScene({}, { slot }), slot: SLOT, slotMs: 400 })
+  if (options.lending) {
+    await devnet.morpho()
+    await devnet.aave()
+  }
+  const program = sourceProgram({
+    CHAINS: `1,${DEAD_CHAIN.id}`,
+    CHAINS_FILE: '../chains.json',
+    // Nobody listens there.
+    [`RPC_URL_${DEAD_CHAIN.id}`]: 'http://127.0.0.1:9',
+    SOLANA_RPC_URL: solana.url,
+    ...options.env,
+  })
+  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  const service = await startService(program)
+  const accounts = await createAccounts(program)
+  return {
+    ...{ devnet, program, service, accounts, url: `http://127.0.0.1:${service.port}/` },
+    async stop() {
+      await service.stop()
+      program.remove()
+      await solana.stop()
+      await devnet.stop()
+    },
+  }
+}
