@@ -121,7 +121,8 @@ function check(answer: RawAnswer, scenario: Scenario): void {
   for (const [name, value] of Object.entries(scenario.answers ?? {})) {
     expect(answer.headers[name]).toEqual(typeof value === 'string' ? value : expect.stringMatching(value))
   }
-  expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  const { 'cache-control': kept = 'no-store' } = scenario.answers ?? {}
+  expect(answer.headers).toMatchObject({ 'cache-control': kept, 'x-content-type-options': 'nosniff' })
   const recognised = scenario.log !== null || scenario.key === 'deleted'
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-credits-remaining']) {
     expect({ name, value: answer.headers[name] }).toEqual({
