@@ -36,9 +36,10 @@ export function createPlanes(
   const { db, clock, log, routes, readChains } = options
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
-  const admin = adminRoutes({ db, cookie: cookies.operator, board: switchboardOf(config), readChains })
+  const board = switchboardOf(config)
+  const admin = adminRoutes({ db, cookie: cookies.operator, board, readChains })
   const dashboard = dashboardRoutes({
-    ...{ db, cookie: cookies.organization },
+    ...{ db, cookie: cookies.organization, board },
     templateOf: (path) => loggedTemplateOf(table, path),
   })
   const shared = { publicUrl, clock, log }

@@ -45,6 +45,8 @@ export interface Scenario {
 const LIST = '/v1/positions/uniswap-v3'
 const SINGLE = '/v1/positions/uniswap-v3/{id}'
 const SNAPSHOTS = '/v1/lending/aave-v3/position/{chain_id}/snapshots'
+const PNL = '/v1/positions/uniswap-v3/{id}/pnl'
+const FLOWS = '/v1/positions/uniswap-v3/{id}/events'
 const LOGS = '/v1/usage/logs'
 const NOT_LOGGED = null
 const free = (path: string) => ({ path, credits: 0 })
@@ -267,8 +269,56 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       name: 'one position in full',
       target: one(positions.crossed, `?full=true&chain_id=1&manager_address=${addresses.uniswapV3.manager}`),
       status: 200,
-      body: ({ data }) => expect(data).toHaveProperty('uncollected_fees'),
+      body: ({ data }) => {
+        expect(data).toHaveProperty('uncollected_fees')
+        expect(data.pnl).toMatchObject({ token_id: String(positions.crossed), is_closed: false })
+      },
       log: { path: SINGLE, credits: 15 },
+    },
+    {
+      name: 'profit and loss of a position has its 17 fields and costs 8',
+      target: one(positions.collectedOnce, '/pnl'),
+      status: 200,
+      answers: { 'x-as-of': /^1:\d+$/, 'x-credits-charged': '8' },
+      body: ({ data }) => {
+        expect(Object.keys(data)).toHaveLength(17)
+        expect(data).toMatchObject({ token_id: String(positions.collectedOnce), chain_id: 1, is_closed: false })
+        expect(Number(data.realized_usd_value)).toBeGreaterThan(0)
+      },
+      log: { path: PNL, credits: 8 },
+    },
+    {
+      name: 'that of a closed one costs 4 with status=inactive',
+      target: one(positions.closed, '/pnl?status=inactive'),
+      status: 200,
+      body: ({ data }) => expect(data).toMatchObject({ is_closed: true, unrealized_usd_value: '0.000000' }),
+      log: { path: PNL, credits: 4 },
+    },
+    {
+      name: 'an active position has none with status=inactive',
+      ...{ target: one(positions.inRange, '/pnl?status=inactive'), status: 404, code: 'NOT_FOUND', log: free(PNL) },
+    },
+    {
+      name: 'a burned position needs its chain to be found',
+      ...{ target: one(positions.burned, '/pnl'), status: 404, code: 'NOT_FOUND', says: '"chain_id"', log: free(PNL) },
+    },
+    {
+      name: 'a burned position answers what it was',
+      target: one(positions.burned, '/pnl?chain_id=1'),
+      status: 200,
+      body: ({ data }) => expect(data).toMatchObject({ is_closed: true, unrealized_usd_value: '0.000000' }),
+      log: { path: PNL, credits: 8 },
+    },
+    {
+      name: 'the flows behind it are listed newest first for 1 credit',
+      target: one(positions.closed, '/events?limit=2'),
+      status: 200,
+      body: (body) => {
+        expect(body.data.map(({ type }: Json) => type)).toEqual(['collect', 'decrease'])
+        expect(body.data[0].prices.token0.source).toBe('feed')
+        expect(body.pagination).toMatchObject({ total: 3, prev_page: null })
+      },
+      log: { path: FLOWS, credits: 1 },
     },
     {
       name: 'a closed position is still answered by its id',

@@ -26,7 +26,7 @@ export function adminRoutes(options: {
   const base = ADMIN_PREFIX
   return [
     ...organizationRoutes(db, base),
-    ...keyRoutes({ db, base, owner: 'path' }),
+    ...keyRoutes({ db, base, board, owner: 'path' }),
     ...grantRoutes(db, base),
     ...settingRoutes({ db, base, board }),
     ...chainRoutes(base, readChains),
