@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts'
 import { createCoverage } from './coverage.ts'
 import { createFinality } from './finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
-import { createLearnedSource, type LearnedSource } from './logs/reader.ts'
+import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder } from './metrics.ts'
 import type { Ensured, EnsureRequest, History, Stream, StreamPlace } from './stream.ts'
@@ -76,16 +76,15 @@ export function createHistory(options: {
   /** Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
   async function complete<Row, Place extends StreamPlace>(
     { stream, place, subject, startBlock }: EnsureRequest<Row, Place>,
-    { client, toBlock, waitMs }: { readonly client: ChainClient; readonly toBlock: number; readonly waitMs: number },
+    { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
     signal: AbortSignal,
   ): Promise<void> {
     const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
-    if (fromBlock > toBlock) return
+    if (fromBlock > final.number) return
     const follower = followerOf(client, stream, place)
     const patience = AbortSignal.timeout(Math.max(1, waitMs))
-    const range = { fromBlock, toBlock }
     try {
-      await follower.complete({ subject, range }, place, AbortSignal.any([signal, patience]))
+      await follower.complete({ subject, fromBlock, final }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
       throw notYet(client, follower.paceOf(subject))
@@ -104,7 +103,7 @@ export function createHistory(options: {
       const tip = await finality.tip(client, signal)
       const storedTo = Number(tip.finalized.number)
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
-      await complete(request, { client, toBlock: storedTo, waitMs }, signal)
+      await complete(request, { client, final: { number: storedTo, hash: tip.finalized.hash }, waitMs }, signal)
       const learned = sourcesOf(client)
       const capOf = (index: number) => learned.find(({ source }) => source.index === index)?.cap
       const { block, rows } = await tails.read({ client, stream, place, tip, capOf }, signal)

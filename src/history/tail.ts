@@ -200,7 +200,7 @@ async function agreed(
 ): Promise<readonly HistoryLog[]> {
   const { union, disputed } = compareReads(reads)
   const wrong = new Set<HistoryLog>()
-  for (const log of disputed) {
+  for (const { log } of disputed) {
     const receipt = await source.receipt(log.transactionHash, signal)
     if (receipt?.logs.some((each) => isSameLog(each, log)) !== true) wrong.add(log)
   }

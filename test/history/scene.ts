@@ -14,15 +14,18 @@ const EMITTER_CODE = '0x60005b36811015602557602081604001600037806020013581356020
 const SENDER = `0x${'5e'.repeat(20)}` as Hex
 
 /** Each thing that happens is two logs of one transaction, as a pool and its token log it. */
-const POOL_TOPIC = keccak256(toHex('pool'))
-const TOKEN_TOPIC = keccak256(toHex('token'))
+export const POOL_TOPIC = keccak256(toHex('pool'))
+export const TOKEN_TOPIC = keccak256(toHex('token'))
 
 /** The wallet with this number. */
 export function walletOf(number: number): Hex {
   return numberToHex(0xa11ce000 + number, { size: 20 })
 }
 
-const topicOf = (wallet: Hex) => `0x${wallet.slice(2).padStart(64, '0')}` as Hex
+/** A wallet as a topic of a log. */
+export function topicOf(wallet: Hex): Hex {
+  return `0x${wallet.slice(2).padStart(64, '0')}`
+}
 
 /** Something that a wallet does. */
 export interface Act {

@@ -8,7 +8,7 @@ import { createPace, type Pace } from './pace.ts'
 export interface Entry {
   /** Null: everybody. */
   readonly subject: Hex | null
-  /** What was asked for, at most. */
+  /** What was asked for, at most; it ends at a final block. */
   range: Range
   readonly pace: Pace
   askedMs: number

@@ -5,8 +5,9 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { cover } from '../cover.ts'
 import type { Coverage, Covered } from '../coverage.ts'
+import { followersOf } from '../logs/proof.ts'
 import { blocksIn, missingOf } from '../logs/ranges.ts'
-import { FilterError, type LearnedSource, widestOf } from '../logs/reader.ts'
+import { FilterError, type FinalBlock, type LearnedSource, widestOf } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { IncompleteError, type Stream, type StreamPlace } from '../stream.ts'
 import { createEntry, type Entry } from './entry.ts'
@@ -18,7 +19,9 @@ import { planOf } from './plan.ts'
 export interface Wanted {
   /** Null: everybody. */
   readonly subject: Hex | null
-  readonly range: Range
+  readonly fromBlock: number
+  /** The last block, which is final. */
+  readonly final: FinalBlock
 }
 
 /** Completes the histories of one stream at one place, while somebody asks. */
@@ -75,6 +78,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   const tasks = new Set<Promise<void>>()
   const closing = new AbortController()
   let place = options.place
+  /** The newest final block that anybody asked for. */
+  let final: FinalBlock | undefined
   let looking: Promise<void> | undefined
   let mustLook = false
   let subjectsMax = SUBJECTS_MAX
@@ -89,6 +94,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     mustLook = true
     looking ??= lookAgain().finally(() => {
       looking = undefined
+      // Somebody may have come after the last look, before this.
+      if (mustLook && !closing.signal.aborted) look()
     })
   }
 
@@ -207,9 +214,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     const startedMs = clock.monotonicMs()
     let isFirst = true
     try {
+      const following = final === undefined ? [] : await followersOf(sources, final, closing.signal)
       const value = await cover(
         {
-          ...{ stream, place, subjects: mine, range, sources, db, onHealed },
+          ...{ stream, place, subjects: mine, range, sources: following, db, onHealed },
           later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           mayGoOn() {
             const may = isFirst || clock.monotonicMs() - startedMs < TURN_MS
@@ -255,8 +263,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   return {
-    async complete({ subject, range }, nextPlace, signal) {
+    async complete({ subject, fromBlock, final: asked }, nextPlace, signal) {
       place = nextPlace
+      if (final === undefined || asked.number >= final.number) final = asked
+      const range = { fromBlock, toBlock: asked.number }
       const entry = entries.get(subject) ?? createEntry(subject, range, clock)
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()

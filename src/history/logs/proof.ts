@@ -2,9 +2,9 @@ import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import { type HistoryLog, IncompleteError } from '../stream.ts'
 import type { Receipt } from './parse_logs.ts'
-import type { LearnedSource, LogsRequest } from './reader.ts'
+import type { FinalBlock, LearnedSource, LogsRequest } from './reader.ts'
 import type { Range } from './window.ts'
-import { compareReads, holdsAll, isSameLog } from './witness.ts'
+import { type Comparison, compareReads, isSameLog } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
 export interface ProvenLogs {
@@ -29,10 +29,14 @@ export interface Proof {
   ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>>
 }
 
-const READS_MAX = 6
+const NO_WITNESS = 'A second endpoint does not answer at the moment'
 const READS_MIN = 2
+/** Reads of one range before it is divided, and of one block before it is given up. */
+const READS_MAX = 4
+/** Reads of a range that a check keeps finding incomplete. */
+const DOUBTS_READS_MAX = 6
 /** A second witness takes at most this many times as many requests as the first. */
-const NARROW = 4
+const NARROW = 16
 
 interface Read {
   readonly source: LearnedSource
@@ -47,6 +51,7 @@ export function createProof(
   const { range } = request
   const reads: Read[] = []
   let readsMin = READS_MIN
+  let readsMax = READS_MAX
 
   async function readNext(turn: number, signal: AbortSignal): Promise<Read> {
     const ranked = rankedSources(sources, range)
@@ -65,24 +70,28 @@ export function createProof(
   }
 
   /** Those of the disputed logs that no second endpoint gave and no receipt holds. */
-  async function falseOnes(disputed: readonly HistoryLog[], signal: AbortSignal): Promise<ReadonlySet<HistoryLog>> {
-    const alone = disputed.filter((log) => givers(log).size < 2)
+  async function falseOnes(disputed: Comparison['disputed'], signal: AbortSignal): Promise<ReadonlySet<HistoryLog>> {
+    const alone = disputed.filter(({ givers }) => new Set(givers.map((index) => reads[index]?.source)).size < 2)
     const receipts = new Map<Hex, readonly Receipt[]>()
     await Promise.all(
-      [...new Set(alone.map(({ transactionHash }) => transactionHash))].map(async (hash) => {
+      [...new Set(alone.map(({ log }) => log.transactionHash))].map(async (hash) => {
         receipts.set(hash, await receiptsOf(hash, signal))
       }),
     )
-    return new Set(
-      alone.filter((log) => {
-        const held = receipts.get(log.transactionHash) ?? []
-        return !held.some(({ logs }) => logs.some((each) => isSameLog(each, log)))
-      }),
-    )
+    const wrong = new Set<HistoryLog>()
+    for (const { log, givers } of alone) {
+      const held = receipts.get(log.transactionHash) ?? []
+      if (held.some(({ logs }) => logs.some((each) => isSameLog(each, log)))) continue
+      wrong.add(log)
+      for (const index of givers) reads[index]?.source.distrust()
+    }
+    return wrong
   }
 
-  function givers(log: HistoryLog): ReadonlySet<LearnedSource> {
-    return new Set(reads.filter(({ logs }) => holdsAll(logs, [log])).map(({ source }) => source))
+  /** True if a second endpoint was asked, or there is none: one that only pauses is waited for. */
+  function isWitnessed(): boolean {
+    const asked = new Set(reads.map(({ source }) => source))
+    return asked.size >= 2 || rankedSources(sources, range, 'mayServe').every((source) => asked.has(source))
   }
 
   /** The transaction's receipt from every endpoint that has it. */
@@ -103,6 +112,21 @@ export function createProof(
     return found
   }
 
+  /** Reads of a shorter range lose less: where all of them differ, each half is proven alone. */
+  async function provenByHalves(signal: AbortSignal): Promise<ProvenLogs> {
+    if (range.fromBlock === range.toBlock) throw new IncompleteError('second witness', range)
+    const middle = Math.floor((range.fromBlock + range.toBlock) / 2)
+    const halves = [
+      { ...range, toBlock: middle },
+      { ...range, fromBlock: middle + 1 },
+    ].map((half) => createProof({ ...request, range: half }, { sources, healed }))
+    const [older, newer] = await Promise.all(halves.map((half) => half.logs(signal)))
+    return {
+      logs: [...(older?.logs ?? []), ...(newer?.logs ?? [])],
+      witnesses: Math.min(older?.witnesses ?? 0, newer?.witnesses ?? 0),
+    }
+  }
+
   return {
     async logs(signal) {
       const missing = Math.max(0, readsMin - reads.length)
@@ -112,22 +136,24 @@ export function createProof(
       for (;;) {
         const { union, disputed } = compareReads(reads.map(({ logs }) => logs))
         const wrong = disputed.length === 0 ? new Set<HistoryLog>() : await falseOnes(disputed, signal)
-        const logs = wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
-        for (const { source, logs: given } of reads) {
-          if (wrong.size > 0 && [...wrong].some((log) => holdsAll(given, [log]))) source.distrust()
-        }
-        const whole = reads.filter((read) => holdsAll(read.logs, logs))
-        if (whole.length >= READS_MIN) {
-          if (disputed.length > wrong.size) healed(disputed.length - wrong.size)
+        const lacked = disputed.filter(({ log }) => !wrong.has(log))
+        const whole = reads.filter((_, index) => lacked.every(({ givers }) => givers.includes(index)))
+        if (whole.length >= READS_MIN && isWitnessed()) {
+          if (lacked.length > 0) healed(lacked.length)
+          const logs = wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
           return { logs, witnesses: new Set(whole.map(({ source }) => source)).size }
         }
-        if (reads.length >= READS_MAX) throw new IncompleteError('second witness', range)
+        if (reads.length >= readsMax) {
+          if (whole.length >= READS_MIN) throw new UpstreamError(NO_WITNESS)
+          return await provenByHalves(signal)
+        }
         reads.push(await readNext(reads.length, signal))
       }
     },
     doubt() {
-      if (reads.length + READS_MIN > READS_MAX) return false
+      if (reads.length >= DOUBTS_READS_MAX) return false
       readsMin = reads.length + READS_MIN
+      readsMax = readsMin
       return true
     },
     async receipts(transactions, signal) {
@@ -144,12 +170,39 @@ export function createProof(
 }
 
 /** Endpoints that can be read, the widest first; without those that are so narrow that they would take for ever. */
-export function rankedSources(sources: readonly LearnedSource[], range: Range): readonly LearnedSource[] {
-  const able = sources.filter((source) => source.serves(range))
+export function rankedSources(
+  sources: readonly LearnedSource[],
+  range: Range,
+  when: 'serves' | 'mayServe' = 'serves',
+): readonly LearnedSource[] {
+  const able = sources.filter((source) => source[when](range))
   const width = ({ cap }: LearnedSource) => cap ?? Number.POSITIVE_INFINITY
   const widest = Math.max(0, ...able.map(width))
   const blocks = range.toBlock - range.fromBlock + 1
   return able
     .filter((source) => width(source) >= Math.min(widest, blocks) / NARROW)
     .sort((a, b) => (width(a) === width(b) ? 0 : width(b) - width(a)) || a.source.index - b.source.index)
+}
+
+/**
+ * The endpoints that have a final block: one that is behind or on a fork must not be believed about blocks below it.
+ * Throws `UpstreamError` if as many have another block there, since nobody can say which of them is right.
+ */
+export async function followersOf(
+  sources: readonly LearnedSource[],
+  final: FinalBlock,
+  signal: AbortSignal,
+): Promise<readonly LearnedSource[]> {
+  const able = sources.filter((source) => source.mayServe({ fromBlock: final.number, toBlock: final.number }))
+  const verdicts = await Promise.all(able.map((source) => source.follows(final, signal)))
+  const following = able.filter((_, index) => verdicts[index] === true)
+  // One that is silent for a moment is waited for if it is the only witness.
+  const isAlone = following.length === 1 && verdicts.includes(undefined)
+  if (!isAlone && following.length > verdicts.filter((verdict) => verdict === false).length) return following
+  if (isAlone) throw new UpstreamError(NO_WITNESS)
+  throw new UpstreamError(
+    following.length === 0
+      ? 'No endpoint has the block that is final'
+      : `The endpoints have different blocks ${final.number}, which is final`,
+  )
 }

@@ -1,3 +1,5 @@
+import type { Hex } from 'viem'
+import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -28,14 +30,27 @@ export interface LearnedSource {
   readonly cap: number | undefined
   /** True if it can be asked for logs of these blocks now. */
   serves(range: Range): boolean
+  /** True if it can be asked for them, now or after the pause that follows a failure. */
+  mayServe(range: Range): boolean
   /** Length of the next piece of this kind. */
   blocksOf(request: Pick<LogsRequest, 'key' | 'firstBlocks'>): number
   /** All logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot, `FilterError`. */
   read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]>
+  /**
+   * True if the endpoint has this final block, false if it has another one of that height, and undefined if it does not
+   * say. Asked once for each block.
+   */
+  follows(final: FinalBlock, signal: AbortSignal): Promise<boolean | undefined>
   /** Runs a small request within the endpoint's limits. */
   ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Leaves it alone for some time: it gave what is not so. */
   distrust(): void
+}
+
+/** A block that is final, so that every endpoint must have it. */
+export interface FinalBlock {
+  readonly number: number
+  readonly hash: Hex
 }
 
 /** The filter names too many topics or addresses for an endpoint. */
@@ -44,10 +59,12 @@ export class FilterError extends UpstreamError {}
 /** How a request for logs ended, for the metrics. */
 export type LogsOutcome = 'useful' | 'refused' | 'failed'
 
-const RETRIES = 2
+const RETRIES = 4
 const AGAIN_MS = 200
 /** Rests after a failure, an endpoint that is behind, a lie, and a refusal of everything. */
 const REST_MS = { failed: 5_000, behind: 2_000, false: 600_000, unable: 3_600_000 }
+/** One that fails so often in a row is as good as one that gives no logs. */
+const FAILURES_MAX = 20
 /** Rate limits in a row that one read waits for. */
 const RATE_WAITS = 6
 
@@ -63,12 +80,24 @@ export function createLearnedSource(options: {
   const windows = new Map<string, Window>()
   const probes = new Map<string, Promise<unknown>>()
   let cap: number | undefined
+  /** Monotonic: until when it is left alone after a failure, and until when it counts as unable. */
   let restUntilMs = 0
+  let outUntilMs = 0
+  let failuresInARow = 0
   /** Logs of older blocks are not kept there. */
   let floor = 0
+  /** The final block that it was asked for last, and whether it has it. */
+  let followed: { readonly hash: Hex; readonly verdict: boolean } | undefined
 
   function rest(why: keyof typeof REST_MS): void {
-    restUntilMs = Math.max(restUntilMs, clock.monotonicMs() + REST_MS[why])
+    const untilMs = clock.monotonicMs() + REST_MS[why]
+    if (why === 'failed' && ++failuresInARow >= FAILURES_MAX) rest('unable')
+    if (why === 'failed' || why === 'behind') restUntilMs = Math.max(restUntilMs, untilMs)
+    else outUntilMs = Math.max(outUntilMs, untilMs)
+  }
+
+  function mayServe({ fromBlock }: Range): boolean {
+    return source.usable && clock.monotonicMs() >= outUntilMs && fromBlock >= floor
   }
 
   function windowOf({ key, firstBlocks }: Pick<LogsRequest, 'key' | 'firstBlocks'>): Window {
@@ -113,6 +142,7 @@ export function createLearnedSource(options: {
       try {
         const logs = await throttle.run(() => source.logs(filter, range, signal), signal)
         record('useful')
+        failuresInARow = 0
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
@@ -183,13 +213,28 @@ export function createLearnedSource(options: {
     get cap() {
       return cap
     },
-    serves: ({ fromBlock }) => source.usable && clock.monotonicMs() >= restUntilMs && fromBlock >= floor,
+    serves: (range) => mayServe(range) && clock.monotonicMs() >= restUntilMs,
+    mayServe,
     blocksOf: (request) => windowOf(request).blocks,
     async read(request, signal) {
       const probe = probes.get(request.key)
       if (probe === undefined) return await probed(request, signal)
       await probe
       return await readPieces(request, divided(request), signal)
+    },
+    async follows({ number, hash }, signal) {
+      if (followed?.hash === hash) return followed.verdict
+      try {
+        const header = await throttle.run(() => source.header(BigInt(number), signal), signal)
+        if (header !== undefined) {
+          followed = { hash, verdict: header.hash === hash }
+          return followed.verdict
+        }
+      } catch (error) {
+        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
+      }
+      rest('failed')
+      return undefined
     },
     ask: (task, signal) => throttle.run(() => task(source), signal),
     distrust: () => rest('false'),

@@ -43,7 +43,7 @@ export function createThrottle({
 
   function leave(): void {
     running--
-    for (const wake of [...waiting].slice(0, limit - running)) wake()
+    for (const wake of [...waiting].slice(0, Math.max(0, limit - running))) wake()
   }
 
   return {

@@ -4,8 +4,8 @@ import type { HistoryLog } from '../stream.ts'
 export interface Comparison {
   /** Every log that any of them gave, in order. Of two that differ at one position, both. */
   readonly union: readonly HistoryLog[]
-  /** Logs that not all of them gave. */
-  readonly disputed: readonly HistoryLog[]
+  /** Logs that not all of them gave, each with the positions of the reads that did. */
+  readonly disputed: readonly { readonly log: HistoryLog; readonly givers: readonly number[] }[]
 }
 
 /** Compares reads of one range, each in order. A log is the same only if all of it is, its time apart. */
@@ -13,30 +13,21 @@ export function compareReads(reads: readonly (readonly HistoryLog[])[]): Compari
   const [first = [], ...others] = reads
   // Nearly always all of them are the same.
   if (others.every((other) => isSameList(first, other))) return { union: first, disputed: [] }
-  const seen = new Map<string, { log: HistoryLog; times: number }>()
-  for (const log of reads.flat()) {
-    const key = keyOf(log)
-    const known = seen.get(key)
-    if (known === undefined) seen.set(key, { log, times: 1 })
-    else {
-      known.times++
-      // An endpoint that knows the time tells it for the others.
-      if (known.log.timestampSec === null) known.log = log
+  const seen = new Map<string, { log: HistoryLog; readonly givers: number[] }>()
+  for (const [index, read] of reads.entries()) {
+    for (const log of read) {
+      const key = keyOf(log)
+      const known = seen.get(key)
+      if (known === undefined) seen.set(key, { log, givers: [index] })
+      else {
+        known.givers.push(index)
+        // An endpoint that knows the time tells it for the others.
+        if (known.log.timestampSec === null) known.log = log
+      }
     }
   }
   const all = [...seen.values()].sort((a, b) => compareLogs(a.log, b.log))
-  return {
-    union: all.map(({ log }) => log),
-    disputed: all.filter(({ times }) => times < reads.length).map(({ log }) => log),
-  }
-}
-
-/** True if a read gave every one of these logs. */
-export function holdsAll(read: readonly HistoryLog[], logs: readonly HistoryLog[]): boolean {
-  if (read.length < logs.length) return false
-  if (isSameList(read, logs)) return true
-  const keys = new Set(read.map(keyOf))
-  return logs.every((log) => keys.has(keyOf(log)))
+  return { union: all.map(({ log }) => log), disputed: all.filter(({ givers }) => givers.length < reads.length) }
 }
 
 /** The order of logs on their chain. */

@@ -1,0 +1,54 @@
+import { type Hex, numberToHex } from 'viem'
+import type { HistoryLog } from '../../../src/history/stream.ts'
+import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
+import type { Random } from './random.ts'
+
+/** A chain that exists in memory only: its logs, by block. */
+export interface SimulatedChain {
+  readonly blocks: number
+  readonly logs: readonly HistoryLog[]
+}
+
+/** Wallets that do something on every simulated chain. */
+export const WALLETS: readonly Hex[] = Array.from({ length: 5 }, (_, index) => walletOf(index))
+
+const word = (value: number) => numberToHex(value, { size: 32 })
+
+/** Hash of a block, or of the block of a fork. */
+export function hashOf(block: number, fork = 0): Hex {
+  return word(1_000_000_000 + block * 10 + fork)
+}
+
+/** Makes a chain: quiet for long stretches, and crowded in some blocks. */
+export function simulateChain(random: Random): SimulatedChain {
+  const blocks = random.pick([60, 300, 1_200])
+  const density = random.pick([0.01, 0.05, 0.15])
+  const logs: HistoryLog[] = []
+  for (let block = 1; block <= blocks; block++) {
+    if (!random.chance(density)) continue
+    let logIndex = random.below(3)
+    const transactions = 1 + random.below(2)
+    for (let transactionIndex = 0; transactionIndex < transactions; transactionIndex++) {
+      for (let acts = 1 + random.below(3); acts > 0; acts--) {
+        const wallet = random.pick(WALLETS)
+        const data = word(random.below(1_000_000))
+        for (const topic of [POOL_TOPIC, TOKEN_TOPIC]) {
+          logs.push({
+            ...{
+              address: EMITTER,
+              topics: [topic, topicOf(wallet)],
+              data,
+              blockNumber: block,
+              blockHash: hashOf(block),
+            },
+            ...{ transactionHash: word(block * 100 + transactionIndex), transactionIndex, logIndex },
+            timestampSec: null,
+          })
+          logIndex++
+        }
+        logIndex += random.below(2)
+      }
+    }
+  }
+  return { blocks, logs }
+}

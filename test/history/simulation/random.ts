@@ -1,0 +1,29 @@
+/** Numbers that follow from a seed. */
+export interface Random {
+  /** A whole number from 0 to `below`, without it. */
+  below(below: number): number
+  /** True with this probability. */
+  chance(probability: number): boolean
+  pick<T>(items: readonly T[]): T
+}
+
+/** The same seed gives the same numbers: a counter, mixed well. */
+export function createRandom(seed: number): Random {
+  let state = (seed * 0x9e3779b9) >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  const below = (limit: number) => Math.floor(next() * limit)
+  return {
+    below,
+    chance: (probability) => next() < probability,
+    pick<T>(items: readonly T[]): T {
+      const item = items[below(items.length)]
+      if (item === undefined) throw new Error('Nothing to pick from')
+      return item
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import type { Hex } from 'viem'
+import type { Coverage, Covered } from '../../../src/history/coverage.ts'
+import { missingOf } from '../../../src/history/logs/ranges.ts'
+import type { Range } from '../../../src/history/logs/window.ts'
+import type { LendingEvent } from '../../../src/history/rows/lending_event.ts'
+import type { Stream } from '../../../src/history/stream.ts'
+import { EMITTED } from '../scene.ts'
+
+/** A process died at a statement: before PostgreSQL had it, or after, without the answer. */
+export class CrashError extends Error {}
+
+/** A database that several simulated processes share. Each statement happens whole or not at all. */
+export interface SimulatedStore {
+  /** What one process sees of it; `crashes` says, before and after each statement, whether the process dies there. */
+  open(holder: string, crashes: () => boolean): { readonly coverage: Coverage; readonly stream: Stream<LendingEvent> }
+  /** All rows of a wallet, in order. Throws if one was ever stored in two versions. */
+  rowsOf(wallet: Hex): readonly LendingEvent[]
+  /** Parts that were stored, and blocks of them that were complete already. */
+  readonly parts: number
+}
+
+interface Subject {
+  ranges: readonly Range[]
+  leaseHolder: string | undefined
+  leaseUntilMs: number
+}
+
+const LEASE_MS = 30_000
+
+/** Makes an empty one. */
+export function simulateStore(nowMs: () => number): SimulatedStore {
+  const subjects = new Map<Hex | null, Subject>()
+  const rows = new Map<string, LendingEvent>()
+  let parts = 0
+
+  function subjectOf(name: Hex | null): Subject {
+    const known = subjects.get(name) ?? { ranges: [], leaseHolder: undefined, leaseUntilMs: 0 }
+    subjects.set(name, known)
+    return known
+  }
+
+  function put(row: LendingEvent): void {
+    const key = `${row.wallet}:${row.block}:${row.logIndex}:${row.leg}`
+    const known = rows.get(key)
+    if (known !== undefined && String(known.amount) !== String(row.amount)) throw new Error(`Two versions of ${key}`)
+    rows.set(key, row)
+  }
+
+  return {
+    open(holder, crashes) {
+      async function statement<T>(run: () => T): Promise<T> {
+        if (crashes()) throw new CrashError('Died before a statement')
+        const result = run()
+        if (crashes()) throw new CrashError('Died after a statement')
+        return result
+      }
+      const stream: Stream<LendingEvent> = {
+        ...EMITTED,
+        table: {
+          ...EMITTED.table,
+          store: (_, part) =>
+            statement(() => {
+              parts++
+              for (const row of part.rows) put(row)
+              for (const name of part.subjects ?? [null]) {
+                const subject = subjectOf(name)
+                subject.ranges = joined([...subject.ranges, part])
+              }
+            }),
+        },
+      }
+      const coverage: Coverage = {
+        find: (_, names) =>
+          statement(
+            () =>
+              new Map(
+                names.map((name): [Hex | null, Covered] => {
+                  const { ranges, leaseHolder, leaseUntilMs } = subjectOf(name)
+                  const isLeased = leaseHolder !== undefined && leaseHolder !== holder && leaseUntilMs > nowMs()
+                  return [name, { ranges, checkedTo: -1, isLeased }]
+                }),
+              ),
+          ),
+        lease: (_, names) =>
+          statement(() =>
+            (names ?? [null]).filter((name) => {
+              const subject = subjectOf(name)
+              const isFree =
+                subject.leaseHolder === undefined || subject.leaseHolder === holder || subject.leaseUntilMs <= nowMs()
+              if (isFree) {
+                subject.leaseHolder = holder
+                subject.leaseUntilMs = nowMs() + LEASE_MS
+              }
+              return isFree
+            }),
+          ),
+        release: (_, names) =>
+          statement(() => {
+            for (const name of names ?? [null]) {
+              const subject = subjectOf(name)
+              if (subject.leaseHolder === holder) subject.leaseHolder = undefined
+            }
+          }),
+        checked: async () => {},
+        anchor: async () => undefined,
+        moveAnchor: async () => {},
+        stop: async () => {},
+        progress: async () => [],
+      }
+      return { coverage, stream }
+    },
+    rowsOf: (wallet) =>
+      [...rows.values()]
+        .filter((row) => row.wallet === wallet)
+        .sort((a, b) => a.block - b.block || a.logIndex - b.logIndex),
+    get parts() {
+      return parts
+    },
+  }
+}
+
+/** Ranges as few as they can be written with. */
+function joined(ranges: readonly Range[]): readonly Range[] {
+  const all = { fromBlock: 0, toBlock: Math.max(...ranges.map(({ toBlock }) => toBlock)) + 1 }
+  return [...missingOf(all, missingOf(all, ranges))].reverse()
+}
