@@ -48,6 +48,7 @@ export function switchboardOf(config: Config): Switchboard {
   return { endpoints: [...endpoints.map(({ name }) => name), `POST ${GATEWAY_PATH}`], featuresOff: config.featuresOff }
 }
 
-function neverConnect(): never {
+/** For programs that only describe routes. Throws. */
+export function neverConnect(): never {
   throw new Error('Cannot read: this program only describes the routes')
 }
