@@ -89,7 +89,11 @@ export function createChainClient(options: {
     } catch (error) {
       const isDropped = error instanceof MissingStateError
       if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
-      if (block !== undefined && (isDropped || isSettled(block))) depths.missed(endpoint.index, block.number)
+      if (block !== undefined) {
+        // A young block may only be late, or was replaced.
+        if (!isDropped && !isSettled(block)) throw error
+        depths.missed(endpoint.index, block.number)
+      }
       throw new ShallowError('The endpoint does not keep the block', { cause: error })
     }
   }
@@ -102,7 +106,8 @@ export function createChainClient(options: {
       rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
       exhausted: (exhaustion: Exhaustion) =>
         block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
-      blames: priority === 'caller',
+      // Old state may be slow or odd where the newest is neither.
+      blames: priority === 'caller' && block === undefined,
     }
     return withinDeadline(
       (deadline) =>

@@ -353,6 +353,7 @@ describe('the operator', () => {
     await act('GET', '/admin/v1/organizations?limit=25')
     await act('GET', '/admin/v1/session')
     await act('GET', '/admin/v1/chains')
+    await act('GET', '/admin/v1/history')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
     expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([
       { chain_id: 1, name: 'Ethereum', ready: false, endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }] },
