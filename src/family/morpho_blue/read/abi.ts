@@ -69,24 +69,11 @@ export function decodeLens(answer: Hex): RawRead {
 }
 
 function marketAt(word: (index: number) => bigint, at: number): MarketState {
-  return marketState({
+  return {
     ...{ totalSupplyAssets: word(at), totalSupplyShares: word(at + 1) },
     ...{ totalBorrowAssets: word(at + 2), totalBorrowShares: word(at + 3) },
-    ...{ lastUpdate: word(at + 4), fee: word(at + 5) },
-  })
-}
-
-/** The state of a market under our own names. */
-export function marketState(market: {
-  readonly totalSupplyAssets: bigint
-  readonly totalSupplyShares: bigint
-  readonly totalBorrowAssets: bigint
-  readonly totalBorrowShares: bigint
-  readonly lastUpdate: bigint
-  readonly fee: bigint
-}): MarketState {
-  const { lastUpdate, fee, ...totals } = market
-  return { ...totals, lastUpdateSec: lastUpdate, feeWad: fee }
+    ...{ lastUpdateSec: word(at + 4), feeWad: word(at + 5) },
+  }
 }
 
 /** A feed's round. Decimals too large for a number become a value that no price can have. */
