@@ -118,10 +118,15 @@ describe('what is not there', () => {
 describe('what cannot be counted', () => {
   test.each(['increase', 'decrease'])('is 503 if a stored %s is missing, and never a figure', async (kind) => {
     const database = await freshDatabase()
-    const { pnl, one } = scene.routes({ database })
+    const { pnl, one, events } = scene.routes({ database })
     const { tokenId } = await storedPosition(database.db, kind)
     await database.db.run('delete from position_flow where token_id = $1 and kind = $2', [String(tokenId), kind])
-    for (const ask of [() => askAbout(pnl, tokenId), () => askAbout(one, tokenId, 'full=true')]) {
+    const asks = [
+      () => askAbout(pnl, tokenId),
+      () => askAbout(events, tokenId),
+      () => askAbout(one, tokenId, 'full=true'),
+    ]
+    for (const ask of asks) {
       await expect(ask()).rejects.toMatchObject({
         ...{
           code: 'SERVICE_UNAVAILABLE',
