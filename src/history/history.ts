@@ -4,7 +4,7 @@ import { pause } from '../lib/async/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage } from './coverage.ts'
+import { createCoverage, type StoredProgress } from './coverage.ts'
 import { createFinality } from './finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
@@ -15,6 +15,16 @@ import { createTails } from './tail.ts'
 
 /** The histories of one process. */
 export interface HistoryService extends History {
+  /**
+   * Reads everybody's history of a place ahead, however long it takes. Throws `UnavailableError` if it cannot go on,
+   * and `AbortedError` if `signal` fires.
+   */
+  complete<Row, Place extends StreamPlace>(
+    of: { readonly stream: Stream<Row, Place>; readonly place: Place },
+    signal: AbortSignal,
+  ): Promise<void>
+  /** What is stored, from the database. */
+  progress(): Promise<readonly StoredProgress[]>
   /** Ends work in the background. */
   close(): Promise<void>
 }
@@ -39,6 +49,12 @@ export function createHistory(options: {
   const tails = createTails({ clock })
   const sources = new Map<number, readonly LearnedSource[]>()
   const followers = new Map<string, Follower<never>>()
+
+  function clientOf({ chainId }: StreamPlace): ChainClient {
+    const client = clients.get(chainId)
+    if (client === undefined) throw new Error(`Cannot follow chain ${chainId}: it is not served`)
+    return client
+  }
 
   function sourcesOf(client: ChainClient): readonly LearnedSource[] {
     const { id } = client.chain
@@ -98,8 +114,7 @@ export function createHistory(options: {
     ): Promise<Ensured<Row>> {
       const { stream, place, subject } = request
       const startedMs = clock.monotonicMs()
-      const client = clients.get(place.chainId)
-      if (client === undefined) throw new Error(`Cannot follow chain ${place.chainId}: it is not served`)
+      const client = clientOf(place)
       const tip = await finality.tip(client, signal)
       const storedTo = Number(tip.finalized.number)
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
@@ -109,6 +124,15 @@ export function createHistory(options: {
       const { block, rows } = await tails.read({ client, stream, place, tip, capOf }, signal)
       return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
     },
+    async complete({ stream, place }, signal) {
+      const client = clientOf(place)
+      const { number, hash } = (await finality.tip(client, signal)).finalized
+      const final = { number: Number(number), hash }
+      if (place.startBlock > final.number) return
+      const wanted = { subject: null, fromBlock: place.startBlock, final }
+      await followerOf(client, stream, place).complete(wanted, place, signal)
+    },
+    progress: coverage.progress,
     async close() {
       await Promise.all([...followers.values()].map((follower) => follower.close()))
     },

@@ -155,7 +155,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const some = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
       const subjects = some.flatMap(({ subject }) => subject ?? [])
       const [range] = group[0]?.missing ?? []
-      if (range !== undefined) startTask(some, () => coverTurn(subjects, range, some))
+      if (range !== undefined)
+        startTask(some, () => coverTurn(subjects, { range, wanted: some[0]?.range ?? range }, some))
     }
   }
 
@@ -170,7 +171,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     isScanning = true
     startTask(scanned, async () => {
       try {
-        await coverTurn(null, range, scanned)
+        await coverTurn(null, { range, wanted }, scanned)
       } finally {
         isScanning = false
       }
@@ -204,8 +205,13 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     }
   }
 
-  async function coverTurn(subjects: readonly Hex[] | null, range: Range, of: readonly Entry[]): Promise<void> {
-    const granted = await coverage.lease(name(), subjects)
+  /** Works on a range, of all that is wanted, for some time. */
+  async function coverTurn(
+    subjects: readonly Hex[] | null,
+    { range, wanted }: { readonly range: Range; readonly wanted: Range },
+    of: readonly Entry[],
+  ): Promise<void> {
+    const granted = await coverage.lease(name(), subjects, wanted)
     if (granted.length === 0) {
       await sleep(OTHERS_MS, closing.signal)
       return
@@ -253,7 +259,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     } catch (error) {
       if (!(error instanceof IncompleteError) || entry.isReread) throw error
       entry.isReread = true
-      await coverTurn([subject], { fromBlock: error.fromBlock, toBlock: error.toBlock }, [])
+      const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
+      await coverTurn([subject], { range: again, wanted: range }, [])
     }
   }
 
