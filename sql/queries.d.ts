@@ -15,8 +15,8 @@ declare module '*/queries/api_key_count.sql' {
 
 declare module '*/queries/api_key_insert.sql' {
   const text: SqlText<
-    [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+    [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null, allowed_networks: readonly string[] | null, allowed_endpoints: readonly string[] | null, credits_per_day: string | number | null, actor: string, session_id: string | null],
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
   >
   export default text
 }
@@ -24,7 +24,7 @@ declare module '*/queries/api_key_insert.sql' {
 declare module '*/queries/api_key_insert_reroll.sql' {
   const text: SqlText<
     [organization_id: string, id: string, grace_sec: number, new_id: string, hash: string, last4: string, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
   >
   export default text
 }
@@ -32,7 +32,7 @@ declare module '*/queries/api_key_insert_reroll.sql' {
 declare module '*/queries/api_key_list.sql' {
   const text: SqlText<
     [organization_id: string, offset: string | number, limit: string | number],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
   >
   export default text
 }
@@ -40,7 +40,7 @@ declare module '*/queries/api_key_list.sql' {
 declare module '*/queries/api_key_update_revoked.sql' {
   const text: SqlText<
     [organization_id: string, id: string, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null }
+    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
   >
   export default text
 }
@@ -103,8 +103,8 @@ declare module '*/queries/database_examine.sql' {
 
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
-    [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[]],
-    { epoch: string; changed: readonly string[]; is_stale: boolean; requested_at_ms: string; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[] }
+    [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[], payers: readonly string[], keys: readonly string[]],
+    { epoch: string; changed: readonly string[]; is_stale: boolean; requested_at_ms: string; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[]; spent: readonly string[] }
   >
   export default text
 }
@@ -112,7 +112,7 @@ declare module '*/queries/gate_admit.sql' {
 declare module '*/queries/gate_facts.sql' {
   const text: SqlText<
     [epoch: string | number, hashes: readonly string[]],
-    { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[] }
+    { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[]; networks: readonly string[]; endpoints: readonly string[]; credits_per_day: readonly string[] }
   >
   export default text
 }
@@ -121,6 +121,14 @@ declare module '*/queries/gate_settle.sql' {
   const text: SqlText<
     [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
     { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[] }
+  >
+  export default text
+}
+
+declare module '*/queries/gate_settle_limited.sql' {
+  const text: SqlText<
+    [hour: string | number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[], limits: readonly string[] | readonly number[]],
+    { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; used_up: readonly number[] }
   >
   export default text
 }

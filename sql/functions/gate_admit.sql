@@ -1,17 +1,18 @@
 -- Admits or refuses requests of organizations. Arrays have an element per organization, in byte order of their ids: its
 -- remembered rate limit, and how many requests ask for a place. The limits were true as of the change p_epoch: if an
 -- organization changed since, is_stale is true and nothing is decided; `epoch` and `changed` report changes in any
--- case. If a window is missing, no row comes back: prime it and call again.
+-- case. If a window is missing, no row comes back: prime it and call again. `spent` is what the keys p_keys of the
+-- organizations p_payers have spent since midnight (UTC).
 --
 -- Like the gate's other functions it looks up few rows by key, in tables that grow from empty to very large while plans
 -- stay cached: the settings make it use the indexes, whatever the statistics say. If a row to change is joined,
 -- `= any (array[…])` instead of `=` leaves no other plan: two plain columns allow joins that read all of an index and
 -- look cheap while the table is small.
 create or replace function gate_admit(
-  p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[]
+  p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[], p_payers text[], p_keys text[]
 ) returns table (
   epoch bigint, changed text[], is_stale boolean, requested_at_ms bigint, balances bigint[], used bigint[],
-  admitted bigint[], resets_us bigint[]
+  admitted bigint[], resets_us bigint[], spent bigint[]
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_memoize = off set jit = off as $$
@@ -29,7 +30,8 @@ begin
   if v_epoch <> p_epoch then
     v_changed := coalesce(account_changes_since(p_epoch, v_epoch), '{}');
     if v_changed && p_organizations or '*' = any (v_changed) then
-      return query select v_epoch, v_changed, true, 0::bigint, '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], '{}'::bigint[];
+      return query select v_epoch, v_changed, true, 0::bigint, '{}'::bigint[], '{}'::bigint[], '{}'::bigint[],
+        '{}'::bigint[], '{}'::bigint[];
       return;
     end if;
   end if;
@@ -121,7 +123,18 @@ begin
     array_agg(coalesce(b.balance, 0) order by d.no), array_agg(d.used order by d.no),
     array_agg(d.admitted order by d.no),
     -- As a float, which is exact to the microsecond for centuries: decimals would take longer than all the rest.
-    array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no)
+    array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no),
+    case when p_keys = '{}' then '{}' else array(
+      select coalesce(s.credits, 0)
+      from unnest(p_payers, p_keys) with ordinality k (organization_id, api_key_id, no)
+      left join lateral (
+        select x.credits from api_key_day x
+        where x.organization_id = k.organization_id and x.api_key_id = k.api_key_id
+          and x.day = floor(date_part('epoch', v_now) / 86400)::integer
+        offset 0
+      ) s on true
+      order by k.no
+    ) end
   from decided d
   left join lateral (
     select x.balance from credit_balance x where x.organization_id = d.id offset 0

@@ -46,6 +46,18 @@ begin
     update credit_balance b set balance = b.balance + o.credits
     from (select t.organization_id, sum(t.credits) as credits from turned t group by t.organization_id) o
     where b.organization_id = any (array[o.organization_id]) and o.credits > 0
+  ),
+  days as (
+    update api_key_day d set credits = d.credits - s.credits
+    from (
+      select c.organization_id, c.api_key_id, (t.at_ms / 86400000)::integer as day, sum(t.credits) as credits
+      from turned t
+      join request_caller c on c.no = any (array[t.caller_no])
+      where t.credits > 0
+      group by 1, 2, 3
+    ) s
+    where d.organization_id = any (array[s.organization_id]) and d.api_key_id = any (array[s.api_key_id])
+      and d.day = any (array[s.day])
   )
   select count(*), coalesce(sum(t.credits), 0), array_agg(t.organization_no), array_agg(t.at_ms),
     array_agg(t.caller_no), array_agg(t.path_no), array_agg(t.status), array_agg(t.credits)

@@ -45,3 +45,22 @@ create table session (
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
 );
+
+alter table api_key
+  -- Networks from which it works, such as 10.0.0.0/8; null for all.
+  add column allowed_networks text[],
+  -- Endpoints for which it works, named as in OpenAPI; null for all.
+  add column allowed_endpoints text[],
+  -- Most credits that it may spend in one day (UTC); null for no limit.
+  add column credits_per_day bigint check (credits_per_day > 0);
+
+-- What keys with credits_per_day have spent, by day. A row is changed only by whoever holds the lock of the
+-- organization's balance.
+create table api_key_day (
+  organization_id text not null,
+  api_key_id text not null,
+  -- Whole days since the Unix epoch.
+  day integer not null,
+  credits bigint not null check (credits >= 0),
+  primary key (organization_id, api_key_id, day)
+) with (fillfactor = 50);

@@ -1,4 +1,5 @@
--- Replaces a working key, which works on for the grace time, but never longer than it would have.
+-- Replaces a working key, which works on for the grace time, but never longer than it would have. The new one has the
+-- same limits.
 -- $1 organization_id text
 -- $2 id text, of the old key
 -- $3 grace_sec integer
@@ -14,15 +15,20 @@ with old as (
   where k.organization_id = $1 and k.id = $2
     and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     and o.id = k.organization_id and o.deleted_at is null and o.suspended_at is null
-  returning k.organization_id, k.id, k.name
+  returning k.organization_id, k.id, k.name, k.allowed_networks, k.allowed_endpoints, k.credits_per_day
 ),
 created as (
-  insert into api_key (organization_id, id, name, hash, last4)
-  select organization_id, $4, name, decode($5, 'hex'), $6 from old
-  returning organization_id, id, name, last4, created_at, revoked_at, expires_at
+  insert into api_key (
+    organization_id, id, name, hash, last4, allowed_networks, allowed_endpoints, credits_per_day)
+  select organization_id, $4, name, decode($5, 'hex'), $6, allowed_networks, allowed_endpoints, credits_per_day
+  from old
+  returning organization_id, id, name, last4, created_at, revoked_at, expires_at, allowed_networks, allowed_endpoints,
+    credits_per_day
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $7, $8, 'key.reroll', organization_id, id, jsonb_build_object('new_key', $4, 'grace_sec', $3) from old
 )
-select organization_id, id, name, last4, created_at, revoked_at, expires_at from created
+select organization_id, id, name, last4, created_at, revoked_at, expires_at,
+  allowed_networks, allowed_endpoints, credits_per_day
+from created

@@ -10,10 +10,13 @@ changed as (
   update api_key k set revoked_at = coalesce(k.revoked_at, now())
   from before b
   where k.organization_id = b.organization_id and k.id = b.id
-  returning k.organization_id, k.id, k.name, k.last4, k.created_at, k.revoked_at, k.expires_at
+  returning k.organization_id, k.id, k.name, k.last4, k.created_at, k.revoked_at, k.expires_at, k.allowed_networks,
+    k.allowed_endpoints, k.credits_per_day
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $3, $4, 'key.revoke', organization_id, id, '{}' from before where revoked_at is null
 )
-select organization_id, id, name, last4, created_at, revoked_at, expires_at from changed
+select organization_id, id, name, last4, created_at, revoked_at, expires_at,
+  allowed_networks, allowed_endpoints, credits_per_day
+from changed

@@ -4,6 +4,8 @@
 -- $2 organizations text[], ascending
 -- $3 rate_limits integer[]
 -- $4 candidates integer[]
+-- $5 payers text[], with $6 once for each key that may spend only so much a day
+-- $6 keys text[]
 -- epoch not null
 -- changed not null
 -- is_stale not null
@@ -12,5 +14,6 @@
 -- used not null
 -- admitted not null
 -- resets_us not null
-select epoch, changed, is_stale, requested_at_ms, balances, used, admitted, resets_us
-from gate_admit($1, $2, $3, $4)
+-- spent not null
+select epoch, changed, is_stale, requested_at_ms, balances, used, admitted, resets_us, spent
+from gate_admit($1, $2, $3, $4, $5, $6)

@@ -11,5 +11,9 @@
 -- refusals not null
 -- rate_limits not null
 -- expire_at_ms not null
-select epoch, changed, endpoints_off, features_off, key_nos, organization_ids, api_key_ids, refusals, rate_limits, expire_at_ms
+-- networks not null
+-- endpoints not null
+-- credits_per_day not null
+select epoch, changed, endpoints_off, features_off, key_nos, organization_ids, api_key_ids, refusals, rate_limits,
+  expire_at_ms, networks, endpoints, credits_per_day
 from gate_facts($1, $2)

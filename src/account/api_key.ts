@@ -6,6 +6,7 @@ import updateRevokedSql from '../../sql/queries/api_key_update_revoked.sql' with
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
+import { parseNetwork } from '../lib/text/network.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
@@ -27,6 +28,17 @@ export interface ApiKey {
   readonly createdAt: Date
   readonly revokedAt: Date | null
   readonly expiresAt: Date | null
+  readonly limits: KeyLimits
+}
+
+/** What a key may do; it keeps that for its life, and a key that replaces it has the same. */
+export interface KeyLimits {
+  /** Networks from which it works, such as `10.0.0.0/8` or `2001:db8::/32`; null for all. */
+  readonly networks: readonly string[] | null
+  /** Endpoints for which it works, named as in OpenAPI; null for all. */
+  readonly endpoints: readonly string[] | null
+  /** Most credits that it may spend in one day (UTC); null for no limit. */
+  readonly creditsPerDay: number | null
 }
 
 /** A new key: `key` is shown this once and stored nowhere. */
@@ -38,17 +50,36 @@ export interface NewApiKey extends ApiKey {
 export const GRACE_DEFAULT_SEC = 86_400
 export const GRACE_MAX_SEC = 30 * 86_400
 
+/** Most networks or endpoints of one key, and the highest limit of a day. */
+export const KEY_LIST_MAX = 32
+export const CREDITS_PER_DAY_MAX = 1_000_000_000_000
+const ENDPOINT = /^(?:GET|POST) \/[\x21-\x7e]{1,150}$/
+const EXAMPLE: Readonly<Record<string, string>> = {
+  networks: 'each such as 10.0.0.0/8 or 2001:db8::/32, with zeros after its prefix',
+  endpoints: 'each such as GET /v1/lending/aave-v3',
+}
+
 type ApiKeyRow = Awaited<ReturnType<typeof list>>[number]
 
-/** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad name. */
+/** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad value. */
 export async function createKey(
   db: Database,
-  options: { readonly organizationId: string; readonly name: string; readonly expiresAt?: Date; readonly by: Actor },
+  options: {
+    readonly organizationId: string
+    readonly name: string
+    readonly expiresAt?: Date
+    readonly limits?: Partial<KeyLimits>
+    readonly by: Actor
+  },
 ): Promise<NewApiKey> {
   const { organizationId, expiresAt = null, by } = options
   const name = checkedLabel(options.name, 'name')
+  const limits = checkedLimits(options.limits)
   const { key, hash, last4 } = mintKey()
-  const [row] = await insert(db, [organizationId, newId('key'), name, hash, last4, expiresAt, by.kind, by.sessionId])
+  const [row] = await insert(db, [
+    ...([organizationId, newId('key'), name, hash, last4, expiresAt] as const),
+    ...([limits.networks, limits.endpoints, limits.creditsPerDay, by.kind, by.sessionId] as const),
+  ])
   if (row !== undefined) return { ...apiKeyFrom(row), key }
   await readOrganization(db, organizationId)
   throw suspended()
@@ -112,6 +143,28 @@ export async function rerollKey(
   throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()
 }
 
+/** Limits as they are stored: each list without repetitions. Throws `CodedError` INVALID_PARAMETER. */
+function checkedLimits(limits: Partial<KeyLimits> = {}): KeyLimits {
+  const { networks = null, endpoints = null, creditsPerDay = null } = limits
+  const list = (items: readonly string[] | null, what: string, isRight: (text: string) => boolean) => {
+    if (items === null) return null
+    const different = [...new Set(items)]
+    if (different.length >= 1 && different.length <= KEY_LIST_MAX && different.every(isRight)) return different
+    throw new CodedError(
+      'INVALID_PARAMETER',
+      `Cannot use these ${what}: expected 1 to ${KEY_LIST_MAX} of them, ${EXAMPLE[what]}`,
+    )
+  }
+  return {
+    networks: list(networks, 'networks', (text) => parseNetwork(text) !== undefined),
+    endpoints: list(endpoints, 'endpoints', (text) => ENDPOINT.test(text)),
+    creditsPerDay:
+      creditsPerDay === null
+        ? null
+        : checkedWhole(creditsPerDay, { what: 'limit of credits a day', min: 1, max: CREDITS_PER_DAY_MAX }),
+  }
+}
+
 function keyNotFound(keyId: string): CodedError {
   return new CodedError('NOT_FOUND', `Cannot find a working key "${keyId.slice(0, 64)}" in this organization`)
 }
@@ -129,5 +182,10 @@ function apiKeyFrom(row: ApiKeyRow): ApiKey {
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     expiresAt: row.expires_at,
+    limits: {
+      networks: row.allowed_networks,
+      endpoints: row.allowed_endpoints,
+      creditsPerDay: row.credits_per_day === null ? null : Number(row.credits_per_day),
+    },
   }
 }

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Decimal } from '../lib/number/decimal.ts'
+import { onceEach } from '../lib/once_each.ts'
 import type { ChainPrices, UsdFeed } from './chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
@@ -20,10 +21,10 @@ export interface PriceSources {
 }
 
 /** The contracts that give a chain's prices. */
-export function priceSourcesOf({ usdFeeds, aaveOracle }: ChainPrices): PriceSources {
+export const priceSourcesOf = onceEach(({ usdFeeds, aaveOracle }: ChainPrices): PriceSources => {
   const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
   return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
-}
+})
 
 /** Latest round of an aggregator, from `latestRoundData` and `decimals`. */
 export interface FeedRound {
@@ -69,6 +70,10 @@ const AAVE_DECIMALS = 8
  * list of stablecoins. No other source replaces a feed that fails: for many tokens Aave asks an adapter around the same
  * feed, which hides how old the answer is, and a caller cannot tell whether it does. The list's dollar does not replace
  * a source that failed, because sources often fail just when a stablecoin has lost its peg.
+ *
+ * @figure token0_price, token1_price
+ * @source Chainlink `latestRoundData`; Aave V3 `AaveOracle.getAssetPrice`
+ * @proof test/chain/price_test.ts
  */
 export function usdPriceOf(
   token: Address,
@@ -103,7 +108,13 @@ function aavePrice({ price = 0n }: AaveAnswer): UsdPriceOutcome {
   return { kind: 'price', price: { units: price, scale: AAVE_DECIMALS, source: 'aave_oracle' } }
 }
 
-/** Value in US dollars of an amount in a token's smallest unit, exact. */
+/**
+ * Value in US dollars of an amount in a token's smallest unit, exact.
+ *
+ * @figure uniswap-v3/amounts, uniswap-v3/uncollected_fees
+ * @source definition
+ * @proof test/chain/price_test.ts
+ */
 export function usdValue(amountRaw: bigint, options: { readonly decimals: number; readonly price: UsdPrice }): Decimal {
   const { decimals, price } = options
   return { units: amountRaw * price.units, scale: decimals + price.scale }

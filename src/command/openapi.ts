@@ -1,17 +1,31 @@
 import { clientText } from '../http/openapi/client/client.ts'
+import type { Config } from '../service/config.ts'
+import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
-import type { Command } from './command.ts'
+import { type Command, UsageError } from './command.ts'
 
 /** `openapi`: the document that `/openapi.json` serves, or a client made of it. */
 export const openapiCommand: Command = {
   name: 'openapi',
   positionals: [],
   options: {},
-  flags: { client: 'prints a typed client instead: one TypeScript file without imports' },
+  flags: {
+    client: 'prints a typed client instead: one TypeScript file without imports',
+    operator: 'prints the document of the plane of the operator, /admin/v1',
+    organization: 'prints the document of the plane of organizations, /dashboard/v1',
+  },
   summary: 'Print the OpenAPI 3.1 document of the API',
   json: 'changes nothing: the document is JSON in any case',
   async run({ flags }, io) {
-    const document = describeServices(io.config())
-    io.out((flags.has('client') ? clientText(document) : document).trimEnd())
+    if (flags.size > 1)
+      throw new UsageError('Cannot print several at once: expected one of --client, --operator, --organization')
+    io.out(textOf(flags, io.config()).trimEnd())
   },
+}
+
+function textOf(flags: ReadonlySet<string>, config: Config): string {
+  if (flags.has('operator')) return describePlanes(config).operator
+  if (flags.has('organization')) return describePlanes(config).organization
+  const document = describeServices(config)
+  return flags.has('client') ? clientText(document) : document
 }

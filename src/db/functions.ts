@@ -3,6 +3,7 @@ import accountChangesSince from '../../sql/functions/account_changes_since.sql' 
 import gateAdmit from '../../sql/functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from '../../sql/functions/gate_facts.sql' with { type: 'text' }
 import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text' }
+import gateSettleLimited from '../../sql/functions/gate_settle_limited.sql' with { type: 'text' }
 import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import historyCover from '../../sql/functions/history_cover.sql' with { type: 'text' }
 import historyPlaceId from '../../sql/functions/history_place_id.sql' with { type: 'text' }
@@ -42,6 +43,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['gate_facts', gateFacts],
   ['gate_admit', gateAdmit],
   ['gate_settle', gateSettle],
+  ['gate_settle_limited', gateSettleLimited],
   ['gate_void', gateVoid],
   ['organization_create_first', organizationCreateFirst],
   ['request_rollup_pending_since', requestRollupPendingSince],

@@ -54,6 +54,8 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ): Promise<boolean> {
+    // The lens asks for the block before.
+    if (block.number === 0n) return false
     if (deployment.startBlock > 0) return BigInt(deployment.startBlock) <= block.number
     const contract = contractOf(deployment)
     const key = `${client.chain.id}:${contract}`

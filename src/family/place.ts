@@ -1,6 +1,6 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
 import type { ChainClient, ReadOptions } from '../chain/rpc/client.ts'
-import { UnavailableError } from '../lib/error.ts'
+import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
 export interface Place<Deployment> {
@@ -11,6 +11,9 @@ export interface Place<Deployment> {
   /** @default {'caller'} */
   readonly priority?: 'background'
 }
+
+/** A contract that a family reads at does not answer, as if it did not stand there yet. */
+export class SilentError extends UpstreamError {}
 
 /** What a place says about the reading itself. */
 export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
@@ -35,12 +38,22 @@ export function placesOf<Deployment>(
 
 /**
  * The result of reading chains. If one of several cannot be read, the error names the parameter that leaves it out. If
- * only one chain was asked, the error stays as it is.
+ * only one chain was asked, the error stays as it is. What does not answer at a past block never will: that is a mistake
+ * in the request, `CodedError` INVALID_PARAMETER.
  */
-export async function leavingOut<Read>(places: readonly unknown[], reading: Promise<Read>): Promise<Read> {
+export async function leavingOut<Read>(
+  places: readonly Pick<Place<unknown>, 'block'>[],
+  reading: Promise<Read>,
+): Promise<Read> {
   try {
     return await reading
   } catch (error) {
+    const isPast = places.some(({ block }) => block !== undefined)
+    if (isPast && error instanceof UnavailableError && error.cause instanceof SilentError) {
+      throw new CodedError('INVALID_PARAMETER', `Cannot read that block: ${error.cause.message} there`, {
+        cause: error,
+      })
+    }
     if (places.length < 2 || !(error instanceof UnavailableError)) throw error
     const { message, retryAfterSec } = error
     throw new UnavailableError(`${message}: leave it out with the "chain_id" parameter or try again`, {

@@ -7,6 +7,7 @@ import {
   projection,
   weightedApy,
 } from '../finance/lending.ts'
+import { onceEach } from '../lib/once_each.ts'
 import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from './figure.ts'
 
 /** Schemas of the yield figures. In an answer they come after the fields that name the position. */
@@ -24,8 +25,8 @@ export const yieldFigures = {
   projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
 }
 
-/** The yield figures of a position, as text. */
-export function presentYieldFigures({ totals, ...legs }: LendingPosition) {
+/** The yield figures of a position, as text. A position that is read once serves many answers. */
+export const presentYieldFigures = onceEach(({ totals, ...legs }: LendingPosition) => {
   const interest = dailyInterest(totals, legs)
   const ahead = projection(interest)
   return {
@@ -43,4 +44,4 @@ export function presentYieldFigures({ totals, ...legs }: LendingPosition) {
       yearly: usdText(ahead.yearlyUsd),
     },
   }
-}
+})

@@ -9,6 +9,9 @@ export const DAYS_PER_YEAR = 365n
 /** Highest rate that is compounded: 10,000 times the capital in a year. A higher one would give thousands of digits. */
 export const APR_RAY_MAX = 10_000n * RAY
 
+/** Results of the functions below that are remembered. */
+const REMEMBERED_MAX = 10_000
+
 /** Fractional bits of intermediate values. After 50 products in a row and a power of 2^26, 190 are still right. */
 const BITS = 224n
 const ONE = 1n << BITS
@@ -23,6 +26,13 @@ const LN2 = 2n * artanh(ONE / 3n)
  */
 export function apyFromApr(aprRay: bigint, periodsPerYear: bigint = SECONDS_PER_YEAR): bigint {
   checkRate(aprRay)
+  return periodsPerYear === SECONDS_PER_YEAR ? bySecond(aprRay) : compounded(aprRay, periodsPerYear)
+}
+
+/** Callers ask for the rates of the same reserves again and again, and one takes longer than decoding its reserve. */
+const bySecond = remembered((aprRay) => compounded(aprRay, SECONDS_PER_YEAR))
+
+function compounded(aprRay: bigint, periodsPerYear: bigint): bigint {
   const base = ONE + (aprRay << BITS) / (RAY * periodsPerYear)
   return toRay(power(base, periodsPerYear) - ONE)
 }
@@ -30,7 +40,22 @@ export function apyFromApr(aprRay: bigint, periodsPerYear: bigint = SECONDS_PER_
 /** Yearly yield of a rate compounded continuously, both in ray: e^apr − 1. Accuracy and errors as `apyFromApr`. */
 export function apyFromContinuousApr(aprRay: bigint): bigint {
   checkRate(aprRay)
-  return toRay(exp((aprRay << BITS) / RAY) - ONE)
+  return continuously(aprRay)
+}
+
+const continuously = remembered((aprRay) => toRay(exp((aprRay << BITS) / RAY) - ONE))
+
+/** The same function, which remembers its last results. */
+function remembered(calculate: (aprRay: bigint) => bigint): (aprRay: bigint) => bigint {
+  const known = new Map<bigint, bigint>()
+  return (aprRay) => {
+    const before = known.get(aprRay)
+    if (before !== undefined) return before
+    const value = calculate(aprRay)
+    if (known.size === REMEMBERED_MAX) known.clear()
+    known.set(aprRay, value)
+    return value
+  }
 }
 
 function checkRate(aprRay: bigint): void {

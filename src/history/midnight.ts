@@ -43,6 +43,7 @@ export interface Midnights {
 export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }): Midnights {
   const finder: BlockFinder = createBlockFinder(clock)
   const kept = new Map<string, PinnedBlock>()
+  const loads = new Map<string, Promise<unknown>>()
   const flights = createCache<PinnedBlock>({ clock, entriesMax: 1 })
 
   function keep(day: number, block: PinnedBlock): void {
@@ -93,7 +94,14 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       return await flights.get({ key, read }, signal)
     },
     async load(client, days) {
-      await stored(client, days)
+      const { id } = client.chain
+      let { from } = days
+      while (from <= days.to && kept.has(`${id}:${from}`)) from++
+      if (from > days.to) return
+      const key = `${id}:${from}:${days.to}`
+      const loading = loads.get(key) ?? stored(client, { from, to: days.to }).finally(() => loads.delete(key))
+      loads.set(key, loading)
+      await loading
     },
     async settle(client, signal) {
       const open = await listOpen(db, [client.chain.id, OPEN_MAX])

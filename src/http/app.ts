@@ -1,4 +1,4 @@
-import type { HattipHandler } from '@hattip/core'
+import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -107,7 +107,9 @@ export function createApp(options: AppOptions): App {
     services: keyless,
   }
 
-  async function handle(request: Request, { pages, planes, find, services }: Port): Promise<Response> {
+  async function handle(context: Pick<AdapterRequestContext, 'request' | 'ip'>, port: Port): Promise<Response> {
+    const { request } = context
+    const { pages, planes, find, services } = port
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
     const fresh = options.requestId()
@@ -145,6 +147,7 @@ export function createApp(options: AppOptions): App {
       base: baseOf(host),
       found,
       fault,
+      client: context,
     }
 
     inFlight.enter()
@@ -190,8 +193,8 @@ export function createApp(options: AppOptions): App {
   }
 
   return {
-    handler: ({ request }) => handle(request, forCallers),
-    operator: ({ request }) => handle(request, forOperator),
+    handler: (context) => handle(context, forCallers),
+    operator: (context) => handle(context, forOperator),
     inFlight: inFlight.count,
     drain() {
       draining = true

@@ -39,6 +39,7 @@ interface Flight<T> {
   readonly startedMs: number
   readonly controller: AbortController
   waiting: number
+  isOver: boolean
 }
 
 /** Makes a cache of at most `entriesMax` values and, if `bytesOf` gives their sizes, `bytesMax` bytes. */
@@ -85,7 +86,7 @@ export function createCache<T>(options: {
 
   function launch({ key, read }: CacheRead<T>): Flight<T> {
     const controller = new AbortController()
-    const flight: Flight<T> = { promise: fly(), startedMs: clock.monotonicMs(), controller, waiting: 0 }
+    const flight: Flight<T> = { promise: fly(), startedMs: clock.monotonicMs(), controller, waiting: 0, isOver: false }
     flights.set(key, flight)
     // If every caller left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
@@ -100,6 +101,7 @@ export function createCache<T>(options: {
         if (flights.get(key) === flight) keep(key, outcome)
         return outcome.value
       } finally {
+        flight.isOver = true
         if (flights.get(key) === flight) flights.delete(key)
       }
     }
@@ -111,7 +113,7 @@ export function createCache<T>(options: {
       return await untilAborted(flight.promise, signal)
     } finally {
       flight.waiting--
-      if (flight.waiting === 0) {
+      if (flight.waiting === 0 && !flight.isOver) {
         if (flights.get(key) === flight) flights.delete(key)
         flight.controller.abort()
       }

@@ -1,11 +1,16 @@
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
+import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { createDocs } from '../http/plane/docs.ts'
+import { createFormulas } from '../http/plane/formulas.ts'
 import type { Pages } from '../http/plane/public.ts'
 import { createStaticPages } from '../http/plane/static.ts'
 
-/** Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load. */
-export function createFaces(): { readonly callers: Pages; readonly operator: Pages } {
+/**
+ * Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load; of
+ * the document `openapi` its reference and its formulas.
+ */
+export function createFaces(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
   const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
   const callers = createStaticPages({ ...shared, pages: DASHBOARD_PAGES })
   const operator = createStaticPages({ ...shared, pages: OPERATOR_PAGES })
@@ -15,7 +20,7 @@ export function createFaces(): { readonly callers: Pages; readonly operator: Pag
     setup: SETUP_SCRIPT,
   })
   return {
-    callers: new Map([...callers.pages, ...callers.files, ...docs]),
+    callers: new Map([...callers.pages, ...callers.files, ...docs, ...createFormulas(FORMULAS, openapi)]),
     operator: new Map([...operator.pages, ...operator.files]),
   }
 }

@@ -19,28 +19,27 @@ import { createRouteTable } from '../http/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config.ts'
-import { switchboardOf } from './routes.ts'
+import { createHistoryReports } from './history_reports.ts'
+import { neverConnect, routesOf, switchboardOf } from './routes.ts'
+
+/** What the planes are given. */
+interface PlaneServices {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Those of callers, whose usage is shown and which can be switched. */
+  readonly routes: readonly Route[]
+  readonly readChains: () => Promise<readonly ChainReport[]>
+}
 
 /** Planes that take no keys: where organizations act, where the operator acts, and the login of both. */
 export function createPlanes(
   config: Config,
-  options: {
-    readonly db: Database
-    readonly clock: Clock
-    readonly log: Log
-    readonly routes: readonly Route[]
-    readonly readChains: () => Promise<readonly ChainReport[]>
-  },
+  options: PlaneServices,
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
-  const { publicUrl, operatorPort } = config
-  const { db, clock, log, routes, readChains } = options
-  const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
-  const table = createRouteTable(routes, familyAliases(config.families))
-  const admin = adminRoutes({ db, cookie: cookies.operator, board: switchboardOf(config), readChains })
-  const dashboard = dashboardRoutes({
-    ...{ db, cookie: cookies.organization },
-    templateOf: (path) => loggedTemplateOf(table, path),
-  })
+  const { publicUrl } = config
+  const { db, clock, log } = options
+  const { admin, dashboard, cookies } = planeRoutesOf(config, options)
   const shared = { publicUrl, clock, log }
   const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
   return {
@@ -66,5 +65,38 @@ export function createPlanes(
         openapi: adminDocument(admin, { cookie: cookies.operator }),
       }),
     ],
+  }
+}
+
+/** The OpenAPI documents of both planes; nothing is connected for them. */
+export function describePlanes(config: Config): { readonly operator: string; readonly organization: string } {
+  const never = () => Promise.reject(new Error('Cannot read: this program only describes the routes'))
+  const { admin, dashboard, cookies } = planeRoutesOf(config, {
+    db: { run: never, close: never },
+    routes: routesOf(config, neverConnect),
+    readChains: never,
+  })
+  return {
+    operator: adminDocument(admin, { cookie: cookies.operator }),
+    organization: dashboardDocument(dashboard, { cookie: cookies.organization }),
+  }
+}
+
+function planeRoutesOf(
+  config: Config,
+  { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>,
+) {
+  const { publicUrl, operatorPort } = config
+  const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
+  const table = createRouteTable(routes, familyAliases(config.families))
+  const board = switchboardOf(config)
+  const readHistories = createHistoryReports(db)
+  return {
+    cookies,
+    admin: adminRoutes({ db, cookie: cookies.operator, board, readChains, readHistories }),
+    dashboard: dashboardRoutes({
+      ...{ db, cookie: cookies.organization, board },
+      templateOf: (path) => loggedTemplateOf(table, path),
+    }),
   }
 }

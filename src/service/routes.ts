@@ -3,7 +3,7 @@ import { usageRoutes } from '../account/routes.ts'
 import type { FamilyServices, FollowedHistory, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
-import { loggedTemplateOf } from '../http/plane/gateway.ts'
+import { GATEWAY_PATH, loggedTemplateOf } from '../http/plane/gateway.ts'
 import type { Route } from '../http/route.ts'
 import { createRouteTable } from '../http/route_table.ts'
 import type { Config } from './config.ts'
@@ -49,9 +49,10 @@ export function describeServices(config: Config): string {
 export function switchboardOf(config: Config): Switchboard {
   const routes = routesOf(config, neverConnect)
   const { endpoints } = createRouteTable(routes, familyAliases(config.families))
-  return { endpoints: endpoints.map(({ name }) => name), featuresOff: config.featuresOff }
+  return { endpoints: [...endpoints.map(({ name }) => name), `POST ${GATEWAY_PATH}`], featuresOff: config.featuresOff }
 }
 
-function neverConnect(): never {
+/** For programs that only describe routes. Throws. */
+export function neverConnect(): never {
   throw new Error('Cannot read: this program only describes the routes')
 }

@@ -130,6 +130,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.instant,
   })
   const routes = routesOf(config, connect)
+  const openapi = openapiText(routes, config)
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
   const app = await life.start({
@@ -150,9 +151,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
         corsOrigins: config.corsOrigins,
         probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history.progress) },
         operatorApart: config.operatorPort !== undefined,
-        openapi: openapiText(routes, config),
+        openapi,
         planes: createPlanes(config, { db, clock, log, routes, readChains }),
-        faces: createFaces(),
+        faces: createFaces(openapi),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),
     stop: finishRequests,

@@ -137,6 +137,21 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
   if (books.charged + books.dropped + books.balance !== books.granted)
     throw new Error(`Credits are lost: ${JSON.stringify(books)}`)
   if (row.odd !== '0') throw new Error(`${row.odd} rollups differ from the log`)
+  const days = await db.run<{ counted: string; charged: string }>(
+    `select coalesce(sum(d.credits), 0) as counted,
+       (select coalesce(sum(l.credits), 0) from request_log_entry l
+        where l.organization_id = $1 and l.api_key_id = k.id
+          and l.requested_at >= timestamptz 'epoch' + $2 * interval '1 day') as charged
+     from api_key k
+     left join api_key_day d on d.organization_id = k.organization_id and d.api_key_id = k.id and d.day >= $2
+     where k.organization_id = $1 and k.credits_per_day is not null
+     group by k.id`,
+    // Of older days there is nothing left.
+    [organizationId, Math.floor(Date.now() / 86_400_000) - 1],
+    { deadlineMs: 10_000 },
+  )
+  const wrong = days.filter(({ counted, charged }) => counted !== charged)
+  if (wrong.length > 0) throw new Error(`The days of keys differ from the log: ${JSON.stringify(wrong)}`)
   return books
 }
 

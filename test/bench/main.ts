@@ -23,7 +23,7 @@ async function main(): Promise<number> {
     console.log(`bun ${Bun.version}, ${navigator.hardwareConcurrency} cores, embedded PostgreSQL with fsync\n`)
     const booksRight = await benchMetered({ quick, databaseUrl: server.url })
     const rpcHeld = await benchRpc({ quick })
-    await benchAnswers({ quick })
+    await benchAnswers({ quick, databaseUrl: server.url })
     return booksRight && rpcHeld ? 0 : 1
   } finally {
     await server.close()

@@ -15,7 +15,8 @@ const TARGETS = [
 ] as const
 const CONNECTIONS = [1, 16, 64, 256] as const
 const ORGANIZATIONS_MANY = 1000
-const PATH = '/v1/bench/constant'
+/** The route that reads nothing. */
+export const CONSTANT_PATH = '/v1/bench/constant'
 
 /** How long each burst lasts and how often it is repeated. */
 interface Pace {
@@ -109,9 +110,9 @@ export async function benchMetered(options: {
     const rows: Cell[] = []
     for (const organizations of [1, ORGANIZATIONS_MANY]) {
       const keys = organizations === 1 ? ours.keys.slice(0, 1) : ours.keys.slice(1)
-      const bare = { port: barePort, path: PATH, keys, pid: bareServer.pid }
-      const metered = { port: ours.port, path: PATH, keys, pid: oursServer.pid }
-      const naive = { port: naivePort, path: PATH, keys, pid: naiveServer.pid }
+      const bare = { port: barePort, path: CONSTANT_PATH, keys, pid: bareServer.pid }
+      const metered = { port: ours.port, path: CONSTANT_PATH, keys, pid: oursServer.pid }
+      const naive = { port: naivePort, path: CONSTANT_PATH, keys, pid: naiveServer.pid }
       for (const target of [bare, metered, naive]) await burst(target, 64, pace.naiveMs)
       for (const connections of CONNECTIONS) {
         const cell: Cell = { organizations, connections, bare: [], ours: [], naive: [] }

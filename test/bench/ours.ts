@@ -11,7 +11,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
 import { parentOf } from './cpu.ts'
-import type { Books, OursReady } from './metered.ts'
+import { type Books, CONSTANT_PATH, type OursReady } from './metered.ts'
 
 /**
  * The metered path of the product, nothing left out: the app, the gate and the adapter as `serve` builds them, around
@@ -22,7 +22,7 @@ const RATE_LIMIT = 100_000
 
 const benchRoute = route({
   method: 'GET',
-  path: '/v1/bench/constant',
+  path: CONSTANT_PATH,
   summary: 'Answers a constant.',
   input: v.object({}),
   output: v.object({ data: v.object({ ok: v.boolean() }) }),
@@ -60,7 +60,8 @@ async function main(): Promise<void> {
 
 async function createOrganizations(db: Database, count: number): Promise<readonly string[]> {
   const minted = Array.from({ length: count }, mintKey)
-  const ids = minted.map((_, index) => `bench_${String(index).padStart(6, '0')}`)
+  // By process, because several may share the database.
+  const ids = minted.map((_, index) => `bench_${process.pid}_${String(index).padStart(6, '0')}`)
   await db.run(
     `insert into organization (id, name, rate_limit) select id, id, ${RATE_LIMIT} from unnest($1::text[]) id`,
     [ids],

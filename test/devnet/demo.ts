@@ -179,7 +179,10 @@ function freePort(wanted: number): number {
   throw new Error(`Cannot find a free port from ${wanted} to ${wanted + PORTS_TRIED - 1}`)
 }
 
-function instructions({ url, apiKey }: Service, { wallets, positions }: Devnet): string {
+function instructions(
+  { url, apiKey, logins: [operator, organization] }: Service,
+  { wallets, positions }: Devnet,
+): string {
   const curl = (target: string) =>
     `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/positions/uniswap-v3${target}'`
   return `
@@ -195,6 +198,9 @@ One position by its id:
 
 Or look at it in a browser, with the same key:
   ${url}/#wallet=${wallets.provider}
+Usage of the key, and the operator's page; each link signs in once:
+  ${organization}
+  ${operator}
 
 Other wallets to ask for:
   ${wallets.single}  one position

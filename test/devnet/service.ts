@@ -19,6 +19,8 @@ export interface Service {
   readonly apiKey: string
   /** Whom the key belongs to. */
   readonly organizationId: string
+  /** Links that sign a browser in once: as the operator, and for the organization. */
+  readonly logins: readonly string[]
   readonly pid: number
   /** Resolves to the exit status when the service is gone, for whatever reason. */
   readonly exited: Promise<number>
@@ -55,17 +57,19 @@ export async function startService({ command, env, signal }: ServiceOptions): Pr
 /** The first start says where it listens and, once, its key. */
 function readAnnouncement(
   stdout: ReadableStream<Uint8Array>,
-): Promise<Pick<Service, 'url' | 'apiKey' | 'organizationId'>> {
+): Promise<Pick<Service, 'url' | 'apiKey' | 'organizationId' | 'logins'>> {
   return new Promise((resolve) => {
     let url: string | undefined
     let apiKey: string | undefined
     let organizationId: string | undefined
+    const logins: string[] = []
     void eachLine(stdout, (line) => {
       url ??= /listens on (http:\/\/\S+)/.exec(line)?.[1]
       apiKey ??= /\bws_sk_[0-9A-Za-z]{24}\b/.exec(line)?.[0]
       organizationId ??= /\borg_[0-9A-Za-z]+\b/.exec(line)?.[0]
+      logins.push(...(/\bhttp:\/\/\S+\/login\?\w+/.exec(line) ?? []))
       if (url !== undefined && apiKey !== undefined && organizationId !== undefined) {
-        resolve({ url, apiKey, organizationId })
+        resolve({ url, apiKey, organizationId, logins })
       }
     })
   })

@@ -281,7 +281,9 @@ function jsonOf(
   if (schema.type === 'array')
     return fc.array(jsonOf(name, { schema: schema.items, values }), { minLength: 1, maxLength: 4 })
   const texts = rightTexts(name.replace(/s$/, ''), options)
-  const right = fc.constantFrom(...texts).map((text) => (schema.type === 'string' ? text : JSON.parse(text)))
+  const right = fc
+    .constantFrom(...texts)
+    .map((text) => (schema.type === 'string' || schema.oneOf !== undefined ? text : JSON.parse(text)))
   return fc.oneof(
     { weight: 9, arbitrary: right as fc.Arbitrary<unknown> },
     fc.constantFrom<unknown>(null, '', -1, 0.5, [], {}, 'x'),

@@ -185,6 +185,8 @@ async function fire(requests: number, rules: Rules): Promise<void> {
       market_id: ['main', 'market_b', morpho.markets.wethUsdc.id],
       target_health_factor: ['1.5', '2', '100'],
       chain_id: ['1'],
+      at_block: ['0', '1', '5', '20', '999999999'],
+      at_time: [String(Math.floor(Date.now() / 1_000)), '2020-01-01', '2999-01-01'],
     },
     ...{ from: ['2026-01-01', '2026-01-01T00:00:00Z'], to: ['2999-01-01'], path: ['/v1/positions/amm_a'] },
     ...{ api_key_id: Object.values(accounts).map(({ apiKeyId }) => apiKeyId), status_code: ['200', '400'] },

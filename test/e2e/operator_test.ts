@@ -105,6 +105,7 @@ describe.each(['Bun', 'Node'])('OPERATOR_PORT on %s', (runtime) => {
     const { paths } = JSON.parse((await get(service.port, '/openapi.json')).body)
     expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual([
       '/docs',
+      '/formulas',
       '/healthz',
       '/openapi.json',
     ])

@@ -44,6 +44,7 @@ export interface Scenario {
 
 const LIST = '/v1/positions/uniswap-v3'
 const SINGLE = '/v1/positions/uniswap-v3/{id}'
+const SNAPSHOTS = '/v1/lending/aave-v3/position/{chain_id}/snapshots'
 const PNL = '/v1/positions/uniswap-v3/{id}/pnl'
 const FLOWS = '/v1/positions/uniswap-v3/{id}/events'
 const LOGS = '/v1/usage/logs'
@@ -154,6 +155,54 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
         expect(body.pagination.prev_page).toStartWith('http')
       },
       log: free(LIST),
+    },
+    {
+      name: 'the list of now, asked for by its time, is the live list',
+      target: list(`wallet=${provider}&at_time=${Math.floor(Date.now() / 1_000)}`),
+      status: 200,
+      answers: { 'x-as-of': /^1:\d+$/, 'x-credits-charged': '16' },
+      body: (body) => expect(ids(body)).toEqual(ascending(active)),
+      log: { path: LIST, credits: 16 },
+    },
+    {
+      name: 'a block before the position manager stood there is refused',
+      target: list(`wallet=${provider}&chain_id=1&at_block=0`),
+      ...{
+        status: 400,
+        code: 'INVALID_PARAMETER',
+        says: /"at_block": Uniswap V3 did not stand on chain 1 .* at block 0/,
+      },
+      log: free(LIST),
+    },
+    {
+      name: 'a block to come is refused, and the newest one is named',
+      target: one(positions.inRange, '?chain_id=1&at_block=999999999'),
+      ...{ status: 400, code: 'INVALID_PARAMETER', says: /expected at most \d+, the newest block of chain 1/ },
+      log: free(SINGLE),
+    },
+    {
+      name: 'a block without its chain is refused',
+      target: list(`wallet=${provider}&at_block=5`),
+      ...{ status: 400, code: 'MISSING_PARAMETER', says: '"chain_id": it is required with "at_block"' },
+      log: free(LIST),
+    },
+    refusedInput(
+      'a block and a time together are refused',
+      list(`wallet=${provider}&chain_id=1&at_block=5&at_time=6`),
+      'without "at_block"',
+    ),
+    refusedInput('a time that is none is refused', list(`wallet=${provider}&at_time=noon`), 'expected Unix seconds'),
+    {
+      name: 'snapshots need a wallet',
+      target: '/v1/lending/aave-v3/position/1/snapshots',
+      ...{ status: 400, code: 'MISSING_PARAMETER', says: '"wallet"' },
+      log: free(SNAPSHOTS),
+    },
+    {
+      name: 'snapshots of no days are refused',
+      target: `/v1/lending/lending_a/position/1/snapshots?wallet=${provider}&max_snapshots=0`,
+      ...{ status: 400, code: 'INVALID_PARAMETER', says: '"max_snapshots"' },
+      log: free(SNAPSHOTS),
     },
     {
       name: 'a wallet without positions is an empty list and free',
@@ -462,7 +511,7 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       name: 'the log is searched by path and outcome',
       target: `${LOGS}?path=${encodeURIComponent(SINGLE)}&errors=errors&limit=25`,
       status: 200,
-      body: (body) => expect(body.data.map((row: Json) => row.status_code)).toEqual([400, 400, 404, 404]),
+      body: (body) => expect(body.data.map((row: Json) => row.status_code)).toEqual([400, 400, 404, 404, 400]),
       log: { path: LOGS, credits: 1 },
     },
     {

@@ -339,3 +339,22 @@ test('a moment beyond the newest block or before the contracts is refused with w
     ],
   ])
 })
+
+test('while the contracts are being set up a block is refused, and is no fault of the endpoint', async () => {
+  const alone = clientOver([devnet.rpcUrl])
+  const routes = routesOver(alone)
+  const [first] = moments.map(({ number }) => number)
+  const verdicts = new Map<string, number>()
+  for (const path of ['/v1/lending/aave-v3', '/v1/positions/uniswap-v3']) {
+    for (let at_block = 0; at_block < (first ?? 0); at_block += 7) {
+      const query = `wallet=${crowd[0]}&chain_id=1&at_block=${at_block}`
+      const verdict = await ask(routes, { path, query }).then(
+        () => 'answered',
+        (error: CodedError) => error.code,
+      )
+      verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1)
+    }
+  }
+  expect([...verdicts.keys()].sort()).toEqual(['INVALID_PARAMETER', 'answered'])
+  expect(verdicts.get('INVALID_PARAMETER')).toBeGreaterThan(2)
+}, 60_000)

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { createDocs } from '../../src/http/plane/docs.ts'
+import { createFormulas } from '../../src/http/plane/formulas.ts'
 import type { Gateway } from '../../src/http/plane/gateway.ts'
 import {
   chainIdIn,
@@ -192,6 +193,7 @@ export function createFixture(
     },
   })
   const routes = fixtureRoutes(happenings)
+  const openapi = openapiDocument({ routes })
   const app = createApp({
     routes,
     aliases: new Map([
@@ -218,8 +220,8 @@ export function createFixture(
         ],
       ]),
     },
-    openapi: openapiDocument({ routes }),
-    faces: { callers: createDocs(REFERENCE), operator: new Map() },
+    openapi,
+    faces: { callers: new Map([...createDocs(REFERENCE), ...createFormulas([], openapi)]), operator: new Map() },
     requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })

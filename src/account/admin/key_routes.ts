@@ -3,10 +3,20 @@ import type { Database } from '../../db/database.ts'
 import { type ActContext, type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { CodedError } from '../../lib/error.ts'
-import { createKey, GRACE_DEFAULT_SEC, GRACE_MAX_SEC, listKeys, rerollKey, revokeKey } from '../api_key.ts'
+import {
+  CREDITS_PER_DAY_MAX,
+  createKey,
+  GRACE_DEFAULT_SEC,
+  GRACE_MAX_SEC,
+  KEY_LIST_MAX,
+  listKeys,
+  rerollKey,
+  revokeKey,
+} from '../api_key.ts'
 import { actorOf } from './access.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from './input.ts'
 import { apiKeySchema, newApiKeySchema, presentKey, presentNewKey } from './present.ts'
+import { requireEndpoints, type Switchboard } from './switches.ts'
 
 const NAME_MAX = 100
 const TIME = 'expected an ISO 8601 time with its zone'
@@ -43,10 +53,11 @@ const BY_SESSION: Inputs = {
 export function keyRoutes(options: {
   readonly db: Database
   readonly base: string
+  readonly board: Switchboard
   /** Where the organization's id comes from. */
   readonly owner: 'path' | 'session'
 }): readonly ActRoute[] {
-  const { db, owner } = options
+  const { db, owner, board } = options
   const path = owner === 'path' ? `${options.base}/organizations/:organization_id/keys` : `${options.base}/keys`
   const { ofOwner, pageOfOwner, keyOfOwner } = owner === 'path' ? BY_PATH : BY_SESSION
 
@@ -72,14 +83,23 @@ export function keyRoutes(options: {
     body: v.strictObject({
       name: label(NAME_MAX),
       expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME))),
+      allowed_networks: v.optional(texts('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
+      allowed_endpoints: v.optional(texts('expected endpoints such as GET /v1/lending/aave-v3')),
+      credits_per_day: v.optional(wholeFrom(1, CREDITS_PER_DAY_MAX)),
     }),
     output: one(newApiKeySchema),
     errors: [403, 404],
     async act(asked, context) {
+      requireEndpoints(board, asked.allowed_endpoints ?? [])
       const made = await createKey(db, {
         organizationId: ownerOf(asked, context),
         name: asked.name,
         ...(asked.expires_at === undefined ? {} : { expiresAt: timeToCome(asked.expires_at, context.nowMs) }),
+        limits: {
+          networks: asked.allowed_networks ?? null,
+          endpoints: asked.allowed_endpoints ?? null,
+          creditsPerDay: asked.credits_per_day ?? null,
+        },
         by: actorOf(context.identity),
       })
       return { data: presentNewKey(made) }
@@ -123,6 +143,10 @@ function ownerOf({ organization_id: inPath }: Owned, { identity }: ActContext): 
   const organizationId = inPath ?? identity.organizationId
   if (organizationId === null) throw new Error('Cannot tell whose keys: neither path nor session names an organization')
   return organizationId
+}
+
+function texts(expected: string) {
+  return v.pipe(v.array(v.string(expected), expected), v.minLength(1, expected), v.maxLength(KEY_LIST_MAX, expected))
 }
 
 function timeToCome(text: string, nowMs: number): Date {

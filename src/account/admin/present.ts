@@ -55,11 +55,19 @@ export const apiKeySchema = v.strictObject({
   created_at: moment,
   expires_at: v.nullable(moment),
   revoked_at: v.nullable(moment),
+  allowed_networks: v.nullable(v.array(v.string())),
+  allowed_endpoints: v.nullable(v.array(v.string())),
+  credits_per_day: v.nullable(whole),
 })
 
 /** A key as it may be shown again. */
-export function presentKey({ id, name, last4, createdAt, expiresAt, revokedAt }: ApiKey) {
-  return { id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt }
+export function presentKey({ id, name, last4, createdAt, expiresAt, revokedAt, limits }: ApiKey) {
+  return {
+    ...{ id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
+    allowed_networks: limits.networks,
+    allowed_endpoints: limits.endpoints,
+    credits_per_day: limits.creditsPerDay,
+  }
 }
 
 /** A new key with its secret, which is shown this once. */

@@ -6,6 +6,7 @@ import { operatorUsageRoutes } from '../dashboard/usage_routes.ts'
 import { ADMIN_PREFIX } from './access.ts'
 import { type ChainReport, chainRoutes } from './chain_routes.ts'
 import { grantRoutes } from './grant_routes.ts'
+import { type HistoryReport, historyRoutes } from './history_routes.ts'
 import { keyRoutes } from './key_routes.ts'
 import { organizationRoutes } from './organization_routes.ts'
 import { loginLinkRoutes, sessionRoutes } from './session_routes.ts'
@@ -21,15 +22,17 @@ export function adminRoutes(options: {
   readonly cookie: SessionCookie
   readonly board: Switchboard
   readonly readChains: () => Promise<readonly ChainReport[]>
+  readonly readHistories: () => Promise<readonly HistoryReport[]>
 }): readonly ActRoute[] {
-  const { db, cookie, board, readChains } = options
+  const { db, cookie, board, readChains, readHistories } = options
   const base = ADMIN_PREFIX
   return [
     ...organizationRoutes(db, base),
-    ...keyRoutes({ db, base, owner: 'path' }),
+    ...keyRoutes({ db, base, board, owner: 'path' }),
     ...grantRoutes(db, base),
     ...settingRoutes({ db, base, board }),
     ...chainRoutes(base, readChains),
+    ...historyRoutes(base, readHistories),
     ...sessionRoutes({ db, base, cookie }),
     ...loginLinkRoutes(db, base),
     ...operatorUsageRoutes(db, base),

@@ -61,6 +61,16 @@ export async function setSwitch(
   return after ?? { ...found, isOn: true, offBy: null, offAt: null }
 }
 
+/** Throws `CodedError` INVALID_PARAMETER if one of these names is no endpoint of this configuration. */
+export function requireEndpoints({ endpoints }: Switchboard, names: readonly string[]): void {
+  const unknown = names.find((name) => !endpoints.includes(name))
+  if (unknown === undefined) return
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot find endpoint "${unknown.slice(0, 64)}": expected one such as "GET /v1/lending/aave-v3"`,
+  )
+}
+
 function unknownSwitch(name: string): CodedError {
   return new CodedError(
     'INVALID_PARAMETER',

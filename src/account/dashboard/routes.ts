@@ -8,6 +8,7 @@ import { one } from '../admin/input.ts'
 import { keyRoutes } from '../admin/key_routes.ts'
 import { fundedOrganizationSchema, presentFundedOrganization } from '../admin/present.ts'
 import { sessionRoutes } from '../admin/session_routes.ts'
+import type { Switchboard } from '../admin/switches.ts'
 import { readCredits } from '../credit.ts'
 import { readOrganization } from '../organization.ts'
 import { type LogPage, logPage } from '../routes.ts'
@@ -32,10 +33,11 @@ const overviewSchema = v.strictObject({
 export function dashboardRoutes(options: {
   readonly db: Database
   readonly cookie: SessionCookie
+  readonly board: Switchboard
   /** The path under which the log counts a path; undefined if it leads nowhere. */
   readonly templateOf: (path: string) => string | undefined
 }): readonly ActRoute[] {
-  const { db, cookie, templateOf } = options
+  const { db, cookie, board, templateOf } = options
   const base = DASHBOARD_PREFIX
   const overview = actRoute({
     method: 'GET',
@@ -82,7 +84,7 @@ export function dashboardRoutes(options: {
     overview,
     ...usageRoutesOf(db, base),
     logs,
-    ...keyRoutes({ db, base, owner: 'session' }),
+    ...keyRoutes({ db, base, board, owner: 'session' }),
     ...sessionRoutes({ db, base, cookie }),
   ]
 }

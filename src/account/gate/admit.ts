@@ -7,6 +7,7 @@ import type { Admission, RefusalCode } from '../../http/plane/gate.ts'
 import type { Feature } from '../../http/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
+import { comesFrom, dayOf, limitsOf, notAllowed } from './key_limits.ts'
 
 const gateAdmit = query(gateAdmitSql, 'gate')
 const gateFacts = query(gateFactsSql, 'gate')
@@ -19,6 +20,7 @@ export interface AdmitRequest {
   readonly endpoint: string | null
   /** What must be switched on for it. */
   readonly features: readonly Feature[]
+  readonly client: { readonly ip: string } | undefined
 }
 
 /** A request whose key is known. */
@@ -35,6 +37,8 @@ interface Organization {
   readonly rateLimit: number
   /** Requests that ask for a place in the window. */
   candidates: number
+  /** Keys that may spend only so much a day, and what they have spent of it. */
+  readonly spentByKey: Map<string, bigint>
   verdict: Verdict | undefined
 }
 
@@ -98,6 +102,11 @@ async function readMissing(
       refusal: (read.refusals[place] ?? '') as KeyFact['refusal'],
       rateLimit: read.rate_limits[place] ?? 0,
       expiresAtMs: Number(read.expire_at_ms[place]),
+      ...limitsOf({
+        networks: read.networks[place] ?? '',
+        endpoints: read.endpoints[place] ?? '',
+        creditsPerDay: read.credits_per_day[place] ?? '0',
+      }),
     },
   }))
   const { changed, endpoints_off: endpointsOff, features_off: featuresOff } = read
@@ -116,7 +125,14 @@ function callsOf(
   for (const request of requests) {
     const fact = facts.find(request.hash)
     if (fact === undefined && !unknown.has(request.hash)) return undefined
-    calls.push(fact && { request, fact, refusal: fact.refusal || switchedOff(request, facts) })
+    // From another network the key does not exist: whoever found it must not learn that it is one.
+    if (fact === undefined || !comesFrom(request.client, fact)) calls.push(undefined)
+    else
+      calls.push({
+        request,
+        fact,
+        refusal: fact.refusal || switchedOff(request, facts) || notAllowed(request.endpoint, fact),
+      })
   }
   return calls
 }
@@ -131,13 +147,14 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
   const byId = new Map<string, Organization>()
   for (const call of calls) {
     if (call === undefined) continue
-    const { organizationId: id, rateLimit } = call.fact
+    const { organizationId: id, rateLimit, apiKeyId, creditsPerDay } = call.fact
     let organization = byId.get(id)
     if (organization === undefined) {
-      organization = { id, rateLimit, candidates: 0, verdict: undefined }
+      organization = { id, rateLimit, candidates: 0, spentByKey: new Map(), verdict: undefined }
       byId.set(id, organization)
     }
     if (call.refusal === '') organization.candidates++
+    if (creditsPerDay !== undefined) organization.spentByKey.set(apiKeyId, 0n)
   }
   return byId.size < 2 ? byId : new Map([...byId].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -152,7 +169,10 @@ async function decide(
   const ids = all.map(({ id }) => id)
   const since = facts.epoch
   const limits = all.map(({ rateLimit }) => rateLimit)
-  const [row] = await gateAdmit(db, [since, ids, limits, all.map(({ candidates }) => candidates)])
+  const candidates = all.map((each) => each.candidates)
+  const payers = all.flatMap(({ id, spentByKey }) => Array<string>(spentByKey.size).fill(id))
+  const keys = all.flatMap(({ spentByKey }) => [...spentByKey.keys()])
+  const [row] = await gateAdmit(db, [since, ids, limits, candidates, payers, keys])
   if (row === undefined) {
     await ratePrime(db, [ids])
     return undefined
@@ -160,7 +180,12 @@ async function decide(
   const epoch = Number(row.epoch)
   if (epoch !== since) facts.note({ epoch, changed: row.changed }, since)
   if (row.is_stale) return undefined
+  let limited = 0
   for (const [place, organization] of all.entries()) {
+    for (const key of organization.spentByKey.keys()) {
+      organization.spentByKey.set(key, BigInt(row.spent[limited] ?? 0))
+      limited++
+    }
     organization.verdict = {
       credits: BigInt(row.balances[place] ?? 0),
       used: Number(row.used[place]),
@@ -185,7 +210,8 @@ function admission(
     readonly requestedAtMs: number
   },
 ): Admission {
-  const verdict = call && organizations.get(call.fact.organizationId)?.verdict
+  const organization = call && organizations.get(call.fact.organizationId)
+  const verdict = organization?.verdict
   if (call === undefined || verdict === undefined) return UNKNOWN_KEY
   const { fact, refusal } = call
   if (fact.expiresAtMs > 0 && fact.expiresAtMs <= requestedAtMs) {
@@ -194,7 +220,8 @@ function admission(
   }
   const { rateLimit: limit, organizationId, apiKeyId } = fact
   const { used, admitted, resetUs, credits } = verdict
-  const caller = { organizationId, apiKeyId, credits }
+  const day = dayOf(fact, organization?.spentByKey.get(apiKeyId))
+  const caller = { organizationId, apiKeyId, credits, ...(day === undefined ? {} : { day }) }
   const passes = refusal === '' && verdict.taken < admitted
   if (passes) verdict.taken++
   const remaining = Math.max(0, limit - used - (passes ? verdict.taken : Math.min(verdict.taken, admitted)))

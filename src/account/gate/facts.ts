@@ -1,5 +1,6 @@
 import type { RefusalCode } from '../../http/plane/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Network } from '../../lib/text/network.ts'
 
 /** Whose a key is, and what its organization may do. */
 export interface KeyFact {
@@ -11,6 +12,12 @@ export interface KeyFact {
   readonly rateLimit: number
   /** Milliseconds since the epoch; 0 for a key that does not expire. */
   readonly expiresAtMs: number
+  /** Networks from which it works; undefined for all. */
+  readonly networks: readonly Network[] | undefined
+  /** Endpoints for which it works; undefined for all. */
+  readonly endpoints: ReadonlySet<string> | undefined
+  /** Most credits that it may spend in one day (UTC); undefined for no limit. */
+  readonly creditsPerDay: bigint | undefined
 }
 
 /** Changes that the database reports; `epoch` is the number of the last one. */

@@ -140,9 +140,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     get voidsWaiting() {
       return voider.waiting
     },
-    async admit({ key, endpoint, features = NO_FEATURES }) {
+    async admit({ key, endpoint, features = NO_FEATURES, client }) {
       if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
-      const request = { hash: hashKey(key), endpoint, features }
+      const request = { hash: hashKey(key), endpoint, features, client }
       return facts.knows(request.hash) ? admissions.submit(request) : admitStranger(request)
     },
     async settle(settlement): Promise<Settled> {

@@ -1,4 +1,5 @@
 import gateSettleSql from '../../../sql/queries/gate_settle.sql' with { type: 'text' }
+import gateSettleLimitedSql from '../../../sql/queries/gate_settle_limited.sql' with { type: 'text' }
 import gateVoidSql from '../../../sql/queries/gate_void.sql' with { type: 'text' }
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
@@ -6,6 +7,7 @@ import type { Settled, Settlement } from '../../http/plane/gate.ts'
 import { NOWHERE } from '../request_log.ts'
 
 const gateSettle = query(gateSettleSql, 'gate')
+const gateSettleLimited = query(gateSettleLimitedSql, 'gate')
 const gateVoid = query(gateVoidSql, 'background')
 
 /** Longer texts are cut. */
@@ -89,29 +91,51 @@ async function settleHour(db: Database, settlements: readonly Settlement[]): Pro
 }
 
 async function settleAll(db: Database, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
-  const row = await debitAndLog(db, columnsOf(settlements))
+  const { columns, limits } = columnsOf(settlements)
+  const row = limits.every((limit) => limit === 0)
+    ? await debitAndLog(db, columns)
+    : await settleLimited(db, columns, limits)
   const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
-  const unpaid = new Set(row?.unpaid.map((number) => number - 1))
+  const usedUp = new Set(row?.usedUp.map((number) => number - 1))
+  const unpaid = new Set([...usedUp, ...(row?.unpaid ?? []).map((number) => number - 1)])
   return settlements.map(({ caller, credits }, index) => ({
     paid: !unpaid.has(index),
     creditsCharged: unpaid.has(index) ? 0 : credits,
     creditsRemaining: balances.get(caller.organizationId) ?? 0n,
+    ...(usedUp.has(index) ? { isDayUsedUp: true } : {}),
   }))
 }
 
-/** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
-async function debitAndLog(
+/** What a batch was charged. Numbers of requests begin with 1. */
+interface Charged {
+  readonly organization_ids: readonly string[]
+  readonly balances: readonly string[]
+  /** Requests that the balance could not pay. */
+  readonly unpaid: readonly number[]
+  /** Requests whose keys have used up their credits of the day. */
+  readonly usedUp: readonly number[]
+}
+
+/** The same for a batch with keys that may spend only so much a day. */
+async function settleLimited(
   db: Database,
-  columns: Columns,
-): Promise<Awaited<ReturnType<typeof gateSettle>>[number] | undefined> {
+  [hour, , ...rest]: Columns,
+  limits: readonly number[],
+): Promise<Charged | undefined> {
+  const [row] = await gateSettleLimited(db, [hour, ...rest, limits])
+  return row && { ...row, usedUp: row.used_up }
+}
+
+/** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
+async function debitAndLog(db: Database, columns: Columns): Promise<Charged | undefined> {
   try {
     const [row] = await gateSettle(db, columns)
-    return row
+    return row && { ...row, usedUp: [] }
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
     const [hour, , ...rest] = columns
     const [row] = await gateSettle(db, [hour, 1, ...rest])
-    return row
+    return row && { ...row, usedUp: [] }
   }
 }
 
@@ -132,8 +156,8 @@ interface Payer {
   least: bigint
 }
 
-/** Parameters of `gate_settle`: who pays, groups of requests, and the requests. */
-function columnsOf(settlements: readonly Settlement[]): Columns {
+/** Parameters of `gate_settle`: who pays, groups of requests, and the requests; and what each group's key may spend. */
+function columnsOf(settlements: readonly Settlement[]): { columns: Columns; limits: readonly number[] } {
   const byName = new Map<string, Group>()
   const groups: Group[] = []
   const byOrganization = new Map<string, Payer>()
@@ -163,7 +187,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
   // By code units, which for these ids is byte order.
   if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
   const mayLack = payers.some((each) => each.least < BigInt(each.due * SPENT_MEANWHILE_MAX))
-  return [
+  const columns: Columns = [
     hourOf(settlements[0]),
     mayLack || payers.length < all.length ? 1 : 0,
     payers.map((each) => each.organizationId),
@@ -184,6 +208,7 @@ function columnsOf(settlements: readonly Settlement[]): Columns {
     settlements.map((each) => each.credits),
     settlements.map((each) => (each.admitted ? 1 : 0)),
   ]
+  return { columns, limits: groups.map((each) => Number(each.first.caller.day?.limit ?? 0n)) }
 }
 
 /** Parameters of `gate_void`, one array per column. */

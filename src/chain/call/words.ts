@@ -1,14 +1,47 @@
-import { type Address, getAddress, type Hex, numberToHex, padHex } from 'viem'
+import { type Address, getAddress, type Hex } from 'viem'
 
-/** Call data of static arguments, a word each; negative numbers in two's complement. */
-export function encodeWords(selector: Hex, ...words: readonly (Address | bigint)[]): Hex {
-  const encoded = words.map((word) =>
-    (typeof word === 'bigint'
-      ? numberToHex(BigInt.asUintN(256, word), { size: 32 })
-      : padHex(word, { size: 32 })
-    ).slice(2),
-  )
-  return `${selector}${encoded.join('')}`
+/** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
+type Word = Hex | bigint
+
+/** An array or struct, encoded: `digits` stand behind all words, and an offset in their place. */
+interface Encoded {
+  readonly digits: string
+}
+
+/** An array of words. */
+export function encodeArray(words: readonly Word[]): Encoded {
+  return { digits: digitsOf(BigInt(words.length)) + words.map(digitsOf).join('') }
+}
+
+/** A struct with an array in it. */
+export function encodeStruct(...members: readonly (Word | Encoded)[]): Encoded {
+  return { digits: digitsOfAll(members) }
+}
+
+/**
+ * Call data, as the ABI has it. viem's encoder, which works from the ABI, takes some ten times as long, and what stays
+ * the same from call to call is encoded only once here.
+ */
+export function encodeCall(selector: Hex, ...args: readonly (Word | Encoded)[]): Hex {
+  return `${selector}${digitsOfAll(args)}`
+}
+
+function digitsOfAll(args: readonly (Word | Encoded)[]): string {
+  let words = ''
+  let rest = ''
+  for (const arg of args) {
+    if (typeof arg !== 'object') words += digitsOf(arg)
+    else {
+      words += digitsOf(BigInt(args.length * 32 + rest.length / 2))
+      rest += arg.digits
+    }
+  }
+  return words + rest
+}
+
+function digitsOf(word: Word): string {
+  const digits = typeof word === 'bigint' ? BigInt.asUintN(256, word).toString(16) : word.slice(2).toLowerCase()
+  return digits.padStart(64, '0')
 }
 
 /** The unsigned word at an index. */

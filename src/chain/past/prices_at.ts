@@ -13,7 +13,14 @@ import { type Ask, latestRoundOf, latestRoundQuestions, readRoundAt } from './ro
  * Who is asked for prices: the sources that configuration names for the chain's tokens, or the oracle of one market of
  * Aave.
  */
-export type PriceAsker = { readonly kind: 'chain' } | { readonly kind: 'aave_market'; readonly provider: Address }
+export type PriceAsker = { readonly kind: 'chain' } | MarketAsker
+
+interface MarketAsker {
+  readonly kind: 'aave_market'
+  readonly provider: Address
+  /** The oracle that it has now: where it had the same one before, one call is enough. */
+  readonly oracle: Address
+}
 
 /** A past or present block. Its hash is needed while it may still be replaced. */
 export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
@@ -73,7 +80,7 @@ async function readState(
       const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block: at, clock }, within)).answers
       const outcomes =
         asker.kind === 'aave_market'
-          ? await askMarket(asker.provider, tokens, ask)
+          ? await askMarket(asker, tokens, ask)
           : await askSources(client, { tokens, timestampSec: block.timestampSec }, ask)
       return new Map(outcomes)
     },
@@ -83,18 +90,14 @@ async function readState(
 
 /** Prices by a market's oracle, as the market itself takes them. */
 async function askMarket(
-  provider: Address,
+  { provider, oracle }: MarketAsker,
   tokens: readonly Address[],
   ask: Ask,
 ): Promise<[Address, PriceAtOutcome][]> {
-  const [found] = await ask([{ to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }])
-  const oracle = addressIn(found)
-  if (oracle === undefined) return tokens.map((token) => [token, missing('its market had no oracle')])
-  const [base, unit, ...prices] = await ask([
-    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
-    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
-    ...tokens.map((token) => priceQuestion(oracle, token)),
-  ])
+  const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
+  const then = addressIn(found)
+  if (then === undefined) return tokens.map((token) => [token, missing('its market had no oracle')])
+  const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
   const scale = scaleOf(uintOf(unit))
   if (uintOf(base) !== 0n || scale === undefined) {
     return tokens.map((token) => [token, missing("its market's oracle did not count in US dollars")])
@@ -163,9 +166,7 @@ async function feedsOf(
   const own = prices.usdFeeds[token]?.feed
   const found: (Address | undefined)[] = []
   if (asker.kind === 'aave_market') {
-    const data = encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' })
-    const oracle = addressIn((await ask([{ to: asker.provider, data }]))[0])
-    found.push(oracle === undefined ? undefined : addressIn((await ask([sourceQuestion(oracle, token)]))[0]), own)
+    found.push(addressIn((await ask([sourceQuestion(asker.oracle, token)]))[0]), own)
   } else if (own !== undefined) found.push(own)
   else if (prices.aaveOracle !== undefined)
     found.push(addressIn((await ask([sourceQuestion(prices.aaveOracle, token)]))[0]))
@@ -221,6 +222,18 @@ function outcomeOf(
 function aaveAnswer(source: Answer, price: Answer): UsdAnswers['aave'] {
   const asked = addressIn(source)
   return asked === undefined ? undefined : { source: asked, price: uintOf(price) }
+}
+
+function oracleQuestion(provider: Address): Question {
+  return { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }
+}
+
+function oracleQuestions(oracle: Address, tokens: readonly Address[]): Question[] {
+  return [
+    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
+    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
+    ...tokens.map((token) => priceQuestion(oracle, token)),
+  ]
 }
 
 function sourceQuestion(to: Address, token: Address): Question {

@@ -102,7 +102,8 @@ export function createChainClient(options: {
       rankOf: (index: number) => (block === undefined ? 0 : depths.rankOf(index, block.number)),
       exhausted: (exhaustion: Exhaustion) =>
         block === undefined ? unavailable(chain, exhaustion) : unavailableAt(block, { chain, depths, exhaustion }),
-      blames: priority === 'caller',
+      // Old state may be slow or odd where the newest is neither.
+      blames: priority === 'caller' && block === undefined,
     }
     return withinDeadline(
       (deadline) =>

@@ -1,8 +1,12 @@
 import { presentKey, presentNewKey } from '../../account/admin/present.ts'
+import { requireEndpoints, type Switchboard } from '../../account/admin/switches.ts'
 import {
+  type ApiKey,
+  CREDITS_PER_DAY_MAX,
   createKey,
   GRACE_DEFAULT_SEC,
   GRACE_MAX_SEC,
+  type KeyLimits,
   listKeys,
   type NewApiKey,
   rerollKey,
@@ -10,6 +14,7 @@ import {
 } from '../../account/api_key.ts'
 import { CLI } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { switchboardOf } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
@@ -25,6 +30,10 @@ export const keyCommands: readonly Command[] = [
     options: {
       name: 'what the log calls it, "default" unless given',
       expires: 'ISO 8601 time from which it is refused; without it never',
+      'allow-network': 'networks from which it works, such as 10.0.0.0/8,2001:db8::/32; without it all',
+      'allow-endpoint':
+        'endpoints for which it works, such as "GET /v1/lending/aave-v3,GET /v1/usage/logs"; without it all',
+      'credits-per-day': 'most credits that it may spend in one day (UTC); without it no limit',
     },
     summary: 'Create a key; it is shown this once',
     run: async (args, io) => {
@@ -32,7 +41,10 @@ export const keyCommands: readonly Command[] = [
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
       const expiry = expires === undefined ? {} : { expiresAt: parseTime(expires) }
-      const made = await withAccountDatabase(io, (db) => createKey(db, { organizationId, name, ...expiry, by: CLI }))
+      const limits = limitsFrom(args, switchboardOf(io.config()))
+      const made = await withAccountDatabase(io, (db) =>
+        createKey(db, { organizationId, name, ...expiry, limits, by: CLI }),
+      )
       printNew(made, { args, io, did: 'Created' })
     },
   },
@@ -46,7 +58,7 @@ export const keyCommands: readonly Command[] = [
       const { items } = await withAccountDatabase(io, (db) =>
         listKeys(db, { organizationId, page: 1, limit: LIST_MAX }),
       )
-      printRows(items.map(presentKey), { args, io, none: 'No key yet: walletscope key create <organization id>' })
+      printRows(items.map(row), { args, io, none: 'No key yet: walletscope key create <organization id>' })
     },
   },
   {
@@ -72,6 +84,29 @@ export const keyCommands: readonly Command[] = [
     },
   },
 ]
+
+/** Limits of a new key. Throws `CodedError` for endpoints that this configuration does not have. */
+function limitsFrom({ options }: CommandArgs, board: Switchboard): KeyLimits {
+  const { 'allow-network': networks, 'allow-endpoint': endpoints, 'credits-per-day': credits } = options
+  const limits = {
+    networks: networks === undefined ? null : splitList(networks),
+    endpoints: endpoints === undefined ? null : splitList(endpoints),
+    creditsPerDay:
+      credits === undefined ? null : parseWhole(credits, { what: 'credits a day', min: 1, max: CREDITS_PER_DAY_MAX }),
+  }
+  requireEndpoints(board, limits.endpoints ?? [])
+  return limits
+}
+
+function splitList(text: string): string[] {
+  return text.split(',').map((part) => part.trim())
+}
+
+/** A key as one line of a table; with --json its lists stay lists. */
+function row(key: ApiKey) {
+  const { allowed_networks: networks, allowed_endpoints: endpoints, ...rest } = presentKey(key)
+  return { ...rest, allowed_networks: networks?.join(',') ?? null, allowed_endpoints: endpoints?.join(',') ?? null }
+}
 
 function keyOf(args: CommandArgs): { readonly organizationId: string; readonly keyId: string } {
   const [organizationId = '', keyId = ''] = args.positionals

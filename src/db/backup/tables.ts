@@ -14,6 +14,7 @@ export const BACKED_UP: readonly string[] = [
   'credit_balance',
   'credit_grant',
   'api_key',
+  'api_key_day',
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',

@@ -67,7 +67,13 @@ export function limitsFrom(configuration: bigint): ReserveLimits {
   }
 }
 
-/** Yearly yield of a reserve's rate, both in ray. A rate above `APR_RAY_MAX` counts as `APR_RAY_MAX`. */
+/**
+ * Yearly yield of a reserve's rate, both in ray. A rate above `APR_RAY_MAX` counts as `APR_RAY_MAX`.
+ *
+ * @figure supplyAPY, borrowAPY
+ * @source Aave `calculateCompoundedRate`: (1 + rate ÷ seconds of a year)^seconds of a year − 1
+ * @proof test/finance/rate_test.ts, test/family/aave_v3/read_test.ts
+ */
 export function apyOf(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)
 }
@@ -81,14 +87,26 @@ export function isInCategory(
   return features.liquidEModes ? hasBit(category.collateralBitmap, id) : legacyCategory === category.id
 }
 
-/** What is supplied, in market units, rounded down as `GenericLogic` does. */
+/**
+ * What is supplied, in market units, rounded down as `GenericLogic` does.
+ *
+ * @figure amountSuppliedUSD
+ * @source Aave V3 `GenericLogic._getUserBalanceInBaseCurrency`
+ * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
+ */
 export function suppliesOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets
     .filter(({ supplied }) => supplied > 0n)
     .map((asset) => ({ asset, value: suppliedValue(asset), apyRay: asset.reserve.supplyApyRay }))
 }
 
-/** What is owed, in market units, rounded up as `GenericLogic` does since 3.5; stable debt at the wallet's own rate. */
+/**
+ * What is owed, in market units, rounded up as `GenericLogic` does since 3.5; stable debt at the wallet's own rate.
+ *
+ * @figure amountBorrowedUSD
+ * @source Aave V3 `GenericLogic._getUserDebtInBaseCurrency`
+ * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts
+ */
 export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[] {
   return assets.flatMap((asset) => {
     const { reserve, variableDebt, stableDebt, stableRateRay, price } = asset
@@ -101,8 +119,13 @@ export function borrowsOf<Of extends Reserve>({ assets }: Account<Of>): Leg<Of>[
 }
 
 /**
- * Totals of an account, in 10^-18 of a market unit. Collateral, debt and limits are the pool's own figures, so that
- * their ratios are the pool's too. Only what is supplied is summed here.
+ * Totals of an account, in 10^-18 of a market unit: Σ balance × price of Aave's oracle. Collateral, debt and limits are
+ * the pool's own figures, so that their ratios are the pool's too. Only what is supplied is summed here: net worth is it,
+ * collateral or not, less the debt.
+ *
+ * @figure totalCollateralUSD, totalDebtUSD, netWorthUSD, collateral_usd, debt_usd, net_worth_usd
+ * @source Aave V3 `Pool.getUserAccountData`
+ * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/read_test.ts, test/family/aave_v3/snapshots_test.ts
  */
 export function totalsOf(account: Account): LendingTotals {
   const { unit, data } = account
@@ -132,6 +155,10 @@ export function yieldLegs(account: Account): YieldLegs {
  * US dollars that can still be borrowed before the health factor falls to `target`, the account's maximum LTV is
  * reached or, in isolation mode, the collateral's debt ceiling. It ignores what the pool of one asset can lend and that
  * asset's borrow cap, because no asset is named.
+ *
+ * @figure safeBorrowAmountUSD
+ * @source Aave V3 `ValidationLogic.validateBorrow`
+ * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
  */
 export function safeBorrow(account: Account, target: Rational): Rational {
   const safe = safeBorrowUsd(totalsOf(account), target)
@@ -143,6 +170,10 @@ export function safeBorrow(account: Account, target: Rational): Rational {
  * US dollars of collateral that can be taken out before the health factor falls to `target`. Collateral without LTV
  * goes first, because the pool lets nothing else go before it. The rest goes in proportion. An asset counts up to what
  * its pool can pay; a paused one counts 0. Without debt the result is all that the pools can pay.
+ *
+ * @figure safeWithdrawAmountUSD
+ * @source Aave V3 `ValidationLogic.validateHFAndLtv`
+ * @proof test/family/aave_v3/math_test.ts, test/family/aave_v3/executed_test.ts
  */
 export function safeWithdraw(account: Account, target: Rational): Rational {
   const { data, unit } = account

@@ -12,6 +12,7 @@ import { RAY } from '../../finance/rate.ts'
 import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
 import { parseRational, rational } from '../../lib/number/rational.ts'
+import { onceEach } from '../../lib/once_each.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
@@ -36,14 +37,10 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
   return {
     chain_id: chainId,
     wallet: getAddress(wallet),
-    positions: positions.map((position) => ({
-      marketId: position.market,
-      healthFactor: healthFactorOf(position),
-      netWorthUSD: netWorthText(position),
-    })),
+    positions: positions.map((position) => presentCommon(position).reduced),
     calculations: positions.map((position) => ({
       healthFactor: healthFactorOf(position),
-      netAPY: ratioText(netApy(totalsOf(position), yieldLegs(position))),
+      netAPY: presentCommon(position).ratios.netAPY,
       targetHealthFactor: Number(target),
     })),
   }
@@ -79,7 +76,8 @@ export const NOTHING: ReturnType<typeof figuresOf> = {
   healthFactor: healthFactorText('max'),
 }
 
-function presentPosition(position: Position) {
+/** Positions of one block serve many answers, which differ only by the target. */
+const presentPosition = onceEach((position: Position) => {
   const { unit, market } = position
   const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = figuresOf(position)
   return {
@@ -100,31 +98,48 @@ function presentPosition(position: Position) {
       borrowAPY: apyText(apyRay),
     })),
   }
-}
+})
 
 function presentCalculations(position: Position, targetText: string) {
   const target = parseRational(targetText)
   if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
-  const totals = totalsOf(position)
-  const legs = yieldLegs(position)
-  const interest = dailyInterest(totals, legs)
-  const ltv = currentLtv(totals)
+  const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(targetText),
     healthFactor: healthFactorOf(position),
-    dailySupplyInterestUSD: usdText(interest.dailySupplyUsd),
-    dailyBorrowInterestUSD: usdText(interest.dailyBorrowUsd),
-    netDailyInterestUSD: usdText(interest.dailyNetUsd),
+    ...interest,
     safeBorrowAmountUSD: usdText(safeBorrow(position, target)),
     safeWithdrawAmountUSD: usdText(safeWithdraw(position, target)),
-    currentLtvPercentage: percentageText(ltv),
-    netAPY: ratioText(netApy(totals, legs)),
-    positionLeverage: ratioText(positionLeverage(totals)),
-    weightedSupplyAPY: ratioText(weightedApy(legs.supplies)),
-    weightedBorrowAPY: ratioText(weightedApy(legs.borrows)),
-    borrowUtilizationRate: ratioText(borrowUtilization(totals)),
+    ...ratios,
   }
 }
+
+/** What does not depend on the target. */
+const presentCommon = onceEach((position: Position) => {
+  const totals = totalsOf(position)
+  const legs = yieldLegs(position)
+  const interest = dailyInterest(totals, legs)
+  return {
+    reduced: {
+      marketId: position.market,
+      healthFactor: healthFactorOf(position),
+      netWorthUSD: netWorthText(position),
+    },
+    interest: {
+      dailySupplyInterestUSD: usdText(interest.dailySupplyUsd),
+      dailyBorrowInterestUSD: usdText(interest.dailyBorrowUsd),
+      netDailyInterestUSD: usdText(interest.dailyNetUsd),
+    },
+    ratios: {
+      currentLtvPercentage: percentageText(currentLtv(totals)),
+      netAPY: ratioText(netApy(totals, legs)),
+      positionLeverage: ratioText(positionLeverage(totals)),
+      weightedSupplyAPY: ratioText(weightedApy(legs.supplies)),
+      weightedBorrowAPY: ratioText(weightedApy(legs.borrows)),
+      borrowUtilizationRate: ratioText(borrowUtilization(totals)),
+    },
+  }
+})
 
 /** The pool's own health factor. */
 function healthFactorOf({ data }: Position): string {

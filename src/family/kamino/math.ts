@@ -48,6 +48,9 @@ export interface Snapshot {
  * 1. The market caps the borrowing limit. Yields are those after accrual. For a reserve that accrues by slots, a slot
  * takes `slotMs` milliseconds.
  * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
+ *
+ * @figure maxBorrowCapacityUSD
+ * @proof test/family/kamino/math_test.ts
  */
 export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
   const { obligation, market, slot, timestampSec, assets } = snapshot

@@ -23,6 +23,9 @@ interface Accrual {
 /**
  * A market with its interest up to `timestampSec`, at the average rate per second since the last accrual.
  * Source: Morpho.sol `_accrueInterest`, to the wei. Throws `RangeError` for a time before the last accrual.
+ *
+ * @figure morpho-blue/weighted_supply_apy, morpho-blue/weighted_borrow_apy, morpho-blue/net_apy
+ * @proof test/family/morpho_blue/math_test.ts
  */
 export function accrue(
   market: MarketState,
@@ -59,12 +62,24 @@ export function assetsOf(
   }
 }
 
-/** What borrowers pay in a year at a rate per second (18 decimals) compounded continuously, ray. */
+/**
+ * What borrowers pay in a year at a rate per second (18 decimals) compounded continuously, ray.
+ *
+ * @figure morpho-blue/weighted_borrow_apy
+ * @source Morpho Blue SDK `MarketUtils.rateToApy`
+ * @proof test/family/morpho_blue/math_test.ts
+ */
 export function borrowApyRay(rateWad: bigint): bigint {
   return apyFromContinuousApr(rateWad * SECONDS_PER_YEAR * RAY_PER_WAD)
 }
 
-/** What suppliers earn in a year, ray: the borrowers' rate × utilization, without the fee. */
+/**
+ * What suppliers earn in a year, ray: the borrowers' rate × utilization, without the fee.
+ *
+ * @figure morpho-blue/weighted_supply_apy
+ * @source Morpho Blue SDK `Market.supplyApy`
+ * @proof test/family/morpho_blue/math_test.ts
+ */
 export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
   const { totalBorrowAssets, totalSupplyAssets, feeWad } = market
   if (totalSupplyAssets === 0n) return 0n

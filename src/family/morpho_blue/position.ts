@@ -1,6 +1,6 @@
 import { type Address, type Hex, isAddressEqual, keccak256, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import { encodeWords } from '../../chain/call/words.ts'
+import { encodeCall } from '../../chain/call/words.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import type { LendingPosition } from '../../finance/lending.ts'
@@ -115,7 +115,7 @@ function accruedState(
 
 /** `MarketParamsLib.id`: the hash of the parameters, a word each. */
 function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
-  return keccak256(encodeWords('0x', loanToken, collateralToken, oracle, irm, lltv))
+  return keccak256(encodeCall('0x', loanToken, collateralToken, oracle, irm, lltv))
 }
 
 function isSame<T extends object>(a: T, b: T): boolean {

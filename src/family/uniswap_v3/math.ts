@@ -65,7 +65,13 @@ export function sqrtPriceAtTickX96(tick: number): bigint {
   return (ratio + 0xffffffffn) >> 32n
 }
 
-/** What burning all the liquidity would pay, rounded down as in v3-core SqrtPriceMath. */
+/**
+ * What burning all the liquidity would pay, rounded down as in v3-core SqrtPriceMath.
+ *
+ * @figure uniswap-v3/amount, uniswap-v3/amounts
+ * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
+ * @proof test/family/uniswap_v3/math_test.ts, test/family/uniswap_v3/read_test.ts
+ */
 export function principal(position: {
   readonly sqrtPriceX96: bigint
   readonly tickLower: number
@@ -112,6 +118,9 @@ export function feeGrowthInside(state: {
 /**
  * What `collect` would pay now: what was owed at the position's last update plus the growth since then, modulo 2^128 as
  * the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
+ *
+ * @figure uncollected_fees
+ * @proof test/family/uniswap_v3/math_test.ts, test/family/uniswap_v3/read_test.ts
  */
 export function uncollectedFees(position: {
   readonly liquidity: bigint
@@ -131,6 +140,10 @@ export function uncollectedFees(position: {
 /**
  * Whole token1 per whole token0 as decimal digits without an exponent: (√price / 2^96)² · 10^(decimals0 − decimals1),
  * to 18 significant digits, half away from zero, no trailing zeros. `inverse` gives token0 per token1.
+ *
+ * @figure current, lower, upper
+ * @source v3-core `UniswapV3Pool.slot0`, `TickMath.getSqrtRatioAtTick`
+ * @proof test/family/uniswap_v3/math_test.ts
  */
 export function priceText(
   sqrtPriceX96: bigint,
@@ -144,7 +157,13 @@ export function priceText(
   return formatExact(units, scale)
 }
 
-/** Sum of exact decimals in millionths, rounded once at the end, half away from zero. */
+/**
+ * Sum of exact decimals in millionths, rounded once at the end, half away from zero.
+ *
+ * @figure total
+ * @source definition
+ * @proof test/family/uniswap_v3/math_test.ts
+ */
 export function sumE6(values: readonly Decimal[]): bigint {
   const scale = Math.max(6, ...values.map((value) => value.scale))
   const sum = values.reduce((total, value) => total + value.units * pow10(scale - value.scale), 0n)

@@ -28,19 +28,105 @@ export interface Holding {
  * 1 for 100 %, and 0 without a denominator. Negative is worse for the owner.
  */
 export interface PnlFigures {
+  /**
+   * Realized + unrealized.
+   *
+   * @figure pnl_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly pnlE6: bigint
+  /**
+   * Profit and loss ÷ time-weighted average capital.
+   *
+   * @figure pnl_percentage
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly pnlRatio: Rational
+  /**
+   * Σ (cost of what the position held × seconds that it held it) ÷ seconds of its life; all deposits if no time
+   * passed. Cost is what was deposited, at the prices of its blocks, less its share in every withdrawal.
+   *
+   * @figure time_weighted_average_capital
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly averageCapitalE6: bigint
+  /**
+   * All tokens that were ever deposited, at the prices of now.
+   *
+   * @figure hodl_gross_benchmark_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly hodlGrossE6: bigint
+  /**
+   * Profit and loss − (HODL benchmark − deposits at the prices of their blocks).
+   *
+   * @figure alpha_vs_hodl_gross_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly alphaE6: bigint
+  /**
+   * Alpha ÷ HODL benchmark.
+   *
+   * @figure alpha_vs_hodl_gross_percentage
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly alphaRatio: Rational
+  /**
+   * Profit and loss − market profit and loss: the same as LP divergence.
+   *
+   * @figure net_impermanent_loss
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly netImpermanentLossE6: bigint
+  /**
+   * Net impermanent loss ÷ worth of the twin.
+   *
+   * @figure net_impermanent_loss_percentage
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly netImpermanentLossRatio: Rational
+  /**
+   * Net impermanent loss − fees, collected or not.
+   *
+   * @figure pure_impermanent_loss
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly pureImpermanentLossE6: bigint
+  /**
+   * Pure impermanent loss ÷ worth of the twin.
+   *
+   * @figure pure_impermanent_loss_percentage
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly pureImpermanentLossRatio: Rational
+  /**
+   * Worth of the twin − deposits. The twin holds the tokens of every deposit and sells the same share of them with
+   * every withdrawal.
+   *
+   * @figure market_pnl_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly marketE6: bigint
+  /**
+   * Profit and loss − market profit and loss.
+   *
+   * @figure lp_divergence_pnl_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly divergenceE6: bigint
+  /**
+   * Withdrawals + collected fees − the cost of what was withdrawn, each at the prices of its block.
+   *
+   * @figure realized_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly realizedE6: bigint
+  /**
+   * Principal + uncollected fees, at the prices of now, − the cost of what is left.
+   *
+   * @figure unrealized_usd_value
+   * @proof test/finance/pnl/worked_test.ts, test/finance/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
   readonly unrealizedE6: bigint
 }
 

@@ -84,7 +84,13 @@ export function waitUntil(ledger: Ledger, timeSec: bigint): Ledger {
   }
 }
 
-/** Worth of raw amounts in US dollars, exact. */
+/**
+ * Worth of raw amounts in US dollars, exact.
+ *
+ * @figure usd_value
+ * @source definition
+ * @proof test/family/uniswap_v3/pnl/lives_test.ts
+ */
 export function worth(amounts: Both<bigint>, prices: Prices): Rational {
   return worthOf([rational(amounts[0], 1n), rational(amounts[1], 1n)], prices)
 }

@@ -10,6 +10,7 @@ import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './re
 export const DOCUMENT_VERSION = '1.0.0'
 const DESCRIPTION = [
   'On-chain positions of a wallet: what it holds, earns, owes and risks.',
+  '[How every figure is calculated](formulas).',
   'HEAD is answered wherever GET is, at the same price and with the same headers, without a body.',
   'OPTIONS is answered with 204 and the methods of the path in `Allow`, free and without a key.',
   'Any other method gets 405 with the same header.',

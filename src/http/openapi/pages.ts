@@ -59,6 +59,13 @@ export const PUBLIC_PAGE_PATHS: Readonly<Record<string, unknown>> = {
       content: { 'text/html': { schema: { type: 'string' } } },
     },
   }),
+  '/formulas': page('get_formulas', 'How every figure is calculated, as a page for people.', {
+    200: {
+      description: 'The page.',
+      headers: REQUEST_ID_HEADER,
+      content: { 'text/html': { schema: { type: 'string' } } },
+    },
+  }),
   '/healthz': page('get_healthz', 'Says that the process lives.', { 200: answered('It lives.', ALIVE) }),
   '/openapi.json': page('get_openapi_json', 'This document.', {
     200: answered('The document.', { type: 'object' }),

@@ -14,7 +14,7 @@ import type { Admission, Gate, Settlement } from './gate.ts'
 import type { OrganizationSlots } from './organization_slots.ts'
 import type { Page } from './public.ts'
 import type { Purse } from './purse.ts'
-import { crowded, refusal, tooPoor, unknownKey, withoutWork } from './refusal.ts'
+import { crowded, refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
 
 /** One request between its arrival and its answer. */
 export interface Exchange {
@@ -33,6 +33,8 @@ export interface Exchange {
   readonly found: Found | { readonly kind: 'page'; readonly page: Page }
   /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
+  /** Where the request comes from, as the adapter sees it: what proxies say in headers is not trusted. */
+  readonly client: { readonly ip: string }
   /** Input of the endpoint, if it does not come from path, query and body. May throw what is wrong with it. */
   readonly asked?: () => Asked
   /** Path in the log, if it is not the endpoint's template. */
@@ -80,7 +82,7 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
     const key = bearerKey(request.headers.get('authorization'))
     if (gate !== undefined && key !== undefined) {
-      const asked = await gate.admit({ key, ...askedOf(found) })
+      const asked = await gate.admit({ key, client: exchange.client, ...askedOf(found) })
       if (asked.kind !== 'unknown_key') admission = asked
     }
     if (fault !== undefined) throw fault
@@ -98,10 +100,12 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
   const { caller, rateLimit } = admission
   try {
     const elapsedMs = services.clock.monotonicMs() - exchange.startedMs
-    const { paid, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
+    const { paid, isDayUsedUp, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
     await exchange.purse?.close(charge.creditsCharged)
     const account = { rateLimit, ...charge }
-    return { answer: paid ? answer : failure(UNPAID, requestId), account }
+    if (paid) return { answer, account }
+    const unpaid = isDayUsedUp === true ? failureOf(usedUp(caller.day?.limit ?? 0n), { badGateway: false }) : UNPAID
+    return { answer: failure(unpaid, requestId), account }
   } catch (error) {
     await exchange.purse?.close(0)
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
@@ -142,6 +146,7 @@ async function work(
   if (call.creditsMin > caller.credits) {
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
   }
+  if (caller.day !== undefined && call.creditsMin > caller.day.left) throw usedUp(caller.day.limit)
   await exchange.purse?.check(organizationId, call.creditsMin)
 
   if (!services.slots.take(organizationId)) throw crowded()

@@ -6,6 +6,8 @@ export interface Caller {
   readonly apiKeyId: string
   /** Credits when the request was admitted; concurrent requests may spend them first. */
   readonly credits: bigint
+  /** What the key may spend in one day (UTC), and had left of it when the request was admitted. */
+  readonly day?: { readonly limit: bigint; readonly left: bigint } | undefined
 }
 
 /** State of the organization's one-second window after this request. */
@@ -23,6 +25,7 @@ export type RefusalCode =
   | 'ORGANIZATION_NOT_FOUND'
   | 'ACCOUNT_SUSPENDED'
   | 'ENDPOINT_DISABLED'
+  | 'KEY_ENDPOINT_DISABLED'
   | 'FEATURE_DISABLED'
   | 'RATE_LIMIT_EXCEEDED'
 
@@ -71,6 +74,8 @@ export interface Settlement {
 export interface Settled {
   /** False: the balance could not pay. The row says 402, nothing was charged, the data must not leave. */
   readonly paid: boolean
+  /** True if the balance could have paid, but the key has used up its credits of the day. @default false */
+  readonly isDayUsedUp?: boolean
   readonly creditsCharged: number
   readonly creditsRemaining: bigint
 }
@@ -83,6 +88,8 @@ interface GateRequest {
   readonly endpoint: string | null
   /** What must be switched on to answer it. @default none */
   readonly features?: readonly Feature[]
+  /** Where it comes from. @default nowhere, so that keys for some networks are refused */
+  readonly client?: { readonly ip: string }
 }
 
 /** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */

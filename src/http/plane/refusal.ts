@@ -9,6 +9,7 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   ORGANIZATION_NOT_FOUND: 'Cannot find the organization of this key',
   ACCOUNT_SUSPENDED: 'Cannot answer: the organization is suspended',
   ENDPOINT_DISABLED: 'Cannot answer: the operator has switched this endpoint off',
+  KEY_ENDPOINT_DISABLED: 'Cannot answer: this key may not call this endpoint',
   FEATURE_DISABLED: 'Cannot answer: the operator has switched this feature off',
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
 }
@@ -39,6 +40,8 @@ export function unknownKey(): HttpError {
 
 /** Error for a recognised key that the gate refused. */
 export function refusal({ code, rateLimit }: Extract<Admission, { readonly kind: 'refused' }>): CodedError {
+  // Outside there is one code for both, and the message says which it is.
+  if (code === 'KEY_ENDPOINT_DISABLED') return new CodedError('ENDPOINT_DISABLED', REFUSALS[code])
   if (code !== 'RATE_LIMIT_EXCEEDED') return new CodedError(code, REFUSALS[code])
   // Not from `resetSec`, which is rounded up already: nearly every wait would become two seconds.
   const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
@@ -48,6 +51,11 @@ export function refusal({ code, rateLimit }: Extract<Admission, { readonly kind:
 /** 402, before the work or at the charge. At the charge `detail` must hide the price: it tells what a wallet holds. */
 export function tooPoor(detail: string): CodedError {
   return new CodedError('INSUFFICIENT_CREDITS', `Cannot pay for this request: ${detail}`)
+}
+
+/** 402: the key may not spend what this costs before the day ends. */
+export function usedUp(creditsPerDay: bigint): CodedError {
+  return tooPoor(`this key may spend ${creditsPerDay} credits a day (UTC), and too few of them are left`)
 }
 
 /** 503: the organization has as many reads under way as it may. */

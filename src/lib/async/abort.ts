@@ -6,7 +6,14 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
     const abort = () => reject(new AbortedError('The caller left'))
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    const settle = (hand: () => void) => {
+      signal.removeEventListener('abort', abort)
+      hand()
+    }
+    promise.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    )
   })
 }
 

@@ -3,6 +3,8 @@ export async function together<T>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,
 ): Promise<T[]> {
+  const [only] = tasks
+  if (only !== undefined && tasks.length === 1) return [await only(signal)]
   const others = new AbortController()
   const shared = AbortSignal.any([signal, others.signal])
   try {

@@ -352,7 +352,12 @@ describe('the operator', () => {
     expect((await act('DELETE', path)).body.error.code).toBe('ORGANIZATION_NOT_FOUND')
     await act('GET', '/admin/v1/organizations?limit=25')
     await act('GET', '/admin/v1/session')
+    await act('GET', '/admin/v1/chains')
+    await act('GET', '/admin/v1/history')
     for (const by of ['path', 'key', 'status', 'organization']) await act('GET', `/admin/v1/usage?by=${by}&range=7d`)
+    expect((await act('GET', '/admin/v1/chains')).body.data).toEqual([
+      { chain_id: 1, name: 'Ethereum', ready: false, endpoints: [{ state: 'open', latency_ms: null, busy_ms: 2 }] },
+    ])
 
     const { body: audit } = await act('GET', '/admin/v1/audit?limit=25')
     const ours = audit.data.slice(0, (await auditTotal()) - from).reverse()
@@ -517,6 +522,7 @@ test('a change and its record are one: whatever dies in between, there is one en
   const killer = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
   let running = true
   let killed = 0
+  let answered = 0
   const killing = (async () => {
     while (running) {
       const rows = await killer.run<{ killed: boolean }>(
@@ -530,9 +536,10 @@ test('a change and its record are one: whatever dies in between, there is one en
   })()
   await Promise.all(
     [one, other].map(async (process, which) => {
-      for (let change = 0; change < 60; change++) {
+      for (let change = 0; killed < 3 || answered < 30; change++) {
         const limit = 1_000 + change * 2 + which
-        await withToken(process.ask, 'PATCH', `/admin/v1/organizations/${id}`, { rate_limit: limit })
+        const { status } = await withToken(process.ask, 'PATCH', `/admin/v1/organizations/${id}`, { rate_limit: limit })
+        if (status === 200) answered++
         await Bun.sleep(1)
       }
     }),
@@ -540,13 +547,13 @@ test('a change and its record are one: whatever dies in between, there is one en
   running = false
   await killing
   await killer.close()
-  expect(killed).toBeGreaterThan(0)
   const entries = await db.run<{ old: number; new: number }>(
     `select (detail -> 'rate_limit' ->> 'from')::integer as old, (detail -> 'rate_limit' ->> 'to')::integer as new
      from audit_entry where organization_id = $1 and action = 'organization.update' order by id`,
     [id],
   )
-  expect(entries.length).toBeGreaterThan(20)
+  // What was answered is there; more may be, because a connection can die after the change.
+  expect(entries.length).toBeGreaterThanOrEqual(answered)
   // Each entry begins where the one before it ended: none is missing, none is double.
   const ends = [100_000, ...entries.map((entry) => entry.new)]
   expect(entries.map((entry) => entry.old)).toEqual(ends.slice(0, -1))

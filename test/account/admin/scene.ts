@@ -1,3 +1,4 @@
+import type { ChainReport } from '../../../src/account/admin/chain_routes.ts'
 import { CLI } from '../../../src/account/audit.ts'
 import { createGate } from '../../../src/account/gate/gate.ts'
 import { createLoginLink } from '../../../src/account/session.ts'
@@ -30,6 +31,11 @@ export interface Process {
   close(): Promise<void>
 }
 
+const DEAD_CHAIN: ChainReport = {
+  ...{ chainId: 1, name: 'Ethereum', isReady: false },
+  endpoints: [{ state: 'open', latencyMs: undefined, busyMs: 1.5 }],
+}
+
 /** Starts the planes, the gate and the app as the service composes them. */
 export async function openProcess(db: Database, env: Readonly<Record<string, string>> = {}): Promise<Process> {
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
@@ -41,7 +47,7 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
     ...{ clock: systemClock, log: silentLog, metrics: createMetrics() },
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
-    planes: createPlanes(config, { ...shared, routes, readChains: async () => [] }),
+    planes: createPlanes(config, { ...shared, routes, readChains: async () => [DEAD_CHAIN] }),
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   return {

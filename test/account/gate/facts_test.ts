@@ -3,7 +3,16 @@ import { createFacts, type Facts, type KeyFact } from '../../../src/account/gate
 import { systemClock } from '../../../src/lib/clock.ts'
 
 function fact(organizationId: string): KeyFact {
-  return { organizationId, apiKeyId: 'key', refusal: '', rateLimit: 5, expiresAtMs: 0 }
+  return {
+    organizationId,
+    apiKeyId: 'key',
+    refusal: '',
+    rateLimit: 5,
+    expiresAtMs: 0,
+    networks: undefined,
+    endpoints: undefined,
+    creditsPerDay: undefined,
+  }
 }
 
 /** Takes in that the keys `a` and `b` belong to organizations of these names, as of `epoch`. */

@@ -103,7 +103,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     })
     const settled = await gate.settle(asked).catch(ignoreUnavailable)
     outcomes.push({ asked, settled })
-    if (settled?.paid === false && settled.creditsRemaining >= BigInt(asked.credits)) {
+    if (settled?.paid === false && !settled.isDayUsedUp && settled.creditsRemaining >= BigInt(asked.credits)) {
       wrong.push(
         `${asked.settlementId} was refused ${asked.credits} credits while ${settled.creditsRemaining} are left`,
       )
@@ -132,7 +132,10 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
         } else if (verb === 'suspend') await suspendOrganization(db, { id: organizationId, by: CLI })
         else if (verb === 'restore') await restoreOrganization(db, { id: organizationId, by: CLI })
         else if (verb === 'revoke' && keys.length < 30) {
-          const made = await createKey(db, { by: CLI, organizationId, name: 'more' })
+          const made = await createKey(db, {
+            ...{ by: CLI, organizationId, name: 'more' },
+            limits: random() < 0.5 ? { creditsPerDay: 200 } : {},
+          })
           keys.push(made.key)
           if (random() < 0.5)
             await revokeKey(db, { by: CLI, organizationId, keyId: random() < 0.1 ? apiKeyId : made.id })

@@ -13,6 +13,7 @@ import { startSolanaDouble } from '../../support/solana.ts'
 import { type Child, offer, startChild } from '../child.ts'
 import { cpuUs } from '../cpu.ts'
 import type { LoadResult } from '../load.ts'
+import { CONSTANT_PATH, type OursReady } from '../metered.ts'
 import { printTable } from '../table.ts'
 import type { FarCommand, FarCounts } from './far.ts'
 
@@ -36,9 +37,12 @@ interface Question {
   readonly usualCallersMax: 0 | 1 | 100
 }
 
-/** One way of answering: the product with every answer read anew, the product within one block, or the usual way. */
+/**
+ * One way of answering: the product with every answer read anew, the product within one block, the usual way, or the
+ * product's metered route that answers a constant.
+ */
 interface Way {
-  readonly name: 'ours, cold' | 'ours, same block' | 'usual'
+  readonly name: 'ours, cold' | 'ours, same block' | 'usual' | 'constant'
   readonly port: number
   readonly pid: number
   readonly keys: readonly string[]
@@ -54,7 +58,13 @@ interface Cell extends LoadResult {
  * Whole answers of every live route, beside the same figures asked the usual way. The endpoint replays what the chain
  * said once, so that only who asks is measured.
  */
-export async function benchAnswers({ quick }: { readonly quick: boolean }): Promise<void> {
+export async function benchAnswers({
+  quick,
+  databaseUrl,
+}: {
+  readonly quick: boolean
+  readonly databaseUrl: string
+}): Promise<void> {
   const children: Child[] = []
   const services: Service[] = []
   const devnet = await startDevnet({ ageSec: SCENARIO_SEC + MORPHO_SEC })
@@ -73,6 +83,12 @@ export async function benchAnswers({ quick }: { readonly quick: boolean }): Prom
     const generator = start('load.ts')
     const usualServer = start('answers/usual.ts', { BENCH_RPC: url })
     const { port } = await usualServer.read<{ port: number }>()
+    const constantServer = start('ours.ts', {
+      BENCH_DATABASE_URL: databaseUrl,
+      BENCH_JOURNAL: temporaryDirectory(),
+      BENCH_ORGANIZATIONS: '1',
+    })
+    const constant = await constantServer.read<OursReady>()
     const ours = async (name: Way['name'], blockTimeMs: number): Promise<Way> => {
       const env = await environment({ url, solanaUrl, blockTimeMs })
       const service = await startService({
@@ -89,6 +105,7 @@ export async function benchAnswers({ quick }: { readonly quick: boolean }): Prom
       await ours('ours, cold', 0),
       await ours('ours, same block', SAME_BLOCK_MS),
       { name: 'usual', port, pid: usualServer.pid, keys: [] },
+      { name: 'constant', port: constant.port, pid: constantServer.pid, keys: constant.keys },
     ]
     /** Sets how far away the endpoints are; says how many requests they had since it was set before. */
     const tell = async (command: FarCommand): Promise<number> => {
@@ -103,7 +120,8 @@ export async function benchAnswers({ quick }: { readonly quick: boolean }): Prom
         for (const callers of CALLERS) {
           const cells = new Map<Way['name'], Cell>()
           for (const way of ways.filter(({ name }) => name !== 'usual' || callers <= question.usualCallersMax)) {
-            const job = { ...question, port: way.port, keys: way.keys, connections: callers }
+            const asked = way.name === 'constant' ? { path: CONSTANT_PATH } : question
+            const job = { ...asked, port: way.port, keys: way.keys, connections: callers }
             await tell({ delayMs: 0 })
             await offer(generator, { ...job, connections: 1, durationMs: 100 })
             await tell({ delayMs })
@@ -129,7 +147,7 @@ export async function benchAnswers({ quick }: { readonly quick: boolean }): Prom
     if (process.stderr.isTTY) process.stderr.write('\r')
     printTable(HEAD, rows)
     console.log(
-      `CPU of our process per answer; requests to the endpoint per answer; one endpoint, at most ${ENDPOINT_LIMITS.runningMax} calls to it at a time\n`,
+      `CPU of our process per answer; constant: a metered route that reads nothing; requests to the endpoint per answer; one endpoint, at most ${ENDPOINT_LIMITS.runningMax} calls to it at a time\n`,
     )
   } finally {
     await Promise.all(services.map((service) => service.stop()))
@@ -141,7 +159,18 @@ export async function benchAnswers({ quick }: { readonly quick: boolean }): Prom
 
 const HEAD = [
   ...['answer', 'away', 'callers', 'cold/s', 'usual/s', 'same block/s'],
-  ...['CPU µs cold', 'usual', 'same block', 'cold ÷ usual', 'p99 ÷ away cold', 'usual', 'requests cold', 'usual'],
+  ...[
+    'CPU µs cold',
+    'usual',
+    'same block',
+    'constant',
+    'cold ÷ usual',
+    'same block ÷ constant',
+    'p99 ÷ away cold',
+    'usual',
+    'requests cold',
+    'usual',
+  ],
 ]
 
 function rowOf(
@@ -149,15 +178,19 @@ function rowOf(
   at: { readonly delayMs: number; readonly callers: number; readonly cells: ReadonlyMap<Way['name'], Cell> },
 ): string[] {
   const { delayMs, callers, cells } = at
-  const [cold, same, usual] = (['ours, cold', 'ours, same block', 'usual'] as const).map((way) => cells.get(way))
+  const [cold, same, usual, constant] = (['ours, cold', 'ours, same block', 'usual', 'constant'] as const).map((way) =>
+    cells.get(way),
+  )
   const shown = (value: number | undefined, digits: number) => (value === undefined ? '–' : value.toFixed(digits))
+  const ratio = (a: Cell | undefined, b: Cell | undefined) =>
+    a === undefined || b === undefined ? undefined : a.cpuUs / b.cpuUs
   const away = (cell: Cell | undefined) =>
     cell === undefined || delayMs === 0 ? '–' : (cell.p99Ms / delayMs).toFixed(2)
   return [
     ...[name, `${delayMs} ms`, String(callers)],
     ...[cold, usual, same].map((cell) => shown(cell?.perSecond, 0)),
-    ...[cold, usual, same].map((cell) => shown(cell?.cpuUs, 0)),
-    shown(cold === undefined || usual === undefined ? undefined : cold.cpuUs / usual.cpuUs, 2),
+    ...[cold, usual, same, constant].map((cell) => shown(cell?.cpuUs, 0)),
+    ...[ratio(cold, usual), ratio(same, constant)].map((each) => shown(each, 2)),
     ...[away(cold), away(usual), shown(cold?.requests, 2), shown(usual?.requests, 2)],
   ]
 }

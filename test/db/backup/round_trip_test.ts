@@ -66,6 +66,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
     [],
   )
   await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
+  await db.run(`insert into api_key_day values ('odd_0', 'key', 20000, 9007199254740993)`, [])
   await db.run(`insert into feature_disabled (feature) values ('mcp')`, [])
   await db.run(
     `insert into audit_entry (actor, action, subject, detail) values ('cli', 'switch.off', 'mcp', '{"a": [1, null]}')`,

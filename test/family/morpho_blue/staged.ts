@@ -13,8 +13,14 @@ import { type PriceSources, priceSourcesOf } from '../../../src/chain/price.ts'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
-import { marketState, noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
-import type { AccruedByContract, MarketParams, RawMarket, RawRead } from '../../../src/family/morpho_blue/read/state.ts'
+import { noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
+import type {
+  AccruedByContract,
+  MarketParams,
+  MarketState,
+  RawMarket,
+  RawRead,
+} from '../../../src/family/morpho_blue/read/state.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
 import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
 
@@ -197,4 +203,13 @@ function answerOf<N extends Name>(functionName: N, result: CallResult | undefine
     // An answer that is too short counts as missing.
     return undefined
   }
+}
+
+/** The contract's market under the reader's names. */
+function marketState({
+  lastUpdate,
+  fee,
+  ...totals
+}: Omit<MarketState, 'lastUpdateSec' | 'feeWad'> & { readonly lastUpdate: bigint; readonly fee: bigint }): MarketState {
+  return { ...totals, lastUpdateSec: lastUpdate, feeWad: fee }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/service/config.ts'
+import { describePlanes } from '../../../src/service/planes.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
@@ -29,6 +30,12 @@ test('the document of everything has no finding, whatever is configured', () => 
   for (const env of [{}, { CHAINS: '1', OPERATOR_PORT: '0', PUBLIC_URL: 'https://api.example' }]) {
     expect(findings(describeServices(readConfig(env, noFile)))).toEqual([])
   }
+}, 30_000)
+
+test('the documents of the planes have no finding', () => {
+  const { operator, organization } = describePlanes(readConfig({}, () => ''))
+  expect(findings(operator)).toEqual([])
+  expect(findings(organization)).toEqual([])
 }, 30_000)
 
 test('the linter finds something in a wrong document', () => {

@@ -1,6 +1,7 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type {
   AccountData,
@@ -14,10 +15,8 @@ import type {
   RawReserve,
 } from './state.ts'
 
-const LENS_ABI = parseAbi([
-  'function read(address[] providers, address[] wallets, uint256 bytesMax)',
-  'function touched(address provider, address[] wallets)',
-])
+const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
+const TOUCHED = toFunctionSelector('touched(address provider, address[] wallets)')
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
 export function encodeRead(question: {
@@ -26,12 +25,12 @@ export function encodeRead(question: {
   readonly bytesMax: number
 }): Hex {
   const { providers, wallets, bytesMax } = question
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args: [providers, wallets, BigInt(bytesMax)] })
+  return encodeCall(READ, encodeArray(providers), encodeArray(wallets), BigInt(bytesMax))
 }
 
 /** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
 export function encodeTouched(provider: Address, wallets: readonly Address[]): Hex {
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'touched', args: [provider, wallets] })
+  return encodeCall(TOUCHED, provider, encodeArray(wallets))
 }
 
 /** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */

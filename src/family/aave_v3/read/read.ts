@@ -6,7 +6,7 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { type Place as FamilyPlace, placesOf, readingOf, SilentError } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
@@ -154,7 +154,7 @@ function touchedLadder(
 /** Throws if a market does not answer: without it, positions would be missing. */
 function checkMarkets({ markets }: RawRead, { deployments }: Place): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
-  if (silent !== undefined) throw new UpstreamError(`Market ${silent.market} does not answer in US dollars`)
+  if (silent !== undefined) throw new SilentError(`Market ${silent.market} does not answer in US dollars`)
 }
 
 function bytesOf({ wallets, unanswerable }: ChainRead): number {

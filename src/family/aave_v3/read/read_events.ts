@@ -66,7 +66,7 @@ export function createEventReader(options: {
   return {
     async read(question, signal) {
       const { client, deployment } = question
-      const place = await markets.place(client, deployment, signal)
+      const { place, oracle } = await markets.read(client, deployment, signal)
       const subject = question.wallet.toLowerCase() as Hex
       const ensured = await history.ensure({ stream, place, subject }, signal)
       const { rows, total } = await pageOf(db, { question, place, ensured })
@@ -77,7 +77,7 @@ export function createEventReader(options: {
         prices.pricesAt(
           client,
           {
-            asker: { kind: 'aave_market', provider: deployment.poolAddressesProvider },
+            asker: { kind: 'aave_market', provider: deployment.poolAddressesProvider, oracle },
             wanted: timed.map(({ asset, block, timestampSec }) => ({
               token: getAddress(asset),
               block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },

@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
-import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
@@ -12,6 +12,7 @@ import type { LendingPlace, ReserveToken } from '../event/place.ts'
 
 const ABI = parseAbi([
   'function getPool() view returns (address)',
+  'function getPriceOracle() view returns (address)',
   'function getReservesList() view returns (address[])',
   'function getReserveData(address asset) view returns (uint256[15])',
 ])
@@ -19,55 +20,111 @@ const ABI = parseAbi([
 const TOKEN_WORDS = { supply: 8, stable_debt: 9, variable_debt: 10 } as const
 const BUDGET_MS = 4_000
 const CACHE_ENTRIES_MAX = 500
+/** Its pool, then its list, then its reserves. */
+const SHAPE_TRIES = 3
+
+/** A market as its history is read. */
+export interface Market {
+  /** With the tokens of its reserves, those that were dropped left out. */
+  readonly place: LendingPlace
+  /** The contract that prices its reserves. */
+  readonly oracle: Address
+}
 
 /** Reads what the history of a market needs to know about it. */
 export interface MarketReader {
   /**
-   * The market with the tokens of its reserves, at the newest block, so that no later listed one can be missing in what
-   * is final. Reserves that were dropped are not among them. Throws `UnavailableError`.
+   * The market at the newest block, so that no reserve that was listed since can be missing in what is final. Throws
+   * `UnavailableError`.
    */
-  place(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<LendingPlace>
+  read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<Market>
+}
+
+/** What a market was like when it was read last: where to ask, and for what. */
+interface Shape {
+  readonly pool: Address
+  readonly assets: readonly Address[]
+}
+
+interface Reading extends Market {
+  readonly block: Block
+  readonly shape: Shape
 }
 
 /** Makes a reader that reads each market once per block. */
 export function createMarketReader(clock: Clock): MarketReader {
-  const cache = createBlockCache<{ readonly block: Block; readonly place: LendingPlace }>({
-    ...{ clock, entriesMax: CACHE_ENTRIES_MAX },
-  })
+  const cache = createBlockCache<Reading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
+  const shapes = new Map<string, Shape>()
   return {
-    async place(client, deployment, signal) {
+    read(client, deployment, signal) {
       const { chain } = client
-      const read = (shared: AbortSignal) =>
-        client.read((endpoint, within) => readPlace(endpoint, { chainId: chain.id, deployment, clock }, within), {
+      const key = `aave_v3_market:${deployment.poolAddressesProvider}`
+      const name = `${chain.id}:${key}`
+      const read = async (shared: AbortSignal): Promise<Reading> => {
+        const question = { chainId: chain.id, deployment, clock, shape: shapes.get(name) }
+        const market = await client.read((endpoint, within) => readMarket(endpoint, question, within), {
           ...{ signal: shared, budgetMs: BUDGET_MS },
         })
-      const key = `aave_v3_market:${deployment.poolAddressesProvider}`
-      return (await cache.reuse({ chain, key, read }, signal)).place
+        shapes.set(name, market.shape)
+        return market
+      }
+      return cache.reuse({ chain, key, read }, signal)
     },
   }
 }
 
-async function readPlace(
+/** Asks for everything at once where the market was last; again, step by step, if it has changed since. */
+async function readMarket(
   endpoint: Endpoint,
-  question: { readonly chainId: number; readonly deployment: AaveV3Deployment; readonly clock: Clock },
+  question: {
+    readonly chainId: number
+    readonly deployment: AaveV3Deployment
+    readonly clock: Clock
+    readonly shape: Shape | undefined
+  },
   signal: AbortSignal,
-): Promise<{ readonly block: Block; readonly place: LendingPlace }> {
+): Promise<Reading> {
   const { chainId, deployment, clock } = question
   const block = await readLatestBlock(endpoint, chainId, signal)
-  const ask = async (to: Address, data: readonly Hex[]): Promise<readonly Answer[]> => {
-    const questions = data.map((each) => ({ to, data: each }))
-    return (await readCalls(endpoint, { questions, block, clock }, signal)).answers
+  const ask = async (questions: readonly Question[]): Promise<readonly Answer[]> =>
+    (await readCalls(endpoint, { questions, block, clock }, signal)).answers
+  let shape = question.shape
+  for (let tries = 0; tries < SHAPE_TRIES; tries++) {
+    const asked = shape
+    const [pool, oracle, list, ...data] = await ask(questionsFor(deployment, asked))
+    const found = addressOf(wordsOf(pool, 1), 0)
+    const assets = asked?.pool === found ? assetsIn(list) : undefined
+    shape = { pool: found, assets: assets ?? [] }
+    if (assets === undefined || assets.join() !== asked?.assets.join()) continue
+    const { startBlock } = deployment
+    const place = { chainId, contract: lower(found), startBlock, tokens: tokensIn(assets, data) }
+    return { block, place, shape, oracle: addressOf(wordsOf(oracle, 1), 0) }
   }
-  const { poolAddressesProvider, startBlock } = deployment
-  const [found] = await ask(poolAddressesProvider, [encodeFunctionData({ abi: ABI, functionName: 'getPool' })])
-  const pool = addressOf(wordsOf(found, 1), 0)
-  const [list] = await ask(pool, [encodeFunctionData({ abi: ABI, functionName: 'getReservesList' })])
+  throw new UpstreamError('The market changed while it was read')
+}
+
+function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): Question[] {
+  const questions: Question[] = [
+    { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPool' }) },
+    { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) },
+  ]
+  if (shape === undefined) return questions
+  const { pool, assets } = shape
+  return [
+    ...questions,
+    { to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'getReservesList' }) },
+    ...assets.map((asset) => ({
+      ...{ to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'getReserveData', args: [asset] }) },
+    })),
+  ]
+}
+
+function assetsIn(list: Answer): Address[] {
   const count = Number(wordOf(wordsOf(list, 2), 1))
-  const assets = Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, 2 + count), 2 + index))
-  const data = await ask(
-    pool,
-    assets.map((asset) => encodeFunctionData({ abi: ABI, functionName: 'getReserveData', args: [asset] })),
-  )
+  return Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, 2 + count), 2 + index))
+}
+
+function tokensIn(assets: readonly Address[], data: readonly Answer[]): ReadonlyMap<Hex, ReserveToken> {
   const tokens = new Map<Hex, ReserveToken>()
   for (const [index, asset] of assets.entries()) {
     const words = wordsOf(data[index], 11)
@@ -76,7 +133,7 @@ async function readPlace(
       tokens.set(lower(addressOf(words, word)), { asset: lower(asset), side })
     }
   }
-  return { block, place: { chainId, contract: lower(pool), startBlock, tokens } }
+  return tokens
 }
 
 /** The answer, if it has so many words. Throws `UpstreamError` otherwise: a market without its reserves is no market. */

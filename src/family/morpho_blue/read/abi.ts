@@ -1,13 +1,13 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
-import { addressOf, wordOf } from '../../../chain/call/words.ts'
+import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
+import { addressOf, encodeArray, encodeCall, encodeStruct, wordOf } from '../../../chain/call/words.ts'
 import type { FeedRound, PriceSources } from '../../../chain/price.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
-const LENS_ABI = parseAbi([
-  'struct Feeds { address[] tokens; address[] feeds; }',
-  'function read(address morpho, bytes32 id, address wallet, Feeds feeds, address aaveOracle)',
-])
+const READ = toFunctionSelector(
+  'read(address morpho, bytes32 id, address wallet, (address[] tokens, address[] feeds) feeds, address aaveOracle)',
+)
 /** Length of the lens' `Reading` in words: every field is static and takes one word. */
 const READING_WORDS = 45
 
@@ -18,11 +18,13 @@ export interface Question {
   readonly wallet: Address
 }
 
+const encodeFeeds = onceEach((feeds: PriceSources['feeds']) =>
+  encodeStruct(encodeArray(feeds.map(({ token }) => token)), encodeArray(feeds.map(({ feed }) => feed))),
+)
+
 /** Call data of the lens. */
 export function encodeRead({ morpho, marketId, wallet }: Question, { feeds, aaveOracle }: PriceSources): Hex {
-  const lists = { tokens: feeds.map(({ token }) => token), feeds: feeds.map(({ feed }) => feed) }
-  const args = [morpho, marketId, wallet, lists, aaveOracle ?? zeroAddress] as const
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'read', args })
+  return encodeCall(READ, morpho, marketId, wallet, encodeFeeds(feeds), aaveOracle ?? zeroAddress)
 }
 
 /**
@@ -67,24 +69,11 @@ export function decodeLens(answer: Hex): RawRead {
 }
 
 function marketAt(word: (index: number) => bigint, at: number): MarketState {
-  return marketState({
+  return {
     ...{ totalSupplyAssets: word(at), totalSupplyShares: word(at + 1) },
     ...{ totalBorrowAssets: word(at + 2), totalBorrowShares: word(at + 3) },
-    ...{ lastUpdate: word(at + 4), fee: word(at + 5) },
-  })
-}
-
-/** The state of a market under our own names. */
-export function marketState(market: {
-  readonly totalSupplyAssets: bigint
-  readonly totalSupplyShares: bigint
-  readonly totalBorrowAssets: bigint
-  readonly totalBorrowShares: bigint
-  readonly lastUpdate: bigint
-  readonly fee: bigint
-}): MarketState {
-  const { lastUpdate, fee, ...totals } = market
-  return { ...totals, lastUpdateSec: lastUpdate, feeWad: fee }
+    ...{ lastUpdateSec: word(at + 4), feeWad: word(at + 5) },
+  }
 }
 
 /** A feed's round. Decimals too large for a number become a value that no price can have. */

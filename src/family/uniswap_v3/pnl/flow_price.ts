@@ -32,6 +32,10 @@ export interface MissingPrice {
 /**
  * Prices of both tokens. One without a price of its own gets it from the pool (raw token1 per raw token0) and the other
  * token, to 18 significant digits.
+ *
+ * @figure usd
+ * @source Chainlink `latestRoundData` at the block; `UniswapV3Pool.slot0`
+ * @proof test/family/uniswap_v3/pnl/lives_test.ts
  */
 export function bothPrices(
   [token0, token1]: Both<PnlToken>,

@@ -1,8 +1,10 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi, zeroAddress } from 'viem'
+import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { PriceSources } from '../../../chain/price.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import type { FeeGrowth, TokenAmounts } from '../math.ts'
 import type {
   BrokenPart,
@@ -18,14 +20,15 @@ import type {
   RawToken,
 } from './state.ts'
 
-const LENS_ABI = parseAbi([
-  'struct Deployments { address[] managers; address[] factories; }',
-  'struct Prices { address[] tokens; address[] feeds; address aaveOracle; }',
-  'function list(address wallet, Deployments deployments, Prices prices, uint256 offset, uint256 count, uint256 bytesMax)',
-  'function scan(address wallet, Deployments deployments, Prices prices, uint256 offset, uint256 count, uint256 bytesMax)',
-  'function some(address owner, uint256[] indexes, uint256[] ids, Deployments deployments, Prices prices, uint256 bytesMax)',
-  'function one(uint256 id, Deployments deployments, Prices prices)',
-])
+const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
+const PRICES = '(address[] tokens, address[] feeds, address aaveOracle) prices'
+const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICES}, uint256 offset, uint256 count, uint256 bytesMax`
+const LIST = toFunctionSelector(`list(${PAGE})`)
+const SCAN = toFunctionSelector(`scan(${PAGE})`)
+const SOME = toFunctionSelector(
+  `some(address owner, uint256[] indexes, uint256[] ids, ${DEPLOYMENTS}, ${PRICES}, uint256 bytesMax)`,
+)
+const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICES})`)
 
 /** The contracts that a lens call reads. */
 export interface LensSubject extends PriceSources {
@@ -42,13 +45,12 @@ interface ListPage {
 
 /** Call data for a page of a wallet's list. */
 export function encodeList(subject: LensSubject, page: ListPage): Hex {
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'list', args: pageArguments(subject, page) })
+  return encodeCall(LIST, ...pageArguments(subject, page))
 }
 
 /** Call data for a page of the same list in brief, without prices. */
 export function encodeScan({ deployments }: LensSubject, page: ListPage): Hex {
-  const args = pageArguments({ deployments, feeds: [], aaveOracle: undefined }, page)
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'scan', args })
+  return encodeCall(SCAN, ...pageArguments({ deployments, feeds: NO_FEEDS, aaveOracle: undefined }, page))
 }
 
 function pageArguments(subject: LensSubject, { wallet, offset, count, bytesMax }: ListPage) {
@@ -64,21 +66,30 @@ export function encodeSome(
   { owner, picks, bytesMax }: { readonly owner: Address; readonly picks: Picks; readonly bytesMax: number },
 ): Hex {
   const [indexes, ids] = [picks.map(({ manager }) => BigInt(manager)), picks.map(({ tokenId }) => tokenId)]
-  const args = [owner, indexes, ids, ...contracts(subject), BigInt(bytesMax)] as const
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'some', args })
+  return encodeCall(SOME, owner, encodeArray(indexes), encodeArray(ids), ...contracts(subject), BigInt(bytesMax))
 }
 
 /** Call data for the position of one id on every manager. */
 export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
-  return encodeFunctionData({ abi: LENS_ABI, functionName: 'one', args: [tokenId, ...contracts(subject)] })
+  return encodeCall(ONE, tokenId, ...contracts(subject))
 }
 
 function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject) {
-  return [
-    { managers: deployments.map((each) => each.manager), factories: deployments.map((each) => each.factory) },
-    { tokens: feeds.map((each) => each.token), feeds: feeds.map((each) => each.feed), aaveOracle },
-  ] as const
+  const { tokens, sources } = encodeFeeds(feeds)
+  return [encodeDeployments(deployments), encodeStruct(tokens, sources, aaveOracle)] as const
 }
+
+const NO_FEEDS: PriceSources['feeds'] = []
+const encodeFeeds = onceEach((feeds: PriceSources['feeds']) => ({
+  tokens: encodeArray(feeds.map(({ token }) => token)),
+  sources: encodeArray(feeds.map(({ feed }) => feed)),
+}))
+const encodeDeployments = onceEach((deployments: LensSubject['deployments']) =>
+  encodeStruct(
+    encodeArray(deployments.map(({ manager }) => manager)),
+    encodeArray(deployments.map(({ factory }) => factory)),
+  ),
+)
 
 const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'id', 'position', 'pool', 'tick', 'owner']
 

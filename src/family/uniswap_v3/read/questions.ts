@@ -5,7 +5,7 @@ import { priceSourcesOf } from '../../../chain/price.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { Place as FamilyPlace } from '../../place.ts'
+import { type Place as FamilyPlace, SilentError } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from '../position.ts'
 import type { TokenJudge } from '../spam/judge.ts'
@@ -165,5 +165,5 @@ function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
 /** Throws if a manager does not answer: without it, a total would be too small. */
 function checkManagers(managers: RawRead['managers'], deployments: readonly UniswapV3Deployment[]): void {
   const silent = deployments.find((_, index) => managers[index]?.balance === undefined)
-  if (silent !== undefined) throw new UpstreamError(`Position manager ${silent.manager} does not answer`)
+  if (silent !== undefined) throw new SilentError(`Position manager ${silent.manager} does not answer`)
 }

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { checkContinuity, decodeLogs, filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
-import { MARKETS } from '../../../devnet/aave_v3/addresses.ts'
+import { ASSETS, MARKETS } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
-import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { logsOf, placeOf, poolLogsOf, receiptsOf, shown, textOf, truthOf } from './support.ts'
 
@@ -21,6 +22,10 @@ beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
   history = await aave.history(7, 220)
+  for (const amount of [rawUsd('usdc', 10), rawUsd('usdc', 20), rawUsd('usdc', 30)]) {
+    await aave.supply({ market: 'v3_0', wallet: aave.wallets.oldSupplier, asset: 'usdc', amount })
+    await aave.warp(100_000)
+  }
   place = placeOf(aave, 'main')
   everything = await logsOf(devnet, filtersOf(place, null))
 }, BUILD_LIMIT_MS)
@@ -109,5 +114,33 @@ test('the index chain holds on both versions, also over ranges that come newest 
     let later: unknown
     for (let end = logs.length; end > 0; end -= 40)
       later = checkContinuity(of, logs.slice(Math.max(0, end - 40), end), later)
+  }
+})
+
+test('a lost update of a reserve that has debt breaks its index chain', async () => {
+  for (const market of ['main', 'v3_0'] as const) {
+    const of = placeOf(aave, market)
+    const logs = await logsOf(devnet, filtersOf(of, null))
+    const usdc = ASSETS.usdc.address.slice(2).toLowerCase()
+    const updates = logs.filter(({ topics }) => topics[0] === TOPICS.update && topics[1]?.endsWith(usdc))
+    const time = (index: number) => updates[index]?.timestampSec ?? 0
+    const at = updates.findLastIndex(
+      (_, index) => time(index + 1) > time(index) && time(index) > time(index - 1) + 1_000,
+    )
+    const lost = updates[at]
+    const check = () =>
+      checkContinuity(
+        of,
+        logs.filter((log) => log !== lost),
+        undefined,
+      )
+    expect(check).toThrow(`The check "index" found that logs are missing in blocks ${updates[at - 1]?.blockNumber} to`)
+    const later = checkContinuity(
+      of,
+      logs.filter(({ blockNumber }) => blockNumber > (lost?.blockNumber ?? 0)),
+      undefined,
+    )
+    const before = logs.filter(({ blockNumber }) => blockNumber < (lost?.blockNumber ?? 0))
+    expect(() => checkContinuity(of, before, later)).toThrow('The check "index"')
   }
 })

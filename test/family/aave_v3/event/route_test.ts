@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
+import { readPricesAt } from '../../../../src/chain/past/prices_at.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
@@ -9,9 +10,12 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { ASSETS, MARKETS } from '../../../devnet/aave_v3/addresses.ts'
+import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
-import { SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { rawUsd, SCENARIO_SEC } from '../../../devnet/aave_v3/scenario.ts'
+import { BANK } from '../../../devnet/addresses.ts'
+import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { askRoute } from '../../../support/ask_route.ts'
@@ -24,7 +28,14 @@ const BUILD_LIMIT_MS = 120_000
 const PATH = '/v1/lending/aave-v3/position/:chain_id/events'
 /** Blocks that are not final, so that every list ends in rows that are read live. */
 const DEPTH = 12
-const ORACLE_ABI = parseAbi(['function getAssetPrice(address asset) view returns (uint256)'])
+/** Events of the first wallet in them. */
+const YOUNG = 4
+const ABI = parseAbi([
+  'function getAssetPrice(address asset) view returns (uint256)',
+  'function setAssetSources(address[] assets, address[] sources)',
+  'function transmit(int256 answer)',
+])
+const DAI = ASSETS.dai.address
 
 interface WireEvent {
   readonly type: string
@@ -57,7 +68,13 @@ let route: Route
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
+  await transmitDai(100_020_000n)
   past = await aave.history(21, 160)
+  await transmitDai(99_870_000n)
+  const [wallet] = past.wallets as [Address]
+  for (let young = 1; young <= YOUNG; young++) {
+    await aave.supply({ market: 'main', wallet, asset: 'usdc', amount: rawUsd('usdc', young) })
+  }
   truth = await truthOf(devnet, MARKETS.main.pool, past)
   faulty = await startFaultyRpc(devnet.rpcUrl)
   database = await testDatabase()
@@ -83,6 +100,30 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
+let aggregator: Address | undefined
+
+/** A round of dai's price, from a feed with rounds that the market's oracle asks from the first time on. */
+async function transmitDai(answer: bigint): Promise<void> {
+  if (aggregator === undefined) {
+    const digits = toHex(8, { size: 32 }).slice(2)
+    const [made] = (await deployAll(devnet.send, [`${ownCreationCode('Aggregator')}${digits}`])) as [Address]
+    aggregator = made
+    const [feed] = (await deployAll(devnet.send, [withAddresses(ownCreationCode('PhasedFeed'), made)])) as [Address]
+    await devnet.send([
+      { from: BANK, to: made, data: encodeFunctionData({ abi: ABI, functionName: 'transmit', args: [answer] }) },
+      {
+        ...{ from: BANK, to: MARKETS.main.oracle },
+        data: encodeFunctionData({ abi: ABI, functionName: 'setAssetSources', args: [[DAI], [feed]] }),
+      },
+    ])
+  } else {
+    await aave.warp(60)
+    const data = encodeFunctionData({ abi: ABI, functionName: 'transmit', args: [answer] })
+    await devnet.send([{ from: BANK, to: aggregator, data }])
+  }
+  await aave.warp(60)
+}
+
 /** One page; while the history is read in the background, asks again as `Retry-After` says. */
 async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeof askRoute>>> {
   for (;;) {
@@ -96,15 +137,19 @@ async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeo
 }
 
 /** All pages of a wallet's events, and the total that every page told. */
-async function allEvents(wallet: string, query = ''): Promise<{ events: WireEvent[]; totals: Set<number> }> {
+async function allEvents(
+  wallet: string,
+  query = '',
+  limit = 25,
+): Promise<{ events: WireEvent[]; totals: Set<number> }> {
   const events: WireEvent[] = []
   const totals = new Set<number>()
   for (let page = 1; ; page++) {
-    const { reply } = await ask(wallet, `${query}&limit=25&page=${page}`)
+    const { reply } = await ask(wallet, `${query}&limit=${limit}&page=${page}`)
     const data = reply.data as WireEvent[]
     totals.add(reply.pagination?.total ?? -1)
     events.push(...data)
-    if (data.length < 25) return { events, totals }
+    if (data.length < limit) return { events, totals }
   }
 }
 
@@ -143,6 +188,13 @@ test('every wallet has exactly the events of the receipts, newest first, with an
   }
 })
 
+test('pages of every size meet without a gap where the stored events end and the young ones begin', async () => {
+  const [wallet] = past.wallets as [Address]
+  for (const limit of [1, 3, 4, 5, 7]) {
+    expect(textsOf(wallet, (await allEvents(wallet, '', limit)).events)).toEqual(truthAbout(wallet))
+  }
+})
+
 test('some of them are stored and some are read live', async () => {
   const newest = Number(await aave.blockNumber())
   const blocks = truth.map((text) => Number(text.split(' ')[0]))
@@ -164,7 +216,7 @@ test('prices and values are those of the oracle at the block, times those of the
         params: [
           {
             to: MARKETS.main.oracle,
-            data: encodeFunctionData({ abi: ORACLE_ABI, functionName: 'getAssetPrice', args: [asset.address] }),
+            data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [asset.address] }),
           },
           toHex(blockNumber),
         ],
@@ -225,10 +277,8 @@ test('a wallet without events and a market that the chain does not have are empt
   expect((await ask(wallet, '&market_id=lido')).reply).toMatchObject({ data: [], pagination: { total: 0 } })
 })
 
-test('what was shown once needs no archive; what was not answers 503 that names the asset and what helps', async () => {
-  const [wallet] = past.wallets as [Address]
-  const { events } = await allEvents(wallet)
-  const newest = Number(await aave.blockNumber())
+/** Refuses calls at older blocks, as a node without archive state does. */
+function forgetBefore(newest: number): void {
   faulty.rule(({ method, params }) => {
     const at = params[1]
     const isPast = typeof at === 'string' && at.startsWith('0x') && Number(at) < newest
@@ -236,6 +286,13 @@ test('what was shown once needs no archive; what was not answers 503 that names 
       ? { kind: 'error', error: { code: -32000, message: 'missing trie node 0xabc (path )' } }
       : undefined
   })
+}
+
+test('what was shown once needs no archive; what was not answers 503 that names the asset and what helps', async () => {
+  const [wallet] = past.wallets as [Address]
+  const { events } = await allEvents(wallet)
+  const newest = Number(await aave.blockNumber())
+  forgetBefore(newest)
   const final = events.filter(({ blockNumber }) => blockNumber <= newest - DEPTH).length
   const page = Math.ceil((events.length - final) / 5) + 1
   const { reply } = await ask(wallet, `&limit=5&page=${page}`)
@@ -250,4 +307,26 @@ test('what was shown once needs no archive; what was not answers 503 that names 
   expect(failure.message).toMatch(
     /^Cannot price \S+ \(0x[0-9a-fA-F]{40}\) at block \d+ of chain 1 \(Devnet\) because no endpoint keeps the state of block \d+, and no feed of it keeps rounds so old: set an endpoint with archive state in RPC_URL_1, or a price feed of the token in CHAINS_FILE$/,
   )
+})
+
+test("without archive state, the rounds that the market's feed keeps give the oracle's price at the block", async () => {
+  const newest = Number(await aave.blockNumber())
+  forgetBefore(newest)
+  const blocks = [past.fromBlock, Math.floor((past.fromBlock + past.toBlock) / 2), past.toBlock, newest]
+  for (const number of blocks) {
+    const header = await devnet.rpc.call<{ readonly timestamp: Hex }>('eth_getBlockByNumber', toHex(number), false)
+    const data = encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [DAI] })
+    const wanted = await devnet.rpc.call<Hex>('eth_call', { to: MARKETS.main.oracle, data }, toHex(number))
+    const { provider, oracle } = MARKETS.main
+    const prices = await readPricesAt(
+      client,
+      {
+        ...{ asker: { kind: 'aave_market', provider, oracle }, tokens: [DAI], clock: systemClock },
+        block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
+      },
+      new AbortController().signal,
+    )
+    expect(prices.get(DAI)).toMatchObject({ price: { units: BigInt(wanted), scale: 8 } })
+    if (number < newest) expect(prices.get(DAI)).toMatchObject({ evidence: 'round' })
+  }
 })

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { RawCategory, RawReserve } from '../../../../src/family/aave_v3/read/state.ts'
 import { UINT128_MAX } from '../../../../src/lib/number/fixed_point.ts'
 import { type CallResult, hasAnswer, textAnswer } from '../../../support/staged/multicall.ts'
@@ -14,8 +14,8 @@ export function askReserve(
 ): () => RawReserve {
   const { asset, data, id, supplyToken } = reserve
   const price = askPrice(round, market, asset)
-  const virtual = round.call(market.pool, encodeWords(SELECTOR.getVirtualUnderlyingBalance, asset))
-  const real = round.call(asset, encodeWords(SELECTOR.balanceOf, supplyToken))
+  const virtual = round.call(market.pool, encodeCall(SELECTOR.getVirtualUnderlyingBalance, asset))
+  const real = round.call(asset, encodeCall(SELECTOR.balanceOf, supplyToken))
   const symbol = round.call(asset, SELECTOR.symbol)
   return () => ({
     market: at,
@@ -36,7 +36,7 @@ export function askCategory(
   round: Round,
   { market, at, id }: { readonly market: StagedMarket; readonly at: number; readonly id: number },
 ): { readonly category: () => RawCategory; readonly priceOf: (round: Round) => () => bigint } {
-  const ask = (selector: Hex): Answer => round.call(market.pool, encodeWords(selector, BigInt(id)))
+  const ask = (selector: Hex): Answer => round.call(market.pool, encodeCall(selector, BigInt(id)))
   const none = { market: at, id, collateralBitmap: 0n, zeroLtvBitmap: 0n, isolated: false, price: 0n }
   if (!market.features.liquidEModes) {
     const answer = ask(SELECTOR.getEModeCategoryData)
@@ -73,7 +73,7 @@ export function askCategory(
 }
 
 function askPrice(round: Round, { oracle }: StagedMarket, asset: Address): () => bigint | undefined {
-  const answer = round.call(oracle, encodeWords(SELECTOR.getAssetPrice, asset))
+  const answer = round.call(oracle, encodeCall(SELECTOR.getAssetPrice, asset))
   return () => (hasAnswer(answer(), 1) ? wordOf(answer().data, 0) : undefined)
 }
 

@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { RawMarket } from '../../../../src/family/aave_v3/read/state.ts'
 import { type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
 import type { Answer, Round } from './round.ts'
@@ -50,7 +50,7 @@ export async function readMarkets(providers: readonly Address[], begin: () => Ro
   const markets = asked.map((answers) => (answers === undefined ? undefined : marketOf(answers)))
   const last = begin()
   const data = markets.map((each) =>
-    each?.assets.map((asset) => last.call(each.pool, encodeWords(SELECTOR.getReserveData, asset))),
+    each?.assets.map((asset) => last.call(each.pool, encodeCall(SELECTOR.getReserveData, asset))),
   )
   await last.run()
   return markets.map((each, at) => {
@@ -89,9 +89,9 @@ function askMarket({ pool, oracle }: Contracts, round: Round): MarketAnswers {
     currency: round.call(oracle, SELECTOR.baseCurrency),
     unit: round.call(oracle, SELECTOR.baseCurrencyUnit),
     list: round.call(pool, SELECTOR.getReservesList),
-    liquid: round.call(pool, encodeWords(SELECTOR.getEModeCategoryCollateralBitmap, 0n)),
-    zeroLtv: round.call(pool, encodeWords(SELECTOR.getEModeCategoryLtvzeroBitmap, 0n)),
-    isolated: round.call(pool, encodeWords(SELECTOR.getIsEModeCategoryIsolated, 0n)),
+    liquid: round.call(pool, encodeCall(SELECTOR.getEModeCategoryCollateralBitmap, 0n)),
+    zeroLtv: round.call(pool, encodeCall(SELECTOR.getEModeCategoryLtvzeroBitmap, 0n)),
+    isolated: round.call(pool, encodeCall(SELECTOR.getIsEModeCategoryIsolated, 0n)),
   }
 }
 

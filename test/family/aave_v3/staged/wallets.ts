@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type {
   AccountData,
   BrokenAccount,
@@ -42,11 +42,11 @@ export interface StagedWallet {
 /** Asks for a wallet's switches and scaled balances; what follows may be asked once that round has run. */
 export function askWallet(round: Round, place: WalletPlace): StagedWallet {
   const { address, market } = place
-  const configuration = round.call(market.pool, encodeWords(SELECTOR.getUserConfiguration, address))
-  const eMode = round.call(market.pool, encodeWords(SELECTOR.getUserEMode, address))
+  const configuration = round.call(market.pool, encodeCall(SELECTOR.getUserConfiguration, address))
+  const eMode = round.call(market.pool, encodeCall(SELECTOR.getUserEMode, address))
   const asked = market.reserves.map((reserve) => ({
     reserve,
-    scaled: round.call(reserve.supplyToken, encodeWords(SELECTOR.scaledBalanceOf, address)),
+    scaled: round.call(reserve.supplyToken, encodeCall(SELECTOR.scaledBalanceOf, address)),
   }))
 
   function pairOf({ id }: StagedReserve): bigint {
@@ -74,7 +74,7 @@ export function askWallet(round: Round, place: WalletPlace): StagedWallet {
           askHolding(details, { address, reserve, scaled: scaled(), pair: pairOf(reserve) }),
         )
       if (holdings.length === 0) return () => () => ({ kind: 'none' })
-      const data = details.call(market.pool, encodeWords(SELECTOR.getUserAccountData, address))
+      const data = details.call(market.pool, encodeCall(SELECTOR.getUserAccountData, address))
       return (last) => {
         const finished = holdings.map((holding) => holding(last))
         return () => outcomeOf(place, { holdings: finished.map((finish) => finish()), category: category(), data })
@@ -95,7 +95,7 @@ function askHolding(
   details: Round,
   { address, reserve, scaled, pair }: HoldingPlace,
 ): (last: Round) => () => RawHolding | BrokenPart {
-  const balanceIn = (token: Address): Answer => details.call(token, encodeWords(SELECTOR.balanceOf, address))
+  const balanceIn = (token: Address): Answer => details.call(token, encodeCall(SELECTOR.balanceOf, address))
   if (!hasAnswer(scaled, 1)) return () => () => 'supplied'
   const borrows = (pair & 1n) === 1n
   const supplied = wordOf(scaled.data, 0) === 0n ? undefined : balanceIn(reserve.supplyToken)
@@ -106,7 +106,7 @@ function askHolding(
     const rate =
       stableDebt === undefined || stableDebt === 0n
         ? undefined
-        : last.call(reserve.stableDebtToken, encodeWords(SELECTOR.getUserStableRate, address))
+        : last.call(reserve.stableDebtToken, encodeCall(SELECTOR.getUserStableRate, address))
     return () => {
       const [suppliedAmount, variableDebt, stableRateRay] = [amountOf(supplied), amountOf(variable), amountOf(rate)]
       if (suppliedAmount === undefined) return 'supplied'

@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { BrokenPosition, RawPool, RawPosition, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
@@ -49,7 +49,7 @@ export async function readEntries(
         const position = entry.position
         return wordOf(position, 7) === 0n
           ? []
-          : [5, 6].map((end) => ({ to: pool, data: encodeWords(SELECTOR.ticks, wordOf(position, end)) }))
+          : [5, 6].map((end) => ({ to: pool, data: encodeCall(SELECTOR.ticks, wordOf(position, end)) }))
       }),
     ),
   ])
@@ -89,7 +89,7 @@ async function findPools(options: {
   const answers = await ask(
     keys.map(([, { manager, position }]) => ({
       to: subject.deployments[manager]?.factory ?? zeroAddress,
-      data: encodeWords(SELECTOR.getPool, wordOf(position, 2), wordOf(position, 3), wordOf(position, 4)),
+      data: encodeCall(SELECTOR.getPool, wordOf(position, 2), wordOf(position, 3), wordOf(position, 4)),
     })),
   )
   const found = new Map<string, FoundPool>()

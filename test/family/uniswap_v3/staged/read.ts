@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import { readLatestBlock } from '../../../../src/chain/read_block.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { BrokenPosition, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
@@ -14,7 +14,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   const { subject } = source
   const { block, pin, ask } = await pinLatest(source, signal)
   const balances = await ask(
-    subject.deployments.map(({ manager }) => ({ to: manager, data: encodeWords(SELECTOR.balanceOf, wallet) })),
+    subject.deployments.map(({ manager }) => ({ to: manager, data: encodeCall(SELECTOR.balanceOf, wallet) })),
   )
   const managers = balances.map((answer) => ({ balance: hasAnswer(answer, 1) ? smallNumber(answer.data) : undefined }))
   const places = managers.flatMap(({ balance = 0 }, manager) =>
@@ -23,7 +23,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   const ids = await ask(
     places.map(({ manager, index }) => ({
       to: managerAt(subject, manager),
-      data: encodeWords(SELECTOR.tokenOfOwnerByIndex, wallet, index),
+      data: encodeCall(SELECTOR.tokenOfOwnerByIndex, wallet, index),
     })),
   )
   const known = places.map(({ manager }, at) => {
@@ -33,7 +33,7 @@ export async function readWalletStaged(source: StagedSource, wallet: Address, si
   const positions = await ask(
     known.map(({ manager, tokenId }) => ({
       to: managerAt(subject, manager),
-      data: encodeWords(SELECTOR.positions, tokenId ?? 0n),
+      data: encodeCall(SELECTOR.positions, tokenId ?? 0n),
     })),
   )
   const broken = new Map<number, BrokenPosition>()
@@ -58,8 +58,8 @@ export async function readOneStaged(source: StagedSource, tokenId: bigint, signa
   const { block, pin, ask } = await pinLatest(source, signal)
   const answers = await ask(
     subject.deployments.flatMap(({ manager }) => [
-      { to: manager, data: encodeWords(SELECTOR.positions, tokenId) },
-      { to: manager, data: encodeWords(SELECTOR.ownerOf, tokenId) },
+      { to: manager, data: encodeCall(SELECTOR.positions, tokenId) },
+      { to: manager, data: encodeCall(SELECTOR.ownerOf, tokenId) },
     ]),
   )
   // A call to an address without code succeeds and answers nothing; a manager without the id reverts.

@@ -1,6 +1,6 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
-import { addressOf, encodeWords, wordOf } from '../../../../src/chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/read/state.ts'
@@ -84,7 +84,7 @@ function oracleCalls(
   oracle: Address | undefined,
   { selector, addresses }: { readonly selector: Hex; readonly addresses: readonly Address[] },
 ): Call[] {
-  return oracle === undefined ? [] : addresses.map((address) => ({ to: oracle, data: encodeWords(selector, address) }))
+  return oracle === undefined ? [] : addresses.map((address) => ({ to: oracle, data: encodeCall(selector, address) }))
 }
 
 function numberOf(answer: CallResult | undefined): bigint | undefined {

@@ -40,9 +40,18 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
   const { places, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
+  let isTold = false
   const failed = (place: Place, error: unknown): void => {
     if (signal.aborted) return
+    // A chain that makes no blocks for a while is not at fault.
+    if (error instanceof NoBlockError) {
+      nextMs = Math.min(nextMs, OPEN_MS)
+      return
+    }
     nextMs = Math.min(nextMs, AGAIN_MS)
+    // Often all fail for one reason, the database.
+    if (isTold) return
+    isTold = true
     log.warn({ msg: 'Could not take snapshots', chainId: place.client.chain.id, reason: String(error) })
   }
   await Promise.all(

@@ -44,6 +44,8 @@ interface Group {
 /** Readings of one market: those that wait, how many run, how many may, and how many have succeeded since. */
 interface Queue {
   readonly groups: Group[]
+  /** Those of them that others may still join, by day. */
+  readonly open: Map<number, Group>
   running: number
   limit: number
   succeeded: number
@@ -106,6 +108,7 @@ export function createSnapshotTaker(options: {
     for (; queue.running < queue.limit; queue.running++) {
       const group = queue.groups.shift()
       if (group === undefined) break
+      if (queue.open.get(group.day) === group) queue.open.delete(group.day)
       void run(queue, group).finally(() => {
         queue.running--
         start(key)
@@ -118,17 +121,18 @@ export function createSnapshotTaker(options: {
     async take({ place, day, wallet }, signal) {
       const { chainId, provider } = marketOf(place)
       const key = `${chainId}:${provider}`
-      const queue = queues.get(key) ?? { groups: [], running: 0, limit: RUNNING, succeeded: 0 }
+      const fresh: Queue = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
+      const queue = queues.get(key) ?? fresh
       queues.set(key, queue)
-      let group = queue.groups.find((each) => each.day === day && each.waiting.length < WALLETS_MAX)
-      if (group === undefined) {
+      let group = queue.open.get(day)
+      if (group === undefined || group.waiting.length >= WALLETS_MAX) {
         group = { place, day, waiting: [] }
-        queue.groups.push(group)
+        // After all who ask in the same turn have joined.
+        if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
+        queue.open.set(day, group)
       }
       const settle = Promise.withResolvers<void>()
       group.waiting.push({ wallet, signal, settle })
-      // After all who ask in the same turn have joined.
-      setTimeout(() => start(key), 0)
       await settle.promise
     },
   }

@@ -1,0 +1,36 @@
+import type { Caller, RefusalCode } from '../../http/plane/gate.ts'
+import { isIn, parseNetwork } from '../../lib/text/network.ts'
+import type { KeyFact } from './facts.ts'
+
+/** Limits of a key as the database gives them: lines, empty for no limit; a decimal number, 0 for none. */
+interface StoredLimits {
+  readonly networks: string
+  readonly endpoints: string
+  readonly creditsPerDay: string
+}
+
+/** Limits of a key for deciding. A network that cannot be read holds nobody. */
+export function limitsOf(stored: StoredLimits): Pick<KeyFact, 'networks' | 'endpoints' | 'creditsPerDay'> {
+  const { networks, endpoints, creditsPerDay } = stored
+  return {
+    networks: networks === '' ? undefined : networks.split('\n').flatMap((text) => parseNetwork(text) ?? []),
+    endpoints: endpoints === '' ? undefined : new Set(endpoints.split('\n')),
+    creditsPerDay: creditsPerDay === '0' ? undefined : BigInt(creditsPerDay),
+  }
+}
+
+/** True if the key works from where the caller is; the address is asked for only if that matters. */
+export function comesFrom(client: { readonly ip: string } | undefined, { networks }: KeyFact): boolean {
+  return networks === undefined || isIn(networks, client?.ip ?? '')
+}
+
+/** Why the key may not call the endpoint; empty if it may. Paths without an endpoint lead nowhere anyway. */
+export function notAllowed(endpoint: string | null, { endpoints }: KeyFact): RefusalCode | '' {
+  return endpoint === null || endpoints === undefined || endpoints.has(endpoint) ? '' : 'KEY_ENDPOINT_DISABLED'
+}
+
+/** What the key may spend today, and what is left of it; undefined if it has no such limit. */
+export function dayOf({ creditsPerDay: limit }: KeyFact, spent = 0n): Caller['day'] {
+  if (limit === undefined) return undefined
+  return { limit, left: spent < limit ? limit - spent : 0n }
+}

@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto'
+import type { Page, Pages } from './public.ts'
+import { sent } from './static.ts'
+
+/** How figures of answers are calculated. */
+interface Formula {
+  /** Names in answers; `kamino/amount` if the name means something else in another family. */
+  readonly figures: readonly string[]
+  readonly text: string
+  readonly source: string | null
+  readonly proofs: readonly string[]
+  readonly code: string
+}
+
+/** A figure of a family's answers. */
+export interface Figure {
+  /** Third segment of the path. */
+  readonly family: string
+  readonly name: string
+  /** How it is written: `decimal, 6 digits after the point`. */
+  readonly formats: readonly string[]
+}
+
+/** A part of a JSON Schema of the document, as far as figures are looked for. */
+interface Node {
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly items?: Node
+  readonly anyOf?: readonly Node[]
+  readonly 'x-format'?: string
+}
+
+/** Figures that are not calculated: what the caller asked for. */
+const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
+
+const STYLE = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}body{max-width:96rem;margin:0 auto;padding:1rem}
+table{border-collapse:collapse;min-width:72rem}th,td{border-bottom:1px solid #8886;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
+.scroll{overflow-x:auto}code{font-size:.9em}th code,td:last-child code{white-space:nowrap}`
+
+/** Nothing runs and nothing is loaded; the one style is allowed by its hash. */
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-cache',
+  'content-security-policy': [
+    "default-src 'none'",
+    'img-src data:',
+    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+}
+
+/** `/formulas`: every figure of the document with its formula, unit, source, code and proof. */
+export function createFormulas(formulas: readonly Formula[], openapi: string): Pages {
+  const figures = figuresOf(openapi)
+  const families = [...new Set(figures.map(({ family }) => family))]
+  const body = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>walletscope: formulas</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Formulas</h1>
+<p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands.</p>
+${families.map((family) => sectionOf(family, { figures, formulas })).join('\n')}
+</main>
+</body>
+</html>
+`
+  return new Map<string, Page>([['/formulas', sent(body, HEADERS)]])
+}
+
+/** The figures of all answers of a document, by family, each once. */
+export function figuresOf(openapi: string): readonly Figure[] {
+  const { paths } = JSON.parse(openapi)
+  const found = new Map<string, { family: string; name: string; formats: Set<string> }>()
+  for (const [path, methods] of Object.entries<Record<string, { responses: Record<string, unknown> }>>(paths)) {
+    const family = path.startsWith('/v1/') ? path.split('/')[3] : undefined
+    if (family === undefined) continue
+    for (const { responses } of Object.values(methods)) {
+      const answer = responses['200'] as { readonly content?: Readonly<Record<string, { readonly schema: Node }>> }
+      walk(answer.content?.['application/json']?.schema ?? {}, '', (name, format) => {
+        const known = found.get(`${family}/${name}`) ?? { family, name, formats: new Set<string>() }
+        known.formats.add(format)
+        found.set(`${family}/${name}`, known)
+      })
+    }
+  }
+  return [...found.values()].map(({ family, name, formats }) => ({ family, name, formats: [...formats] }))
+}
+
+/** Formulas of one figure. */
+export function formulasOf<Of extends Formula>({ family, name }: Figure, formulas: readonly Of[]): readonly Of[] {
+  return formulas.filter(({ figures }) => figures.includes(name) || figures.includes(`${family}/${name}`))
+}
+
+function walk(node: Node, name: string, report: (name: string, format: string) => void): void {
+  const format = node['x-format']
+  if (format?.startsWith('decimal') === true && !GIVEN.has(name)) report(name, format)
+  for (const [key, field] of Object.entries(node.properties ?? {})) walk(field, key, report)
+  for (const each of node.anyOf ?? []) walk(each, name, report)
+  if (node.items !== undefined) walk(node.items, name, report)
+}
+
+function sectionOf(
+  family: string,
+  { figures, formulas }: { readonly figures: readonly Figure[]; readonly formulas: readonly Formula[] },
+): string {
+  const rows = figures
+    .filter((figure) => figure.family === family)
+    .map((figure) => rowOf(figure, formulasOf(figure, formulas)))
+  return `<h2 id="${escaped(family)}">${escaped(family)}</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="${escaped(family)}"><table>
+<thead><tr><th scope="col">Figure</th><th scope="col">Formula</th><th scope="col">Unit</th><th scope="col">Source</th><th scope="col">Code and proof</th></tr></thead>
+<tbody>
+${rows.join('\n')}
+</tbody></table></div>`
+}
+
+function rowOf({ family, name, formats }: Figure, formulas: readonly Formula[]): string {
+  const cells = [
+    formulas.map(({ text }) => prose(text)),
+    [[unitOf(name), ...formats].map(escaped).join('; ')],
+    formulas.flatMap(({ source }) => (source === null ? [] : [prose(source)])),
+    formulas.map(({ code, proofs }) => [code, ...proofs].map((each) => `<code>${escaped(each)}</code>`).join('<br>')),
+  ]
+  const named = `<th scope="row" id="${escaped(`${family}.${name}`)}"><code>${escaped(name)}</code></th>`
+  return `<tr>${named}${cells.map((parts) => `<td>${parts.join('<br><br>')}</td>`).join('')}</tr>`
+}
+
+/** What a figure counts, as names say it: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
+function unitOf(name: string): string {
+  if (/percentage/i.test(name)) return 'percent'
+  if (/^(amount|current|lower|upper)$/.test(name))
+    return name === 'amount' ? 'whole tokens' : 'whole tokens of the other'
+  return /apy|ltv|leverage|utilization|threshold|factor/i.test(name) ? 'ratio' : 'US dollars'
+}
+
+function prose(text: string): string {
+  return escaped(text).replace(/`([^`]*)`/g, '<code>$1</code>')
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)
+}

@@ -1,0 +1,18 @@
+import { getAddress } from 'viem/utils'
+import type { HistoryReport } from '../account/admin/history_routes.ts'
+import type { Database } from '../db/database.ts'
+import { createCoverage } from '../history/coverage.ts'
+
+/** Reads how far histories are stored, by whichever process. */
+export function createHistoryReports(db: Database): () => Promise<readonly HistoryReport[]> {
+  // Nothing is leased here, so no process needs to be named.
+  const coverage = createCoverage(db, '')
+  return async () =>
+    (await coverage.progress()).map(({ place, stream, subjects, everybody, anchor, isStopped }) => ({
+      chainId: place.chainId,
+      contract: getAddress(place.contract),
+      ...{ stream, subjects, isStopped },
+      everybody,
+      anchorBlock: anchor,
+    }))
+}

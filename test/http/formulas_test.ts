@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FORMULAS } from '../../src/dashboard/formulas/formulas.ts'
+import { createFormulas, figuresOf, formulasOf } from '../../src/http/plane/formulas.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { describeServices } from '../../src/service/routes.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+const openapi = describeServices(
+  readConfig({}, () => {
+    throw new Error('Expected no file')
+  }),
+)
+const figures = figuresOf(openapi)
+
+async function pageOf(pages: ReturnType<typeof createFormulas>): Promise<{ body: string; policy: string | undefined }> {
+  const page = pages.get('/formulas')
+  if (page === undefined) throw new Error('There is no such page')
+  const { body, headers } = await page('req_1', new Request('http://h/'))
+  return { body: String(body), policy: headers['content-security-policy'] }
+}
+
+describe('formulas', () => {
+  test('say of every figure how it is calculated and what proves it', () => {
+    expect(figures.length).toBeGreaterThan(60)
+    const silent = figures.filter((figure) => formulasOf(figure, FORMULAS).length === 0)
+    expect(silent.map(({ family, name }) => `${family}/${name}`)).toEqual([])
+  })
+
+  test('are of figures that exist, of code that exists, and name tests that exist', () => {
+    for (const { figures: names, code, proofs, text } of FORMULAS) {
+      const known = names.filter((name) =>
+        figures.some((each) => [each.name, `${each.family}/${each.name}`].includes(name)),
+      )
+      expect({ code, known }).toEqual({ code, known: [...names] })
+      const [file = '', name = ''] = code.split(' ')
+      expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(new RegExp(`\\b${name}\\b`))
+      expect(proofs.filter((proof) => !existsSync(join(ROOT, proof)))).toEqual([])
+      expect(text.length).toBeGreaterThan(15)
+      expect(text).not.toMatch(/[@*]$/)
+    }
+  })
+
+  test('stand on one page that runs nothing and loads nothing', async () => {
+    const { body, policy } = await pageOf(createFormulas(FORMULAS, openapi))
+    for (const { family, name } of figures) expect(body).toContain(`id="${family}.${name}"`)
+    expect(body).toContain('which is 1 but on Kamino); <code>max</code> without debt.')
+    expect(policy).toMatch(/^default-src 'none'; img-src data:; style-src 'sha256-[^']+'; base-uri/)
+    expect(body).not.toMatch(/<script|https?:/)
+  })
+
+  test('are escaped', async () => {
+    const formula = { figures: ['netAPY'], text: 'a < b & "c" `<d>`', source: '<e>', proofs: ['<f>'], code: '<g>' }
+    const { body } = await pageOf(createFormulas([formula], openapi))
+    expect(body).toContain('a &#60; b &#38; &#34;c&#34; <code>&#60;d&#62;</code>')
+    expect(body).not.toMatch(/<[defg]>/)
+  })
+})
