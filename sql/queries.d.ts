@@ -200,7 +200,7 @@ declare module '*/queries/history_coverage_update_checked.sql' {
 declare module '*/queries/history_progress_list.sql' {
   const text: SqlText<
     [],
-    { chain_id: string; contract: string; stream: string; subjects: number; wanted: string | null; missing: string | null; anchor_number: string; stopped: boolean }
+    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string; stopped: boolean }
   >
   export default text
 }

@@ -2,6 +2,8 @@
 -- contract not null
 -- stream not null
 -- subjects not null
+-- first_blocks not null
+-- last_blocks not null
 -- wanted null
 -- missing null
 -- stopped not null
@@ -10,6 +12,8 @@ select
   encode(p.contract, 'hex') as contract,
   s.stream,
   s.subjects,
+  array(select lower(r) from unnest(e.blocks) r order by lower(r))::text[] as first_blocks,
+  array(select upper(r) - 1 from unnest(e.blocks) r order by lower(r))::text[] as last_blocks,
   upper(e.wanted) - lower(e.wanted) as wanted,
   (
     select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(int8multirange(e.wanted) - e.blocks) r
@@ -22,6 +26,6 @@ from (
   group by c.place, c.stream
 ) s
 join history_place p on p.id = s.place
-left join history_coverage e on e.place = s.place and e.stream = s.stream and e.subject = '' and e.wanted is not null
+left join history_coverage e on e.place = s.place and e.stream = s.stream and e.subject = ''
 left join history_chain h on h.chain_id = p.chain_id
 order by p.chain_id, p.contract, s.stream

@@ -99,22 +99,22 @@ async function readOne(
   }
 }
 
-function toJson({ place, stream, subjects, everybody, anchor, isStopped }: StoredProgress) {
+function toJson({ place, stream, subjects, asked, anchor, isStopped }: StoredProgress) {
   return {
     chain_id: place.chainId,
     contract: place.contract,
     stream,
-    percent: percentOf(everybody),
-    blocks_left: everybody?.missing ?? null,
+    percent: percentOf(asked),
+    blocks_left: asked?.missing ?? null,
     subjects,
     final_block: anchor ?? null,
     stopped: isStopped,
   }
 }
 
-function percentOf(everybody: StoredProgress['everybody']): number | null {
-  if (everybody === undefined) return null
-  return Math.floor((100 * (everybody.wanted - everybody.missing)) / Math.max(1, everybody.wanted))
+function percentOf(asked: StoredProgress['asked']): number | null {
+  if (asked === undefined) return null
+  return Math.floor((100 * (asked.wanted - asked.missing)) / Math.max(1, asked.wanted))
 }
 
 function statusText(stored: readonly StoredProgress[]): string {
@@ -123,12 +123,11 @@ function statusText(stored: readonly StoredProgress[]): string {
 }
 
 /** `[########----------------]  33 %  1,234 blocks left, 5 subjects alone  chain 1 aave_v3_lending 0x…`. */
-function lineOf({ place, stream, subjects, everybody, isStopped }: StoredProgress): string {
-  const percent = percentOf({ wanted: 1, missing: 1, ...everybody }) ?? 0
+function lineOf({ place, stream, subjects, asked, isStopped }: StoredProgress): string {
+  const percent = percentOf({ wanted: 1, missing: 1, ...asked }) ?? 0
   const cells = Math.floor((percent * BAR_CELLS) / 100)
   const bar = `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
-  const left =
-    everybody === undefined ? 'everybody not asked for' : `${everybody.missing.toLocaleString('en')} blocks left`
+  const left = asked === undefined ? 'everybody not asked for' : `${asked.missing.toLocaleString('en')} blocks left`
   const state = isStopped ? '  STOPPED: a final block was replaced' : ''
   return `${bar}  chain ${place.chainId} ${stream} ${place.contract}  ${left}, ${subjects} subjects alone${state}`
 }

@@ -49,8 +49,10 @@ export interface Anchor {
 export interface StoredProgress extends HistoryName {
   /** Subjects that have a history of their own. */
   readonly subjects: number
+  /** What is stored of everybody. */
+  readonly everybody: readonly Range[]
   /** Blocks of everybody that were asked for, and those of them that are missing; undefined if nobody asked. */
-  readonly everybody: { readonly wanted: number; readonly missing: number } | undefined
+  readonly asked: { readonly wanted: number; readonly missing: number } | undefined
   /** Undefined before the first extension. */
   readonly anchor: number | undefined
   readonly isStopped: boolean
@@ -118,7 +120,8 @@ export function createCoverage(db: Database, holder: string): Coverage {
         place: { chainId: Number(row.chain_id), contract: `0x${row.contract}` as const },
         stream: row.stream,
         subjects: row.subjects,
-        everybody: row.wanted === null ? undefined : { wanted: Number(row.wanted), missing: Number(row.missing ?? 0) },
+        everybody: rangesOf(row.first_blocks, row.last_blocks),
+        asked: row.wanted === null ? undefined : { wanted: Number(row.wanted), missing: Number(row.missing ?? 0) },
         anchor: row.anchor_number === null ? undefined : Number(row.anchor_number),
         isStopped: row.stopped,
       }))

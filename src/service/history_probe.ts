@@ -7,12 +7,12 @@ export function historyProbe(
 ): () => Promise<Readonly<Record<string, HistoryReport>>> {
   return async () => {
     const reports = new Map<number, { stopped: boolean; wanted: number; missing: number }>()
-    for (const { place, everybody, isStopped } of await progress()) {
+    for (const { place, asked, isStopped } of await progress()) {
       const report = reports.get(place.chainId) ?? { stopped: false, wanted: 0, missing: 0 }
       reports.set(place.chainId, {
         stopped: report.stopped || isStopped,
-        wanted: report.wanted + (everybody?.wanted ?? 0),
-        missing: report.missing + (everybody?.missing ?? 0),
+        wanted: report.wanted + (asked?.wanted ?? 0),
+        missing: report.missing + (asked?.missing ?? 0),
       })
     }
     return Object.fromEntries(

@@ -192,7 +192,8 @@ test('coverage tells ranges of subjects and of everybody', async () => {
   expect(mine).toEqual([
     {
       ...{ place: { chainId: place.chainId, contract: POOL }, stream: STREAM, subjects: 1 },
-      ...{ everybody: { wanted: 10, missing: 5 }, anchor: undefined, isStopped: false },
+      ...{ everybody: [{ fromBlock: 1, toBlock: 5 }], asked: { wanted: 10, missing: 5 } },
+      ...{ anchor: undefined, isStopped: false },
     },
   ])
 })

@@ -52,7 +52,7 @@ export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
     gas: '0xf42400',
     gasPrice: '0x0',
   })
-  await until(async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
+  await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
 /** Follows the emitter: a row for every log of the pool, which must have one of the token right after it. */

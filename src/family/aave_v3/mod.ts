@@ -65,7 +65,8 @@ export const AAVE_V3 = defineFamily({
         async complete(reader, signal) {
           const client = clients.get(chainId)
           if (client === undefined) return
-          await reader.complete({ stream, place: await markets.place(client, deployment, signal) }, signal)
+          const { place } = await markets.read(client, deployment, signal)
+          await reader.complete({ stream, place }, signal)
         },
       })),
     )
