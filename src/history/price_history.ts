@@ -55,12 +55,13 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
         const tokens = [...new Set(group.map(({ token }) => token))]
         const outcomes = await readPricesAt(client, { asker, tokens, block: first.block, clock }, shared)
         for (const each of group) known.set(keyOf(each), outcomes.get(each.token) ?? UNKNOWN)
+        // Kept block by block: a caller who leaves before the last one finds the others when they come back.
+        await keep(db, client, { asker, found: group.filter(({ isFinal }) => isFinal), known })
       }
       await together(
         blocks.map((group) => (shared: AbortSignal) => read(group, shared)),
         signal,
       )
-      await keep(db, client, { asker, found: missing.filter(({ isFinal }) => isFinal), known })
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
   }

@@ -60,5 +60,7 @@ export function respond(
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
+  const vary = outcome.headers['vary']
+  if (vary !== undefined && cors?.['vary'] !== undefined) headers['vary'] = `${vary}, ${cors['vary']}`
   return new Response(outcome.packed ?? outcome.body, { status: outcome.status, headers })
 }

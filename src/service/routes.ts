@@ -7,6 +7,7 @@ import { GATEWAY_PATH, loggedTemplateOf } from '../http/plane/gateway.ts'
 import type { Route } from '../http/route.ts'
 import { createRouteTable } from '../http/route_table.ts'
 import type { Config } from './config.ts'
+import examples from './examples.json' with { type: 'json' }
 
 /** All routes of this configuration. They call `connect` when they first read. */
 export function routesOf(config: Config, connect: () => FamilyServices): readonly Route[] {
@@ -37,7 +38,7 @@ function setupOf({ chains, solana }: Config, connect: () => FamilyServices) {
 /** The OpenAPI document of these routes. */
 export function openapiText(routes: readonly Route[], { chains, publicUrl, operatorPort }: Config): string {
   const names = Object.fromEntries(chains.map(({ id, name }) => [id, name]))
-  return openapiDocument({ routes, publicUrl, chains: names, operatorApart: operatorPort !== undefined })
+  return openapiDocument({ routes, examples, publicUrl, chains: names, operatorApart: operatorPort !== undefined })
 }
 
 /** The OpenAPI document of everything that this configuration serves; nothing is connected for it. */

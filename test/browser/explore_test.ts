@@ -10,6 +10,11 @@ const START_MS = 120_000
 const ANSWER_MS = 30_000
 const KEY = 'walletscope.key'
 
+/** Dollars as the page shows them, of figures that need no more than cents. */
+function shown(usd: string): string {
+  return `$${Number(usd).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
+}
+
 describe.skipIf(BROWSER === undefined)('Explore', () => {
   let scene: Scene
   let browser: Browser
@@ -185,6 +190,66 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByRole('button', { name: /^Add/ }).click()
     await page.getByText('Net yield a year').waitFor()
     expect(page.url()).toContain(`morpho=1:${morpho.markets.wethUsdc.id}`)
+    expect(await audit(page)).toEqual([])
+  }, 90_000)
+
+  test('lending over time: the daily series as charts and as a table, and the events on them', async () => {
+    const { wallets } = await scene.devnet.aave()
+    const page = await look(`#wallet=${wallets.everywhere}`)
+    const card = page.locator('.market').first()
+    await card.scrollIntoViewIfNeeded()
+    const worth = card.locator('.chart').first()
+    await worth.waitFor()
+    const base = 'v1/lending/aave-v3/position/1'
+    const query = `wallet=${wallets.everywhere}&market_id=main`
+    const { data: days } = await call(`${base}/snapshots?${query}`)
+    const { data: events } = await call(`${base}/events?${query}`)
+    const [before, last] = days.slice(-2)
+    expect(await worth.locator('.readout').innerText()).toContain(shown(last.net_worth_usd))
+    expect(await worth.locator('.mark').count()).toBe(events.length)
+    await worth.locator('.canvas').focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await worth.locator('.readout').innerText()).toContain(shown(before.debt_usd))
+    await page.keyboard.press('Home')
+    expect(await worth.locator('.readout').innerText()).toContain('Supplied')
+    await card.getByText(`${days.length} days as a table`).click()
+    expect(await card.locator('.as-table tbody tr').count()).toBe(days.length)
+    const rows = card.locator('.events tbody tr')
+    expect(await rows.count()).toBe(events.length)
+    const exact = await rows.first().locator('.figure-all').allTextContents()
+    expect(exact).toEqual([`${events[0].amount} ${events[0].asset.symbol}`, `${events[0].amountUSD} USD`])
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 90_000)
+
+  test('profit and loss for its price, with the parts that it is made of', async () => {
+    const page = await look(`#wallet=${scene.devnet.wallets.single}`)
+    const card = page.locator('.position').first()
+    await card.getByRole('button', { name: /^Profit and loss/ }).click()
+    await card.locator('.pnl').waitFor()
+    const { data } = await call(`v1/positions/uniswap-v3/${scene.devnet.positions.single}/pnl?chain_id=1`)
+    const exact = await card.locator('.pnl .figure-all').allTextContents()
+    const parts = (await card.locator('.bars .figure-all').allTextContents()).map((text) => Number(text.split(' ')[0]))
+    expect(exact).toContain(`${data.pnl_usd_value} USD`)
+    expect(exact).toContain(`${data.hodl_gross_benchmark_usd_value} USD`)
+    expect(parts.reduce((sum, part) => sum + part, 0)).toBeCloseTo(Number(data.pnl_usd_value), 6)
+    expect(await card.locator('.proof').innerText()).toContain('8 credits')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('the past: a view as of a moment asks every chain for that moment', async () => {
+    const page = await look(wallet('provider'))
+    await answered(page)
+    await page.getByText('As of now').click()
+    await page.getByLabel('As of (UTC)').fill(new Date().toISOString().slice(0, 16))
+    await page.getByRole('button', { name: 'Look' }).click()
+    await page.locator('.title .badge').waitFor()
+    expect(page.url()).toContain('as_of=')
+    await answered(page)
+    const asked = watched.requests.filter((address) => address.includes('at_time='))
+    expect(asked.length).toBe(4)
+    expect(await page.locator('.position').count()).toBeGreaterThan(0)
     expect(await audit(page)).toEqual([])
   }, 90_000)
 

@@ -50,6 +50,25 @@ describe.each([
     })
   }
 
+  test('the pages for people are there with every file that they load', async () => {
+    for (const [page, script] of [
+      ['/', 'explore/main.js'],
+      ['/usage', 'usage/main.js'],
+      ['/operator', 'operator/main.js'],
+    ] as const) {
+      const got = await ask(service.port, { method: 'GET', target: page, headers: {} })
+      expect({ page, status: got.status, type: got.headers['content-type'] }).toEqual({
+        ...{ page, status: 200, type: 'text/html; charset=utf-8' },
+      })
+      const files = [...got.body.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map(([, file]) => `/${file}`)
+      expect(files.some((file) => file.endsWith(script))).toBe(true)
+      for (const file of files) {
+        const { status, body } = await ask(service.port, { method: 'GET', target: file, headers: {} })
+        expect({ file, status, isEmpty: body.length === 0 }).toEqual({ file, status: 200, isEmpty: false })
+      }
+    }
+  })
+
   test('the log holds every request of every organization once, in order, with its charge', async () => {
     await runJson(program, ['org', 'restore', accounts.ids.suspended])
     await runJson(program, ['org', 'limit', accounts.ids.limited, '1000'])
@@ -102,7 +121,8 @@ function check(answer: RawAnswer, scenario: Scenario): void {
   for (const [name, value] of Object.entries(scenario.answers ?? {})) {
     expect(answer.headers[name]).toEqual(typeof value === 'string' ? value : expect.stringMatching(value))
   }
-  expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  const { 'cache-control': kept = 'no-store' } = scenario.answers ?? {}
+  expect(answer.headers).toMatchObject({ 'cache-control': kept, 'x-content-type-options': 'nosniff' })
   const recognised = scenario.log !== null || scenario.key === 'deleted'
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-credits-remaining']) {
     expect({ name, value: answer.headers[name] }).toEqual({

@@ -89,7 +89,11 @@ export function createChainClient(options: {
     } catch (error) {
       const isDropped = error instanceof MissingStateError
       if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
-      if (block !== undefined && (isDropped || isSettled(block))) depths.missed(endpoint.index, block.number)
+      if (block !== undefined) {
+        // A young block may only be late, or was replaced.
+        if (!isDropped && !isSettled(block)) throw error
+        depths.missed(endpoint.index, block.number)
+      }
       throw new ShallowError('The endpoint does not keep the block', { cause: error })
     }
   }

@@ -9,6 +9,7 @@ import { pause } from './time.js'
  * @property {any} body
  * @property {readonly AsOf[]} asOf blocks that were read
  * @property {number | undefined} credits what it cost
+ * @property {string | undefined} since first day of a daily series that does not reach back to its beginning
  * @property {number} ms how long it took, as seen from here
  * @typedef {object} Failure
  * @property {false} ok
@@ -65,7 +66,7 @@ export async function send(path, init = {}) {
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
   const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
   try {
-    const response = await fetch(path, { ...init, signal, cache: 'no-store', referrerPolicy: 'no-referrer' })
+    const response = await fetch(path, { cache: 'no-store', ...init, signal, referrerPolicy: 'no-referrer' })
     const text = await response.text()
     const { headers } = response
     pace.learn(Number(headers.get('x-ratelimit-limit')))
@@ -78,6 +79,7 @@ export async function send(path, init = {}) {
       path,
       body: text === '' ? undefined : JSON.parse(text),
       asOf: blocksOf(headers.get('x-as-of')),
+      since: headers.get('x-snapshots-from') ?? undefined,
       credits: credits === null ? undefined : Number(credits),
       ms: Math.round(performance.now() - startedMs),
     }

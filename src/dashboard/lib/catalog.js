@@ -22,7 +22,7 @@ const SOLANA = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
 export async function readCatalog() {
-  const answer = await send('openapi.json')
+  const answer = await send('openapi.json', { cache: 'no-cache' })
   if (!answer.ok) return answer
   const { paths = {}, 'x-chains': names = {} } = answer.body
   return {

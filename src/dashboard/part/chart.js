@@ -7,7 +7,7 @@ const LEFT = 52
 const RIGHT = 10
 const TOP = 10
 const BOTTOM = 22
-const DOT_MAX = 40
+const DOT_MAX = 100
 
 /**
  * Lines over time. Arrow keys and the pointer walk from point to point, and the figures of the point are read out.

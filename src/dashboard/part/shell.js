@@ -5,6 +5,7 @@ const PAGES = [
   ['Explore', './'],
   ['Usage', 'usage'],
   ['API', 'docs'],
+  ['Formulas', 'formulas'],
 ]
 
 /**

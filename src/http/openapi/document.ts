@@ -22,6 +22,8 @@ const DESCRIPTION = [
  */
 export function openapiDocument(options: {
   readonly routes: readonly Route[]
+  /** Real answers by operation: `GET /v1/usage/logs`. */
+  readonly examples?: Readonly<Record<string, unknown>>
   readonly publicUrl?: string | undefined
   /** Names of the chains that are served, by id. */
   readonly chains?: Readonly<Record<string, string>>
@@ -32,7 +34,7 @@ export function openapiDocument(options: {
   const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
     const path = braced(route.path)
-    routePaths[path] = { ...routePaths[path], [route.method.toLowerCase()]: operation(route) }
+    routePaths[path] = { ...routePaths[path], [route.method.toLowerCase()]: operation(route, options.examples) }
   }
   const document = {
     openapi: '3.1.0',
@@ -58,8 +60,9 @@ export function openapiDocument(options: {
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-function operation(route: Route): unknown {
+function operation(route: Route, examples: Readonly<Record<string, unknown>> = {}): unknown {
   const path = braced(route.path)
+  const example = examples[`${route.method} ${path}`]
   return {
     operationId: operationId(route),
     summary: route.summary,
@@ -85,7 +88,12 @@ function operation(route: Route): unknown {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
           ...ownHeaders(route.headers),
         },
-        content: { 'application/json': { schema: withRequestId(jsonSchema(route.output)) } },
+        content: {
+          'application/json': {
+            schema: withRequestId(jsonSchema(route.output)),
+            ...(example === undefined ? {} : { example }),
+          },
+        },
       },
       ...Object.fromEntries(failuresOf(route).map((failing) => [failing.status, failureRef(failing)])),
     },

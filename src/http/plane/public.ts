@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import type { PreparedAnswer } from '../respond.ts'
 import { createReadiness, type Probes } from './probes.ts'
+import { sent } from './static.ts'
 
 /** A page that needs no key. */
 export type Page = (requestId: string, request: Request) => PreparedAnswer | Promise<PreparedAnswer>
@@ -21,7 +22,7 @@ export function createPublicPages(options: {
 }): Pages {
   return new Map<string, Page>([
     ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
-    ['/openapi.json', () => page(options.openapi)],
+    ['/openapi.json', sent(options.openapi, { 'cache-control': 'no-cache' })],
   ])
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { listKeys } from '../../../src/account/api_key.ts'
 import { CLI, listAudit } from '../../../src/account/audit.ts'
 import { deleteOrganization, suspendOrganization } from '../../../src/account/organization.ts'
@@ -517,6 +518,56 @@ describe('an organization', () => {
   })
 })
 
+test('nothing that somebody with the right credential sends makes the service fail', async () => {
+  const { organizationId, apiKeyId } = await createAccount(db)
+  const browser = await signedIn(db, one.ask, organizationId)
+  const odd = fc.constantFrom(
+    organizationId,
+    apiKeyId,
+    'some_id',
+    '%00',
+    '%ff',
+    '%F0%9F%A6%8A',
+    "';--",
+    'a'.repeat(300),
+  )
+  const fields = ['name', 'rate_limit', 'credits', 'reason', 'on', 'grace_sec', 'organization_id', 'allowed_networks']
+  const body = fc.oneof(
+    fc
+      .dictionary(fc.constantFrom(...fields, 'expires_at', '__proto__'), fc.jsonValue({ maxDepth: 2 }))
+      .map((each) => JSON.stringify(each)),
+    fc.constantFrom(
+      '',
+      '{',
+      '[]',
+      'null',
+      '{"name":"\\u0000"}',
+      '{"name":"\\ud800"}',
+      '{"credits":1e400,"reason":"r"}',
+    ),
+  )
+  const operations = [...(await operationsOf('/admin/v1')), ...(await operationsOf('/dashboard/v1'))].filter(
+    ({ path }) => !path.endsWith('/session'),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...operations), odd, odd, body, async ({ method, path }, first, second, sent) => {
+      const filled = path.replace('some_id', first).replace('some_id', second)
+      const isRead = method === 'GET'
+      const answer = await one.ask(isRead ? `${filled}?page=2&organization_id=${second}` : filled, {
+        method,
+        headers: path.startsWith('/admin')
+          ? { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+          : { cookie: browser.cookie, origin: ORIGIN, 'content-type': 'application/json' },
+        ...(isRead ? {} : { body: sent }),
+      })
+      expect([method, filled, sent, answer.status < 500]).toEqual([method, filled, sent, true])
+      if (answer.status >= 400)
+        expect(answer.body.error).toMatchObject({ code: expect.any(String), message: expect.any(String) })
+    }),
+    { numRuns: 400 },
+  )
+}, 30_000)
+
 test('a change and its record are one: whatever dies in between, there is one entry for each change', async () => {
   const { organizationId: id } = await createAccount(db)
   const killer = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
@@ -546,8 +597,7 @@ test('a change and its record are one: whatever dies in between, there is one en
   )
   running = false
   await killing
-  await killer.close()
-  const entries = await db.run<{ old: number; new: number }>(
+  const entries = await killer.run<{ old: number; new: number }>(
     `select (detail -> 'rate_limit' ->> 'from')::integer as old, (detail -> 'rate_limit' ->> 'to')::integer as new
      from audit_entry where organization_id = $1 and action = 'organization.update' order by id`,
     [id],
@@ -558,6 +608,7 @@ test('a change and its record are one: whatever dies in between, there is one en
   const ends = [100_000, ...entries.map((entry) => entry.new)]
   expect(entries.map((entry) => entry.old)).toEqual(ends.slice(0, -1))
   expect(new Set(ends).size).toBe(ends.length)
-  const [row] = await db.run<{ rate_limit: number }>('select rate_limit from organization where id = $1', [id])
+  const [row] = await killer.run<{ rate_limit: number }>('select rate_limit from organization where id = $1', [id])
   expect(row?.rate_limit).toBe(ends.at(-1) ?? 0)
+  await killer.close()
 }, 60_000)

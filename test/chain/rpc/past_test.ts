@@ -128,6 +128,21 @@ test('a block too young to have been dropped is asked for again, and no depth is
   expect(calls()[0]).toBe(3)
 })
 
+test('a young block that does not come is no question of depth', async () => {
+  client.close()
+  client = createClient(1)
+  rpcs[0]?.rule(({ method }) =>
+    method === 'eth_call' ? { kind: 'error', error: { code: -32000, message: 'header not found' } } : undefined,
+  )
+  const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
+  const read = (endpoint: Endpoint, signal: AbortSignal) => endpoint.call({ data: '0x', block: 39n }, signal)
+  const error = await client
+    .read(read, { signal: never, past: { number: 39n, timestampSec } })
+    .then(String, (reason: Error) => reason)
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect((error as Error).message).not.toContain('archive')
+})
+
 test('state that is missing at the newest block is a fault, as it always was', async () => {
   client.close()
   client = createClient(1)

@@ -335,6 +335,17 @@ describe('the daily job', () => {
     }
   })
 
+  test('belongs to the feature of the route, and does not start without it', () => {
+    expect(route().feature).toBe('snapshots')
+    const connect = () => {
+      throw new Error('It started')
+    }
+    const setup = { chainIds: [1], servesSolana: false, connect }
+    const configured = AAVE_V3.configure(new Map())
+    expect(configured.work(setup, ['snapshots'])).toBeUndefined()
+    expect(() => configured.work(setup, [])).toThrow('It started')
+  })
+
   test('asks a chain for nothing while nobody is followed', async () => {
     const fresh = await testDatabase()
     try {

@@ -43,8 +43,8 @@ export function MarketHistory({ chainId, marketId, context }) {
   const list = events.answer?.ok ? events.answer.body.data : []
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${(/** @type {any} */ body) => html`<${Series} rows=${body.data} events=${list} />`} catalog=${catalog} />`}
-    ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${(/** @type {any} */ body) => html`<${Events} body=${body} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
+    ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${(/** @type {any} */ { body, since }) => html`<${Series} rows=${body.data} since=${since} events=${list} />`} catalog=${catalog} />`}
+    ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${(/** @type {any} */ { body }) => html`<${Events} body=${body} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
   </div>`
 }
 
@@ -81,16 +81,16 @@ function usePatient(path, key) {
   return { answer, again }
 }
 
-/** @param {{ asked: { answer: any, again: () => void }, what: string, render: (body: any) => unknown, catalog: import('../../lib/catalog.js').Catalog }} props */
+/** @param {{ asked: { answer: any, again: () => void }, what: string, render: (answer: any) => unknown, catalog: import('../../lib/catalog.js').Catalog }} props */
 function Outcome({ asked: { answer, again }, what, render, catalog }) {
   if (answer === undefined) return html`<${Waiting}>${what}<//>`
   if (answer.unfinished) return html`<${Waiting}>${what}: ${answer.message}<//>`
   if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
-  return html`${render(answer.body)}<${Proof} answer=${answer} catalog=${catalog} />`
+  return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog} />`
 }
 
-/** @param {{ rows: readonly any[], events: readonly any[] }} props */
-function Series({ rows, events }) {
+/** @param {{ rows: readonly any[], since: string | undefined, events: readonly any[] }} props */
+function Series({ rows, since, events }) {
   if (rows.length === 0) {
     return html`<${Empty} title="No day is over yet">The series has one entry for each UTC midnight since the wallet first moved a token in this market.<//>`
   }
@@ -112,6 +112,7 @@ function Series({ rows, events }) {
         values: of('health_factor').map((text) => (/^\d/.test(text) ? text : null)),
       },
     ]} />
+    ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
     <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>
       <div class="scroll" tabindex="0" role="group" aria-label="Daily series"><table>
         <thead><tr><th scope="col">Midnight (UTC)</th><th scope="col">Net worth</th><th scope="col">Collateral</th><th scope="col">Debt</th><th scope="col">Health</th></tr></thead>

@@ -6,12 +6,13 @@ import type { Database } from '../../../db/database.ts'
 import { createPriceHistory } from '../../../history/price_history.ts'
 import { positionSubject, readPositionFlows } from '../../../history/rows/position_flow.ts'
 import type { History } from '../../../history/stream.ts'
+import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
 import type { Position } from '../position.ts'
-import { readBirth } from './birth.ts'
+import { type Birth, type BirthQuestion, readBirth } from './birth.ts'
 import { createFactsReader } from './block_facts.ts'
 import { createFlowStream } from './flow_stream.ts'
 import { createMintFinder } from './mint_block.ts'
@@ -46,6 +47,8 @@ export interface LifeReader {
 
 /** More flows than any known position has; each needs up to two prices. */
 const FLOWS_MAX = 5_000
+/** Burned positions that are remembered. */
+const BIRTHS_MAX = 10_000
 
 /** Makes a reader over stored history. */
 export function createLifeReader(services: {
@@ -56,6 +59,7 @@ export function createLifeReader(services: {
   const { db, history, clock } = services
   const stream = createFlowStream(clock)
   const mints = createMintFinder()
+  const births = createCache<Birth>({ clock, entriesMax: BIRTHS_MAX })
   const factsReader = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
   async function flowsUpTo({ client, deployment, tokenId, block }: LifeQuestion, signal: AbortSignal) {
@@ -75,6 +79,16 @@ export function createLifeReader(services: {
     return { flows, end, storedTo }
   }
 
+  /** What a burned position was never changes, once the block of its mint is final. */
+  function birthOf(question: BirthQuestion, finalTo: number, signal: AbortSignal): Promise<Birth> {
+    const { client, deployment, first } = question
+    const read = async (shared: AbortSignal) => {
+      const value = await readBirth(question, shared)
+      return { value, lifeMs: first.block <= finalTo ? Number.POSITIVE_INFINITY : 0 }
+    }
+    return births.get({ key: `${client.chain.id}:${deployment.manager}:${first.tokenId}`, read }, signal)
+  }
+
   return {
     async read(question, signal) {
       const { client, deployment, position } = question
@@ -84,7 +98,7 @@ export function createLifeReader(services: {
       const { flows: rows, end, storedTo } = told
       const birth =
         position === undefined
-          ? await readBirth({ client, deployment, first, clock }, signal)
+          ? await birthOf({ client, deployment, first, clock }, storedTo, signal)
           : { ...subjectOf(position), pool: position.pool.address }
       const { pool, ...subject } = birth
       const asked = { client, pool, tokens: subject.tokens, rows, finalTo: storedTo }

@@ -6,7 +6,7 @@ import { presentFlow } from '../pnl/present.ts'
 import { eventsOutput } from '../pnl/schema.ts'
 import { CREDITS_EVENTS } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { readTold } from './told.ts'
+import { profitIfPriced, readTold } from './told.ts'
 
 /** The flows of one position, which its profit and loss is counted from. */
 export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -33,6 +33,8 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     async read({ id, chain_id, manager_address, page, limit, ...at }, { signal }) {
       const asked = { id, chainId: chain_id, manager: manager_address, moment: at }
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
+      // Throws if a flow must be missing: a list with a hole is no list either.
+      profitIfPriced(told)
       return { told, flows: pageOf(told.flows.toReversed(), { page, limit }) }
     },
     credits: () => CREDITS_EVENTS,

@@ -4,6 +4,7 @@ import { readPricesAt } from '../../../../src/chain/past/prices_at.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { createPriceHistory } from '../../../../src/history/price_history.ts'
 import { LENDING_EVENT_TYPES } from '../../../../src/history/rows/lending_event.ts'
 import type { Route } from '../../../../src/http/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -22,6 +23,7 @@ import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { familyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { until } from '../../../support/until.ts'
 import { truthOf } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -78,10 +80,7 @@ beforeAll(async () => {
   truth = await truthOf(devnet, MARKETS.main.pool, past)
   faulty = await startFaultyRpc(devnet.rpcUrl)
   database = await testDatabase()
-  client = createChainClient({
-    chain: chainOf(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } }),
-    ...{ clock: systemClock, log: silentLog },
-  })
+  client = clientOf()
   history = createHistory({
     ...{ clients: new Map([[1, client]]), db: database.db, clock: systemClock, log: silentLog, holder: 'test' },
   })
@@ -99,6 +98,11 @@ afterAll(async () => {
   await database?.close()
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
+
+function clientOf(): EvmClient {
+  const chain = chainOf(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
+  return createChainClient({ chain, clock: systemClock, log: silentLog })
+}
 
 let aggregator: Address | undefined
 
@@ -275,6 +279,40 @@ test('a wallet without events and a market that the chain does not have are empt
   expect((await ask(stranger)).reply).toMatchObject({ data: [], pagination: { total: 0 } })
   const [wallet] = past.wallets as [Address]
   expect((await ask(wallet, '&market_id=lido')).reply).toMatchObject({ data: [], pagination: { total: 0 } })
+})
+
+test('prices that were found are kept while the last one of a page is still awaited', async () => {
+  const [wallet] = past.wallets as [Address]
+  const { events } = await allEvents(wallet)
+  const page = events.slice(-5)
+  const broken = page.at(-1)
+  if (broken === undefined) throw new Error('There is no event')
+  await database.db.run('delete from price_at', [])
+  faulty.rule(({ method, params }) =>
+    method === 'eth_call' && params[1] === toHex(broken.blockNumber) ? { kind: 'hang' } : undefined,
+  )
+  // The endpoint is slow to nobody else.
+  const fresh = clientOf()
+  const wanted = page.map(({ asset, blockNumber, timestamp }) => ({
+    ...{ token: asset.address, isFinal: true },
+    block: { number: BigInt(blockNumber), timestampSec: BigInt(timestamp) },
+  }))
+  const { provider, oracle } = MARKETS.main
+  const prices = createPriceHistory({ db: database.db, clock: systemClock })
+  const question = { asker: { kind: 'aave_market', provider, oracle }, wanted } as const
+  const others = page.filter(({ blockNumber }) => blockNumber !== broken.blockNumber)
+  const found = new Set(others.map((each) => `${each.blockNumber} ${each.asset.address}`))
+  expect(found.size).toBeGreaterThan(1)
+  const left = new AbortController()
+  try {
+    const answer = prices.pricesAt(fresh, question, left.signal).catch((error: Error) => error)
+    const kept = async () => (await database.db.run('select from price_at', [])).length
+    await until('the other prices', async () => (await kept()) === found.size)
+    left.abort()
+    expect(await answer).toBeInstanceOf(Error)
+  } finally {
+    fresh.close()
+  }
 })
 
 /** Refuses calls at older blocks, as a node without archive state does. */

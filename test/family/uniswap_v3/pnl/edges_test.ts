@@ -18,6 +18,7 @@ import {
 import type { LifePool } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { until } from '../../../support/until.ts'
 import { placeSecondManager, SECOND } from '../second_manager.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
@@ -115,16 +116,22 @@ describe('what is not there', () => {
 })
 
 describe('what cannot be counted', () => {
-  test('is 503 if a stored flow is missing, and never a figure', async () => {
+  test.each(['increase', 'decrease'])('is 503 if a stored %s is missing, and never a figure', async (kind) => {
     const database = await freshDatabase()
-    const { pnl, one } = scene.routes({ database })
-    const { tokenId } = await positionThat(isActive)
-    await askAbout(pnl, tokenId)
-    await database.db.run("delete from position_flow where token_id = $1 and kind = 'increase'", [String(tokenId)])
-    for (const ask of [() => askAbout(pnl, tokenId), () => askAbout(one, tokenId, 'full=true')]) {
+    const { pnl, one, events } = scene.routes({ database })
+    const { tokenId } = await storedPosition(database.db, kind)
+    await database.db.run('delete from position_flow where token_id = $1 and kind = $2', [String(tokenId), kind])
+    const asks = [
+      () => askAbout(pnl, tokenId),
+      () => askAbout(events, tokenId),
+      () => askAbout(one, tokenId, 'full=true'),
+    ]
+    for (const ask of asks) {
       await expect(ask()).rejects.toMatchObject({
-        code: 'SERVICE_UNAVAILABLE',
-        message: expect.stringMatching(/is not complete/),
+        ...{
+          code: 'SERVICE_UNAVAILABLE',
+          message: expect.stringMatching(/is not complete: the liquidity of its flows/),
+        },
       })
     }
   })
@@ -244,6 +251,25 @@ describe('a wallet’s list with full=true', () => {
       expect(new Set(pnls)).toEqual(new Set([null]))
     }
   })
+
+  test('shows what was read before only while it is at hand', async () => {
+    let isHanging = false
+    const around = (history: History): History => ({
+      ensure: (...asked) => (isHanging ? never() : history.ensure(...asked)),
+    })
+    const { list } = scene.routes({ around })
+    const { tokenId } = await positionThat(isActive)
+    const [stored] = await scene.devnet.v3.readPositions([tokenId])
+    const pnlsShown = async () => {
+      const { reply } = await askRoute(list, { query: `wallet=${stored?.owner}&full=true&limit=2` })
+      return (reply.data as unknown as { pnl: unknown }[]).filter(({ pnl }) => pnl !== null).length
+    }
+    await until('profit and loss in the list', async () => (await pnlsShown()) > 0)
+    isHanging = true
+    expect(await pnlsShown()).toBe(0)
+    isHanging = false
+    await until('profit and loss in the list', async () => (await pnlsShown()) > 0)
+  }, 20_000)
 })
 
 test('an answer ends where history ends, if the chain’s end is too long', async () => {

@@ -6,6 +6,7 @@ import type { Rational } from '../../../../src/lib/number/rational.ts'
 import { setFeedCall } from '../../../devnet/contracts.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { until } from '../../../support/until.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { type Truth, truthsOf, type Wanted } from './truth.ts'
 
@@ -187,10 +188,14 @@ test('a wallet’s list shows profit and loss once it is read, and never waits f
   expect(listed.length).toBe(5)
   expect(listed.map(({ pnl }) => pnl)).toEqual([null, null, null, null, null])
   let later = listed
-  for (let tries = 0; tries < 100 && later.some(({ pnl }) => pnl === null); tries++) {
-    await Bun.sleep(50)
-    later = (await askRoute(fresh.list, { query })).reply.data as unknown as typeof listed
-  }
+  await until(
+    'profit and loss of the whole page',
+    async () => {
+      later = (await askRoute(fresh.list, { query })).reply.data as unknown as typeof listed
+      return later.every(({ pnl }) => pnl !== null)
+    },
+    30_000,
+  )
   for (const { token_id, pnl } of later) {
     expect(pnl).toEqual(dataOf(await askAbout(fresh.pnl, BigInt(token_id))))
     const { reply, credits, creditsMin } = await askAbout(fresh.one, BigInt(token_id), 'full=true')

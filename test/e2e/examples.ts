@@ -1,0 +1,117 @@
+import { createLog } from '../../src/lib/log.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { createLifecycle } from '../../src/service/lifecycle.ts'
+import { createServices } from '../../src/service/services.ts'
+import { createAccount } from '../account/scene.ts'
+import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
+import { chainsFileOf } from '../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { createClient } from '../support/client.ts'
+import { temporaryDirectory, testDatabase } from '../support/database.ts'
+import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { startSolanaDouble } from '../support/solana.ts'
+
+/** Real answers by operation: `GET /v1/usage/logs`. */
+export type Examples = Readonly<Record<string, unknown>>
+
+/** What is asked for each operation: path and query, and the body of a POST. */
+interface Question {
+  readonly operation: string
+  readonly target: string
+  readonly body?: object
+}
+
+/** How long an answer may need its history first. */
+const HISTORY_LIMIT_MS = 60_000
+
+/** Asks a service over the devnet, with every protocol of the demo, one question for each operation. */
+export async function askExamples(): Promise<Examples> {
+  const database = await testDatabase()
+  const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
+  const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
+  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line.trimEnd()}\n`) })
+  const life = createLifecycle(log)
+  try {
+    const questions = await questionsOf(devnet)
+    const env = {
+      ...{ CHAINS: '1', CHAINS_FILE: 'chains.json', PUBLIC_URL: 'https://walletscope.example' },
+      ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory(), SOLANA_RPC_URL: solana.url },
+    }
+    const config = readConfig(env, () => chainsFileOf(devnet.rpcUrl))
+    const { app } = await createServices(config, { log, life })
+    const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
+    const call = createClient(app.handler)
+    const examples: Record<string, unknown> = {}
+    for (const { operation, target, body } of questions) {
+      examples[operation] = await answered(() =>
+        call(target, {
+          key,
+          headers: { 'x-request-id': 'req_example', 'content-type': 'application/json' },
+          ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+        }),
+      )
+    }
+    return examples
+  } finally {
+    await life.stop()
+    solana.stop()
+    await devnet.stop()
+    await database.close()
+  }
+}
+
+async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
+  const morpho = await devnet.morpho()
+  const aave = await devnet.aave()
+  const { provider, retired } = devnet.wallets
+  const { everywhere, borrower } = aave.wallets
+  const id = devnet.positions.inRange
+  const kamino = `wallet=${WALLET}&market_address=${MARKET}`
+  const get = (path: string, target: string): Question => ({ operation: `GET ${path}`, target })
+  const position = '/v1/lending/aave-v3/position'
+  return [
+    get('/v1/positions/uniswap-v3', `/v1/positions/uniswap-v3?wallet=${provider}&full=true&limit=1`),
+    get('/v1/positions/uniswap-v3/{id}', `/v1/positions/uniswap-v3/${id}?full=true`),
+    get('/v1/positions/uniswap-v3/{id}/pnl', `/v1/positions/uniswap-v3/${id}/pnl`),
+    get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
+    get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
+    {
+      ...{ operation: 'POST /v1/lending/aave-v3/batch', target: '/v1/lending/aave-v3/batch' },
+      body: { wallets: [everywhere, borrower, retired] },
+    },
+    get(`${position}/{chain_id}/events`, `${position}/1/events?wallet=${borrower}&limit=2`),
+    get(`${position}/{chain_id}/snapshots`, `${position}/1/snapshots?wallet=${borrower}&limit=2`),
+    get(
+      '/v1/lending/morpho-blue/position/{chain_id}/yield',
+      `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,
+    ),
+    get(
+      '/v1/lending/kamino/position/{obligation_address}/yield',
+      `/v1/lending/kamino/position/${OBLIGATION}/yield?${kamino}`,
+    ),
+    get(
+      '/v1/lending/kamino/position/{obligation_address}/risk',
+      `/v1/lending/kamino/position/${OBLIGATION}/risk?${kamino}`,
+    ),
+    get('/v1/usage/logs', '/v1/usage/logs?limit=1'),
+  ]
+}
+
+/** The body of a success. A 503 is asked again while history is collected. */
+async function answered(
+  ask: () => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
+) {
+  const untilMs = performance.now() + HISTORY_LIMIT_MS
+  for (;;) {
+    const { status, body, text } = await ask()
+    if (status === 200) return shortened(body)
+    if (status !== 503 || performance.now() > untilMs) throw new Error(`Cannot take an example: ${status} ${text}`)
+    await Bun.sleep(250)
+  }
+}
+
+/** The same with at most two entries of its list: a daily series would be most of the document. */
+function shortened(body: unknown): unknown {
+  const { data } = body as { readonly data: unknown }
+  return Array.isArray(data) ? { ...(body as object), data: data.slice(0, 2) } : body
+}
