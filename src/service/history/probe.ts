@@ -1,5 +1,5 @@
-import type { StoredProgress } from '../history/coverage.ts'
-import type { HistoryReport } from '../http/plane/probes.ts'
+import type { StoredProgress } from '../../history/coverage.ts'
+import type { HistoryReport } from '../../http/plane/probes.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */
 export function historyProbe(

@@ -1,11 +1,11 @@
-import type { Database } from '../db/database.ts'
-import type { FollowedHistory } from '../family/family.ts'
-import { createHistory, type HistoryService } from '../history/history.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
-import { createClients } from './clients.ts'
-import type { Config } from './config.ts'
-import { historiesOf } from './routes.ts'
+import type { Database } from '../../db/database.ts'
+import type { FollowedHistory } from '../../family/family.ts'
+import { createHistory, type HistoryService } from '../../history/history.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { createClients } from '../clients.ts'
+import type { Config } from '../config.ts'
+import { historiesOf } from '../routes.ts'
 
 /** The histories that a command reads ahead, without anything that serves. */
 export interface Histories {
