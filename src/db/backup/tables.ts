@@ -15,6 +15,7 @@ export const BACKED_UP: readonly string[] = [
   'credit_grant',
   'api_key',
   'api_key_day',
+  'session_spending',
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',

@@ -252,7 +252,7 @@ async function environment(options: {
       aaveOracle: main.oracle,
     },
   }
-  await Bun.write(chainsFile, JSON.stringify({ chains: [chain] }))
+  await Bun.write(chainsFile, JSON.stringify({ chains: [chain], solana: { maxSlotAgeSec: BLOCK_AGE_SEC_MAX } }))
   return {
     ...Object.fromEntries(['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name] ?? ''])),
     ...{ HOST: '127.0.0.1', PORT: '0', DATA_DIR: join(directory, 'data'), CHAINS: '1,101', LOG_LEVEL: 'warn' },

@@ -274,6 +274,16 @@ test('an answer costs 1 credit, names its block, and links to its neighbours', a
   expect(reply.pagination?.prev_page).toContain('page=1')
 })
 
+test('a wallet that was only sent aTokens has no events, though its balance is complete', async () => {
+  const { receiver } = aave.wallets
+  expect((await ask(receiver)).reply).toMatchObject({ data: [], pagination: { total: 0 } })
+  const rows = await database.db.run<{ kind: string }>(
+    `select kind from lending_event where wallet = decode('${receiver.slice(2)}', 'hex')`,
+    [],
+  )
+  expect(rows.map(({ kind }) => kind)).toEqual(['receive'])
+})
+
 test('a wallet without events and a market that the chain does not have are empty lists', async () => {
   const stranger = getAddress('0x00000000000000000000000000000000000abcde')
   expect((await ask(stranger)).reply).toMatchObject({ data: [], pagination: { total: 0 } })
