@@ -137,10 +137,14 @@ export function createSnapshotSeries(parts: {
     const nowMs = clock.monotonicMs()
     const flight: Flight = { done, controller, startedMs: nowMs, askedMs: nowMs, wanted: 0, taken: 0 }
     let timer = setTimeout(checkInterest, INTEREST_MS)
+    timer.unref()
     function checkInterest(): void {
       const leftMs = flight.askedMs + INTEREST_MS - clock.monotonicMs()
       if (leftMs <= 0) controller.abort()
-      else timer = setTimeout(checkInterest, leftMs)
+      else {
+        timer = setTimeout(checkInterest, leftMs)
+        timer.unref()
+      }
     }
     flights.set(key, flight)
     return flight
