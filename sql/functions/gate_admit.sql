@@ -23,6 +23,7 @@ declare
   v_epoch bigint := coalesce((select c.n from account_change c where c.organization_id = ''), 0);
   v_era integer;
   v_now timestamptz;
+  v_spent bigint[] := '{}';
 begin
   -- Only unlogged rows are written, so the commit need not wait for the disk, even if reading tidied a logged page.
   perform set_config('synchronous_commit', 'off', true);
@@ -47,6 +48,18 @@ begin
   -- Time and state are read after the last lock, the state in its own statement, so that it is as others left it.
   v_now := clock_timestamp();
   v_era := floor(date_part('epoch', v_now) / 2)::integer;
+  -- A statement of its own, because most batches have no such key.
+  if p_keys <> '{}' then
+    select array_agg(coalesce(s.credits, 0) order by k.no)
+    into v_spent
+    from unnest(p_payers, p_keys) with ordinality k (organization_id, api_key_id, no)
+    left join lateral (
+      select x.credits from api_key_day x
+      where x.organization_id = k.organization_id and x.api_key_id = k.api_key_id
+        and x.day = floor(date_part('epoch', v_now) / 86400)::integer
+      offset 0
+    ) s on true;
+  end if;
   return query
   with asked as materialized (
     select o.no, o.id, o.rate_limit, o.candidates, s.era, coalesce(s.at, '{}') as at, coalesce(s.upto, '{}') as upto,
@@ -124,17 +137,7 @@ begin
     array_agg(d.admitted order by d.no),
     -- As a float, which is exact to the microsecond for centuries: decimals would take longer than all the rest.
     array_agg((date_part('epoch', coalesce(d.at[d.oldest] + interval '1 second', v_now)) * 1000000)::bigint order by d.no),
-    case when p_keys = '{}' then '{}' else array(
-      select coalesce(s.credits, 0)
-      from unnest(p_payers, p_keys) with ordinality k (organization_id, api_key_id, no)
-      left join lateral (
-        select x.credits from api_key_day x
-        where x.organization_id = k.organization_id and x.api_key_id = k.api_key_id
-          and x.day = floor(date_part('epoch', v_now) / 86400)::integer
-        offset 0
-      ) s on true
-      order by k.no
-    ) end
+    v_spent
   from decided d
   left join lateral (
     select x.balance from credit_balance x where x.organization_id = d.id offset 0

@@ -129,13 +129,13 @@ export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<S
     method: mostly('GET', METHODS),
     target: fc.oneof(
       fc.constantFrom(
-        '/',
+        '/nowhere',
         '/v1',
         '/v1/',
         '/V1/usage/logs',
         '/v1/usage/logs/',
         '/v1//usage/logs',
-        '/admin/v1/x',
+        '/admin/v2/x',
         '/.env',
       ),
       fc.string({ unit: 'binary', maxLength: 300 }).map((text) => `/v1/odd-${encodeURIComponent(text)}`),
