@@ -167,7 +167,7 @@ declare module '*/queries/history_chain_stop.sql' {
 
 declare module '*/queries/history_coverage_lease.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string, sec: number],
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string, sec: number, from_block: string | number, to_block: string | number],
     { subject: string }
   >
   export default text
@@ -200,7 +200,7 @@ declare module '*/queries/history_coverage_update_checked.sql' {
 declare module '*/queries/history_progress_list.sql' {
   const text: SqlText<
     [],
-    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; anchor_number: string; stopped: boolean }
+    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string; stopped: boolean }
   >
   export default text
 }

@@ -7,6 +7,7 @@ import { settingsCommands } from './command/account/settings.ts'
 import { backupCommand } from './command/backup.ts'
 import { type Command, type CommandIo, UsageError } from './command/command.ts'
 import { doctorCommand } from './command/doctor/doctor.ts'
+import { indexCommand } from './command/history.ts'
 import { migrateCommand } from './command/migrate.ts'
 import { openapiCommand } from './command/openapi.ts'
 import { outputTo } from './command/output.ts'
@@ -22,6 +23,7 @@ const COMMANDS: readonly Command[] = [
   restoreCommand,
   doctorCommand,
   openapiCommand,
+  indexCommand,
   ...organizationCommands,
   ...keyCommands,
   ...creditCommands,

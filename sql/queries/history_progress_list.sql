@@ -4,6 +4,8 @@
 -- subjects not null
 -- first_blocks not null
 -- last_blocks not null
+-- wanted null
+-- missing null
 -- stopped not null
 select
   p.chain_id,
@@ -12,6 +14,10 @@ select
   s.subjects,
   array(select lower(r) from unnest(e.blocks) r order by lower(r))::text[] as first_blocks,
   array(select upper(r) - 1 from unnest(e.blocks) r order by lower(r))::text[] as last_blocks,
+  upper(e.wanted) - lower(e.wanted) as wanted,
+  (
+    select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(int8multirange(e.wanted) - e.blocks) r
+  ) as missing,
   h.anchor_number,
   h.stopped_at is not null as stopped
 from (

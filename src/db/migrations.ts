@@ -6,6 +6,7 @@ import history from '../../sql/migrations/0005_history.sql' with { type: 'text' 
 import lendingBalance from '../../sql/migrations/0006_lending_balance.sql' with { type: 'text' }
 import snapshot from '../../sql/migrations/0007_snapshot.sql' with { type: 'text' }
 import sessionSpending from '../../sql/migrations/0008_session_spending.sql' with { type: 'text' }
+import historyWanted from '../../sql/migrations/0009_history_wanted.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -26,6 +27,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0006_lending_balance', lendingBalance],
   ['0007_snapshot', snapshot],
   ['0008_session_spending', sessionSpending],
+  ['0009_history_wanted', historyWanted],
 ]
 
 /** Every migration, in order. */

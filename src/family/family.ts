@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
-import type { History } from '../history/stream.ts'
+import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -49,8 +49,19 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** Mistakes that no single part of a setting shows: "manager 0x… of chain 1 is described twice". */
   readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
+  /** Histories that can be read ahead; absent if there are none. */
+  readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
   /** What the family does while nobody asks, for a feature; absent if that is nothing. */
   readonly work?: { readonly feature: Feature; readonly start: (setup: FamilySetup<Setting>) => Work }
+}
+
+/** A history of everybody that can be read ahead. */
+export interface FollowedHistory {
+  readonly chainId: number
+  /** `aave-v3 main`. */
+  readonly title: string
+  /** Reads it, however long it takes. Throws as `HistoryReader.complete`. */
+  complete(reader: HistoryReader, signal: AbortSignal): Promise<void>
 }
 
 /** Work that no caller waits for. */
@@ -78,6 +89,7 @@ export interface ConfiguredFamily {
   /** What is wrong with the rows. */
   readonly mistakes: readonly string[]
   routes(setup: ConfiguredSetup): readonly Route[]
+  histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Starts what it does while nobody asks, unless that is for a feature that is off. */
   work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
 }
@@ -112,6 +124,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
       return {
         ...{ name, aliases, settings, mistakes },
         routes: (setup) => definition.routes(here(setup)),
+        histories: (setup) => definition.histories?.(here(setup)) ?? [],
         work: (setup, featuresOff) =>
           work === undefined || featuresOff.includes(work.feature) ? undefined : work.start(here(setup)),
       }

@@ -51,6 +51,8 @@ export interface StoredProgress extends HistoryName {
   readonly subjects: number
   /** What is stored of everybody. */
   readonly everybody: readonly Range[]
+  /** Blocks of everybody that were asked for, and those of them that are missing; undefined if nobody asked. */
+  readonly asked: { readonly wanted: number; readonly missing: number } | undefined
   /** Undefined before the first extension. */
   readonly anchor: number | undefined
   readonly isStopped: boolean
@@ -61,7 +63,7 @@ export interface Coverage {
   /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
   find(name: HistoryName, subjects: readonly (Hex | null)[]): Promise<ReadonlyMap<Hex | null, Covered>>
   /** Takes the work on subjects (null: on everybody) or keeps it; gives those that no other process has. */
-  lease(name: HistoryName, subjects: readonly Hex[] | null): Promise<readonly (Hex | null)[]>
+  lease(name: HistoryName, subjects: readonly Hex[] | null, wanted: Range): Promise<readonly (Hex | null)[]>
   release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void>
   checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void>
   /** Undefined if nothing is stored of the chain. */
@@ -88,9 +90,10 @@ export function createCoverage(db: Database, holder: string): Coverage {
         ]),
       )
     },
-    async lease({ place, stream }, subjects) {
+    async lease({ place, stream }, subjects, { fromBlock, toBlock }) {
       const names = subjects?.map(toDigits) ?? EVERYBODY
-      const rows = await lease(db, [place.chainId, toDigits(place.contract), stream, names, holder, LEASE_SEC])
+      const history = [place.chainId, toDigits(place.contract), stream] as const
+      const rows = await lease(db, [...history, names, holder, LEASE_SEC, fromBlock, toBlock])
       return rows.map(({ subject }) => subjectOf(subject))
     },
     async release({ place, stream }, subjects) {
@@ -118,6 +121,7 @@ export function createCoverage(db: Database, holder: string): Coverage {
         stream: row.stream,
         subjects: row.subjects,
         everybody: rangesOf(row.first_blocks, row.last_blocks),
+        asked: row.wanted === null ? undefined : { wanted: Number(row.wanted), missing: Number(row.missing ?? 0) },
         anchor: row.anchor_number === null ? undefined : Number(row.anchor_number),
         isStopped: row.stopped,
       }))

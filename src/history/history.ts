@@ -4,17 +4,21 @@ import { pause } from '../lib/async/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage } from './coverage.ts'
+import { createCoverage, type StoredProgress } from './coverage.ts'
 import { createFinality } from './finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
-import type { HistoryRecorder } from './metrics.ts'
-import type { Ensured, EnsureRequest, History, Stream, StreamPlace } from './stream.ts'
+import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
+import type { Ensured, EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
 import { createTails } from './tail.ts'
 
 /** The histories of one process. */
-export interface HistoryService extends History {
+export interface HistoryService extends History, HistoryReader {
+  /** What is stored, from the database. */
+  progress(): Promise<readonly StoredProgress[]>
+  /** Histories of everybody that this process works on. */
+  working(): readonly WorkingHistory[]
   /** Ends work in the background. */
   close(): Promise<void>
 }
@@ -39,6 +43,13 @@ export function createHistory(options: {
   const tails = createTails({ clock })
   const sources = new Map<number, readonly LearnedSource[]>()
   const followers = new Map<string, Follower<never>>()
+  const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
+
+  function clientOf({ chainId }: StreamPlace): ChainClient {
+    const client = clients.get(chainId)
+    if (client === undefined) throw new Error(`Cannot follow chain ${chainId}: it is not served`)
+    return client
+  }
 
   function sourcesOf(client: ChainClient): readonly LearnedSource[] {
     const { id } = client.chain
@@ -70,6 +81,7 @@ export function createHistory(options: {
         onHealed: (logs) => recorder?.healed(id, logs),
       })
     followers.set(key, follower)
+    names.set(key, { chainId: place.chainId, stream: stream.name, contract: place.contract })
     return follower
   }
 
@@ -98,17 +110,28 @@ export function createHistory(options: {
     ): Promise<Ensured<Row>> {
       const { stream, place, subject } = request
       const startedMs = clock.monotonicMs()
-      const client = clients.get(place.chainId)
-      if (client === undefined) throw new Error(`Cannot follow chain ${place.chainId}: it is not served`)
+      const client = clientOf(place)
       const tip = await finality.tip(client, signal)
       const storedTo = Number(tip.finalized.number)
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
       await complete(request, { client, final: { number: storedTo, hash: tip.finalized.hash }, waitMs }, signal)
-      const learned = sourcesOf(client)
-      const capOf = (index: number) => learned.find(({ source }) => source.index === index)?.cap
-      const { block, rows } = await tails.read({ client, stream, place, tip, capOf }, signal)
+      const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
       return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
     },
+    async complete({ stream, place }, signal) {
+      const client = clientOf(place)
+      const { number, hash } = (await finality.tip(client, signal)).finalized
+      const final = { number: Number(number), hash }
+      if (place.startBlock > final.number) return
+      const wanted = { subject: null, fromBlock: place.startBlock, final }
+      await followerOf(client, stream, place).complete(wanted, place, signal)
+    },
+    progress: coverage.progress,
+    working: () =>
+      [...names].flatMap(([key, name]) => {
+        const blocksLeft = followers.get(key)?.scanLeft
+        return blocksLeft === undefined ? [] : [{ ...name, blocksLeft }]
+      }),
     async close() {
       await Promise.all([...followers.values()].map((follower) => follower.close()))
     },

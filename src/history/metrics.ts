@@ -32,3 +32,21 @@ export function createHistoryMetrics(metrics: Metrics): HistoryRecorder {
     healed: (chainId, count) => healed(chainId).add(count),
   }
 }
+
+/** Registers what histories are worked on; `working` is asked when the metrics are read. */
+export function createHistoryGauge(metrics: Metrics, working: () => readonly WorkingHistory[]): void {
+  metrics.gauges({
+    name: 'walletscope_history_blocks_left',
+    help: 'Blocks that are left of the history of everybody, by chain and stream, while it is read.',
+    labels: ['chain_id', 'stream', 'contract'],
+    read: () => working().map(({ chainId, stream, contract, blocksLeft }) => [[chainId, stream, contract], blocksLeft]),
+  })
+}
+
+/** A history of everybody that this process works on. */
+export interface WorkingHistory {
+  readonly chainId: number
+  readonly stream: string
+  readonly contract: string
+  readonly blocksLeft: number
+}

@@ -155,3 +155,15 @@ export interface History {
    */
   ensure<Row, Place extends StreamPlace>(request: EnsureRequest<Row, Place>, signal: AbortSignal): Promise<Ensured<Row>>
 }
+
+/** Reads histories of everybody ahead. */
+export interface HistoryReader {
+  /**
+   * Reads everybody's history of a place ahead, however long it takes. Throws `UnavailableError` if it cannot go on,
+   * and `AbortedError` if `signal` fires.
+   */
+  complete<Row, Place extends StreamPlace>(
+    of: { readonly stream: Stream<Row, Place>; readonly place: Place },
+    signal: AbortSignal,
+  ): Promise<void>
+}

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
 import type { Tip } from './finality.ts'
+import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
 import { createLogSource, type LogSource } from './logs/source.ts'
 import { piecesOf, type Range } from './logs/window.ts'
@@ -31,8 +32,8 @@ export interface Tails {
       readonly stream: Stream<Row, Place>
       readonly place: Place
       readonly tip: Tip
-      /** The longest range that an endpoint takes, so far as is known; by its position. */
-      readonly capOf: (endpoint: number) => number | undefined
+      /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
+      readonly witnesses: readonly LearnedSource[]
     },
     signal: AbortSignal,
   ): Promise<Tail<Row>>
@@ -78,7 +79,7 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
   readonly place: Place
   readonly tip: Tip
-  readonly capOf: (endpoint: number) => number | undefined
+  readonly witnesses: readonly LearnedSource[]
 }
 
 async function readTail<Row, Place extends StreamPlace>(
@@ -114,10 +115,11 @@ async function readTail<Row, Place extends StreamPlace>(
 
 /** Refusals of an end that is too long, ours among them. */
 const TOO_LONG: ReadonlySet<string> = new Set(['range', 'results'])
+const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 
 async function readTailFrom<Row, Place extends StreamPlace>(
   endpoint: Endpoint,
-  { client, stream, place, tip, capOf }: TailRequest<Row, Place>,
+  { client, stream, place, tip, witnesses }: TailRequest<Row, Place>,
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
   const source = createLogSource(endpoint, client.chain.id)
@@ -125,32 +127,49 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const last = Number(tip.block.number)
   const fromBlock = Math.max(Number(tip.finalized.number) + 1, place.startBlock)
   const hashedFrom = Math.max(fromBlock, last - HASHED_BLOCKS + 1)
-  const ranged = { fromBlock, toBlock: hashedFrom - 1 }
-  const reads = readsOf(ranged, {
-    cap: capOf(endpoint.index),
-    requests: Math.floor(REQUESTS_MAX / filters.length) - Math.max(0, last - hashedFrom + 1),
-  })
+  const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
+  const cap = (index: number) => witnesses.find((each) => each.source.index === index)?.cap
+  const other = witnesses.find((each) => each.source.index !== endpoint.index && each.serves(asked))
+  const limits = { requests: Math.floor(REQUESTS_MAX / filters.length) }
+  const alone = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), cap(endpoint.index)] })
   const hashes = await hashesOf(endpoint, { client, tip, fromBlock: hashedFrom }, signal)
-  const [older, newer] = await Promise.all([
-    Promise.all(reads.map((pieces) => readAll(source, { filters, ranges: pieces }, signal))),
+  const second = async () => {
+    const again = () => readAll(source, { filters, ranges: alone[1] }, signal)
+    if (other === undefined) return await again()
+    const pieces = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), other.cap] })
+    try {
+      const ask = (task: () => Promise<readonly HistoryLog[]>) => other.ask(task, signal)
+      return await ask(() => readAll(other.source, { filters, ranges: [...pieces[1], ...hashes] }, signal))
+    } catch (error) {
+      // It may be behind, or fail: then the first endpoint is asked once more, with other edges.
+      if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
+      return await again()
+    }
+  }
+  const [older, newer, others] = await Promise.all([
+    readAll(source, { filters, ranges: alone[0] }, signal),
     readAll(source, { filters, ranges: hashes }, signal),
+    second(),
   ])
-  const logs = [...(await agreed(source, older, signal)), ...newer]
+  const logs = await agreed({ source, other: other?.source }, { reads: [[...older, ...newer], others], newer }, signal)
   const proof = { receipts: (wanted: ReadonlyMap<Hex, HistoryLog>) => receiptsOf(source, wanted, signal) }
   const { rows } = await decodeSettled({ stream, place, subjects: null, logs, proof }, signal)
   return { block: tip.block, rows }
 }
 
-/** Two reads of a range, divided at different blocks. Throws `LogsRefusedError` if they would be too many requests. */
-function readsOf(
-  range: Range,
-  { cap = Number.POSITIVE_INFINITY, requests }: { readonly cap: number | undefined; readonly requests: number },
-): readonly (readonly Range[])[] {
+/**
+ * The pieces of two reads of a range, divided at different blocks. Throws `LogsRefusedError` if they and the blocks that
+ * are asked for by their hash would be too many requests.
+ */
+function piecesFor(
+  range: Range & { readonly hashedBlocks: number },
+  { caps, requests }: { readonly caps: readonly [number | undefined, number | undefined]; readonly requests: number },
+): readonly [readonly Range[], readonly Range[]] {
   const blocks = range.toBlock - range.fromBlock + 1
-  if (blocks <= 0) return []
-  const size = Math.min(cap, blocks)
-  const reads = [piecesOf(range, size, false), piecesOf(range, size, true)]
-  if (reads.flat().length > requests) throw new LogsRefusedError(0, { kind: 'range', blocks: undefined })
+  if (blocks <= 0) return [[], []]
+  const [first, second] = caps.map((cap) => Math.min(cap ?? blocks, blocks))
+  const reads = [piecesOf(range, first ?? blocks, false), piecesOf(range, second ?? blocks, true)] as const
+  if (reads.flat().length + range.hashedBlocks > requests) throw new LogsRefusedError(0, TOO_LONG_FOR_US)
   return reads
 }
 
@@ -192,19 +211,36 @@ async function readAll(
   return compareReads(lists).union
 }
 
-/** Logs of two reads; one that only one of them gave is believed if its receipt holds it. */
+/**
+ * Logs of two reads. One that only one of them gave is believed if its block is one of the first endpoint's chain and a
+ * receipt holds it; the second read may lack the newest blocks.
+ */
 async function agreed(
-  source: LogSource,
-  reads: readonly (readonly HistoryLog[])[],
+  { source, other }: { readonly source: LogSource; readonly other: LogSource | undefined },
+  { reads, newer }: { readonly reads: readonly (readonly HistoryLog[])[]; readonly newer: readonly HistoryLog[] },
   signal: AbortSignal,
 ): Promise<readonly HistoryLog[]> {
   const { union, disputed } = compareReads(reads)
+  const isNewest = new Set(other === undefined ? newer : [])
   const wrong = new Set<HistoryLog>()
   for (const { log } of disputed) {
-    const receipt = await source.receipt(log.transactionHash, signal)
-    if (receipt?.logs.some((each) => isSameLog(each, log)) !== true) wrong.add(log)
+    if (!isNewest.has(log) && !(await isHeld(log, { source, other }, signal))) wrong.add(log)
   }
   return wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
+}
+
+async function isHeld(
+  log: HistoryLog,
+  { source, other }: { readonly source: LogSource; readonly other: LogSource | undefined },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const header = await source.header(BigInt(log.blockNumber), signal)
+  if (header?.hash !== log.blockHash) return false
+  for (const each of other === undefined ? [source] : [source, other]) {
+    const receipt = await each.receipt(log.transactionHash, signal)
+    if (receipt?.logs.some((held) => isSameLog(held, log)) === true) return true
+  }
+  return false
 }
 
 async function receiptsOf(

@@ -27,6 +27,13 @@ export interface Metrics {
   histogram(options: MetricOptions & { readonly buckets: readonly number[] }): (...labels: LabelValues) => HistogramCell
   /** A value that is read by `render`. */
   gauge(options: MetricOptions & { readonly read: () => number }): void
+  /** Values with labels that are read by `render`. */
+  gauges(
+    options: MetricOptions & {
+      readonly labels: readonly string[]
+      readonly read: () => readonly (readonly [labels: LabelValues, value: number])[]
+    },
+  ): void
   /** All metrics as text. */
   render(): string
 }
@@ -57,6 +64,11 @@ export function createMetrics(): Metrics {
     },
     gauge(options) {
       register(options, 'gauge', () => [`${options.name} ${options.read()}`])
+    },
+    gauges(options) {
+      register(options, 'gauge', () =>
+        options.read().map(([labels, value]) => `${options.name}${labelText(options.labels, labels)} ${value}`),
+      )
     },
     render() {
       const parts: string[] = []

@@ -19,7 +19,7 @@ import { createRouteTable } from '../http/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config.ts'
-import { createHistoryReports } from './history_reports.ts'
+import { createHistoryReports } from './history/reports.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
 
 /** What the planes are given. */

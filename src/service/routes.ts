@@ -1,6 +1,6 @@
 import type { Switchboard } from '../account/admin/switches.ts'
 import { usageRoutes } from '../account/routes.ts'
-import type { FamilyServices, Work } from '../family/family.ts'
+import type { FamilyServices, FollowedHistory, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
 import { GATEWAY_PATH, loggedTemplateOf } from '../http/plane/gateway.ts'
@@ -18,6 +18,11 @@ export function routesOf(config: Config, connect: () => FamilyServices): readonl
   const routes = [...families.flatMap((family) => family.routes(setup)), ...usage]
   const table = createRouteTable(routes, familyAliases(families))
   return routes
+}
+
+/** Histories of everybody that can be read ahead. */
+export function historiesOf(config: Config, connect: () => FamilyServices): readonly FollowedHistory[] {
+  return config.families.flatMap((family) => family.histories(setupOf(config, connect)))
 }
 
 /** Starts what families do while nobody asks. */

@@ -5,26 +5,27 @@ import { createSessionSpending } from '../account/gate/session_spending.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { startRetention } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
-import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
-import { createRpcMetrics, type RpcRecorder } from '../chain/rpc/metrics.ts'
-import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import { createRpcMetrics } from '../chain/rpc/metrics.ts'
+import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createHistory } from '../history/history.ts'
-import { createHistoryMetrics } from '../history/metrics.ts'
+import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
 import type { Probe } from '../http/plane/probes.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIds } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports } from './chain_reports.ts'
+import { type Clients, createClients } from './clients.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
+import { historyProbe } from './history/probe.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
 import { openapiText, routesOf, startWork } from './routes.ts'
@@ -55,12 +56,6 @@ interface ServicesOptions {
   readonly life: Lifecycle
   /** Called for each slow step of a first start, with words for a person. */
   readonly onProgress?: (step: string) => void
-}
-
-/** One client per chain: EVM chains by id, and Solana if it is served. */
-interface Clients {
-  readonly evm: ReadonlyMap<number, EvmClient>
-  readonly solana: SolanaClient | undefined
 }
 
 /** How long accepted requests may take to finish on their own, then how long once their reads are ended. */
@@ -124,6 +119,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
+  createHistoryGauge(metrics, history.working)
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
   await life.start({
     name: 'work of families',
@@ -153,7 +149,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         metrics,
         publicUrl: config.publicUrl,
         corsOrigins: config.corsOrigins,
-        probes: { database: schemaProbe(db, log), chains: probes },
+        probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history.progress) },
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, log, routes, readChains }),
@@ -194,24 +190,6 @@ async function checkSchemaIfReached(db: Database, log: Log): Promise<void> {
 /** Origins whose pages may call, the service's own among them. */
 function ownOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
-}
-
-function createClients(
-  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs } }: Config,
-  {
-    recorder,
-    ...shared
-  }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
-): Clients {
-  const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
-  const solana =
-    rpcUrls.length === 0
-      ? undefined
-      : createSolanaClient({
-          ...{ rpcUrls, maxSlotAgeSec, slotMs },
-          ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
-        })
-  return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
 }
 
 /** True if the schema is this program's. Each new reason why it is not is logged once. */

@@ -1,13 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Database } from '../../src/db/database.ts'
 import { createHistory, type HistoryService } from '../../src/history/history.ts'
 import { readLendingEvents } from '../../src/history/rows/lending_event.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { createLog, silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
-import { act, createTestClient, deployEmitter, EMITTED, placeOf, readTruth, walletOf, wordsOf } from './scene.ts'
+import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import {
+  act,
+  createTestClient,
+  deployEmitter,
+  EMITTED,
+  placeOf,
+  readTruth,
+  TOKEN_TOPIC,
+  walletOf,
+  wordsOf,
+} from './scene.ts'
+import { CAP_DIALECTS } from './simulation/endpoint.ts'
 
 const never = new AbortController().signal
 const CHAIN_ID = 31_337
@@ -48,13 +61,17 @@ afterAll(async () => {
   await anvil?.stop()
 }, 60_000)
 
-function open(endpoints = 1): HistoryService {
-  const client = createTestClient(
+function open(endpoints = 1, log = silentLog): HistoryService {
+  return openAt(
     proxies.slice(0, endpoints).map(({ url }) => url),
-    { chainId: CHAIN_ID },
+    log,
   )
+}
+
+function openAt(urls: readonly string[], log = silentLog): HistoryService {
+  const client = createTestClient(urls, { chainId: CHAIN_ID, log })
   const history = createHistory({
-    ...{ clients: new Map([[CHAIN_ID, client]]), db: database.db, clock: systemClock, log: silentLog },
+    ...{ clients: new Map([[CHAIN_ID, client]]), db: database.db, clock: systemClock, log },
     holder: `test ${closers.length}`,
   })
   closers.push(async () => {
@@ -98,4 +115,187 @@ test('stored rows and the end equal the receipts, for every wallet, and nothing 
   await read(history)
   // The end only: the last blocks by their hash, the others twice.
   expect(logRequests() - before).toBeLessThanOrEqual(8)
+})
+
+interface LogJson {
+  readonly blockNumber: string
+  readonly logIndex: string
+  readonly topics: readonly string[]
+}
+
+/** Answers requests for logs with the right ones that `keep` keeps. */
+function keepLogs(keep: (log: LogJson, request: SeenRequest) => boolean): (request: SeenRequest) => Fault | undefined {
+  return (request) =>
+    request.method === 'eth_getLogs'
+      ? { kind: 'change', change: (logs) => (logs as LogJson[]).filter((log) => keep(log, request)) }
+      : undefined
+}
+
+const isWithin = ({ blockNumber }: LogJson, from: number, to: number) =>
+  Number(blockNumber) >= from && Number(blockNumber) <= to
+
+/** Refuses ranges longer than the cap in a provider's words. */
+function capped(dialect: (typeof CAP_DIALECTS)[number], cap: number): (request: SeenRequest) => Fault | undefined {
+  return ({ method, params }) => {
+    const { fromBlock, toBlock } = (params[0] ?? {}) as { readonly fromBlock?: string; readonly toBlock?: string }
+    if (method !== 'eth_getLogs' || fromBlock === undefined || toBlock === undefined) return undefined
+    const asked = Number(toBlock) - Number(fromBlock) + 1
+    if (asked <= cap) return undefined
+    const { status, code, words } = dialect(cap, asked, Number(fromBlock))
+    return { kind: 'error', status, error: { code, message: words } }
+  }
+}
+
+test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
+  'a capped endpoint is learned from its refusal, which is no sickness (dialect %i)',
+  async (_, dialect) => {
+    proxies[0]?.rule(capped(dialect, 20))
+    const lines: string[] = []
+    const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line) }))
+    expect(await read(history)).toEqual(await truth())
+    expect(lines.filter((line) => line.includes('endpoint'))).toEqual([])
+  },
+)
+
+test('a hole in the index of one endpoint is filled by another', async () => {
+  proxies[0]?.rule(keepLogs((log) => !isWithin(log, 20, 50)))
+  expect(await read(open(2))).toEqual(await truth())
+})
+
+test('logs that an endpoint leaves out now and then are found by dividing the range elsewhere', async () => {
+  let asked = 0
+  proxies[0]?.rule((request) =>
+    request.method === 'eth_getLogs' && asked++ % 2 === 0
+      ? keepLogs((log) => !isWithin(log, 20, 50))(request)
+      : undefined,
+  )
+  expect(await read(open())).toEqual(await truth())
+})
+
+test('a log that every endpoint leaves out is missed by its pair: 503 names the check', async () => {
+  for (const proxy of proxies)
+    proxy.rule(keepLogs(({ topics }, { params }) => topics[0] !== TOKEN_TOPIC || params.length === 0))
+  const reading = read(open(2))
+  await expect(reading).rejects.toThrow('"pairing"')
+  await expect(reading).rejects.toBeInstanceOf(UnavailableError)
+})
+
+test('an invented log is believed by nobody', async () => {
+  proxies[0]?.rule(({ method }) =>
+    method === 'eth_getLogs'
+      ? {
+          kind: 'change',
+          change: (logs) =>
+            (logs as LogJson[]).map((log) => ({ ...log, transactionHash: `0x${'66'.repeat(32)}` })).slice(0, 2),
+        }
+      : undefined,
+  )
+  expect(await read(open(2))).toEqual(await truth())
+})
+
+test('a node that is behind on every other request loses nothing', async () => {
+  const head = Number(await rpc.call<string>('eth_blockNumber'))
+  let asked = 0
+  proxies[0]?.rule(({ method, params }) => {
+    if (method !== 'eth_getLogs' || asked++ % 2 === 1) return undefined
+    const late = head - 1 - (asked % 5)
+    if ('blockHash' in (params[0] as object))
+      return { kind: 'error', error: { code: -32000, message: 'unknown block' } }
+    return { kind: 'change', change: (logs) => (logs as LogJson[]).filter((log) => Number(log.blockNumber) <= late) }
+  })
+  const history = open(2)
+  expect(await read(history)).toEqual(await truth())
+})
+
+test('failures and cut answers are tried again', async () => {
+  let asked = 0
+  proxies[0]?.rule(({ method }) => {
+    if (method !== 'eth_getLogs' || asked++ > 2) return undefined
+    return asked === 1 ? { kind: 'cut' } : { kind: 'http', status: 502, body: '<html>bad gateway</html>' }
+  })
+  expect(await read(open())).toEqual(await truth())
+})
+
+test('a process that dies at any statement loses nothing and repeats nothing', async () => {
+  const expected = await truth()
+  const whole = database.db
+  for (let survived = 0, isDone = false; !isDone; survived++) {
+    const fresh = await testDatabase()
+    for (const when of ['before', 'after'] as const) {
+      let statements = 0
+      const dying: Database = {
+        ...fresh.db,
+        async run(text, params, options) {
+          if (statements >= survived && when === 'before') throw new Error('Died')
+          const rows = await fresh.db.run<never>(text, params, options)
+          if (statements++ >= survived) throw new Error('Died')
+          return rows
+        },
+      }
+      database = { ...fresh, db: dying }
+      isDone = await read(open()).then(
+        () => true,
+        () => false,
+      )
+      database = fresh
+      // What the dead process held is free after a while.
+      await fresh.db.run("update history_coverage set lease_until = now() - interval '1 second'", [])
+      expect(await read(open())).toEqual(expected)
+    }
+    for (const close of closers.splice(0)) await close()
+    await fresh.close()
+  }
+  database = await testDatabase()
+  await whole.close()
+})
+
+test('two processes share the work, and both have all of it', async () => {
+  const [one, other] = [open(), open()]
+  const wallets = [0, 1, 2, 3].map((number) => walletOf(number))
+  const histories = await Promise.all(wallets.flatMap((wallet) => [read(one, wallet), read(other, wallet)]))
+  for (const [index, wallet] of wallets.entries()) {
+    expect(histories[2 * index]).toEqual(await truth(wallet))
+    expect(histories[2 * index + 1]).toEqual(await truth(wallet))
+  }
+})
+
+describe('on a chain of its own', () => {
+  let own: Anvil
+  let ownRpc: Rpc
+  let url = ''
+
+  beforeEach(async () => {
+    own = await startAnvil({ chainId: CHAIN_ID })
+    ownRpc = createRpc(own.rpcUrl)
+    url = own.rpcUrl
+    await deployEmitter(ownRpc)
+    for (let block = 1; block <= 40; block++) await act(ownRpc, [{ wallet: walletOf(1), amount: BigInt(block) }])
+  })
+  afterEach(() => own.stop())
+
+  test('a reorganization of the end changes no stored row, and the end follows', async () => {
+    const history = openAt([url])
+    const before = await read(history)
+    expect(before).toEqual(await readTruth(ownRpc, walletOf(1), 40))
+    await ownRpc.call('anvil_reorg', 5, [])
+    await act(ownRpc, [{ wallet: walletOf(1), amount: 777n }])
+    const after = await read(history)
+    expect(after).toEqual(await readTruth(ownRpc, walletOf(1), Number(await ownRpc.call<string>('eth_blockNumber'))))
+    expect(after.slice(0, 30)).toEqual(before.slice(0, 30))
+    expect(after).not.toEqual(before)
+  })
+
+  test('a replaced final block stops the history of its chain, loudly, and no row is lost', async () => {
+    const lines: string[] = []
+    const history = openAt([url], createLog({ level: 'error', write: (line) => lines.push(line) }))
+    await read(history)
+    const stored = await database.db.run('select block from lending_event order by block', [])
+    await ownRpc.call('anvil_reorg', 25, [])
+    await act(ownRpc, [{ wallet: walletOf(1), amount: 777n }])
+    await expect(read(history)).rejects.toThrow('block 30 was final and is not part of the chain any more')
+    await expect(read(openAt([url]))).rejects.toThrow('is stopped')
+    expect(lines.filter((line) => line.includes('a final block was replaced')).length).toBe(1)
+    expect(await database.db.run('select block from lending_event order by block', [])).toEqual(stored)
+    expect((await history.progress()).map(({ isStopped }) => isStopped)).toEqual([true])
+  })
 })

@@ -19,6 +19,7 @@ const POOL = `0x${'aa'.repeat(20)}` as Hex
 const ALICE = `0x${'a1'.repeat(20)}` as Hex
 const BOB = `0x${'b0'.repeat(20)}` as Hex
 const STREAM = 'lending'
+const WANTED = { fromBlock: 100, toBlock: 200 }
 const HUGE = 2n ** 256n - 1n
 
 let database: TestDatabase
@@ -186,11 +187,13 @@ test('coverage tells ranges of subjects and of everybody', async () => {
       [null, { ranges: [{ fromBlock: 1, toBlock: 5 }], checkedTo: -1, isLeased: false }],
     ]),
   )
+  await coverage.lease(name, null, { fromBlock: 1, toBlock: 10 })
   const mine = (await coverage.progress()).filter((each) => each.place.chainId === place.chainId)
   expect(mine).toEqual([
     {
       ...{ place: { chainId: place.chainId, contract: POOL }, stream: STREAM, subjects: 1 },
-      ...{ everybody: [{ fromBlock: 1, toBlock: 5 }], anchor: undefined, isStopped: false },
+      ...{ everybody: [{ fromBlock: 1, toBlock: 5 }], asked: { wanted: 10, missing: 5 } },
+      ...{ anchor: undefined, isStopped: false },
     },
   ])
 })
@@ -198,19 +201,19 @@ test('coverage tells ranges of subjects and of everybody', async () => {
 test('one process at a time has the work on a subject', async () => {
   const [mine, other] = ['me', 'other'].map((holder) => createCoverage(database.db, holder))
   const name = { place, stream: STREAM }
-  expect(await mine?.lease(name, [ALICE, BOB])).toEqual([ALICE, BOB])
-  expect(await mine?.lease(name, [ALICE])).toEqual([ALICE])
-  expect(await other?.lease(name, [ALICE])).toEqual([])
-  expect(await other?.lease(name, null)).toEqual([null])
+  expect(await mine?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE, BOB])
+  expect(await mine?.lease(name, [ALICE], WANTED)).toEqual([ALICE])
+  expect(await other?.lease(name, [ALICE], WANTED)).toEqual([])
+  expect(await other?.lease(name, null, WANTED)).toEqual([null])
   expect((await other?.find(name, [ALICE]))?.get(ALICE)?.isLeased).toBe(true)
   expect((await mine?.find(name, [ALICE]))?.get(ALICE)?.isLeased).toBe(false)
   await other?.release(name, [ALICE])
-  expect(await other?.lease(name, [ALICE])).toEqual([])
+  expect(await other?.lease(name, [ALICE], WANTED)).toEqual([])
   await mine?.release(name, [ALICE])
-  expect(await other?.lease(name, [ALICE, BOB])).toEqual([ALICE])
+  expect(await other?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE])
   // What a process that died left is free when its time is over.
   await database.db.run("update history_coverage set lease_until = now() - interval '1 second'", [])
-  expect(await mine?.lease(name, [ALICE, BOB])).toEqual([ALICE, BOB])
+  expect(await mine?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE, BOB])
 })
 
 test('the anchor moves forward only; a stopped history stores nothing and keeps its rows', async () => {

@@ -1,4 +1,4 @@
-import { type Hex, keccak256, numberToHex, toHex } from 'viem'
+import { type Hex, numberToHex, toEventSelector } from 'viem'
 import type { Chain } from '../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import { LENDING_EVENTS, type LendingEvent } from '../../src/history/rows/lending_event.ts'
@@ -7,6 +7,7 @@ import { IncompleteError } from '../../src/history/stream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 import type { Rpc } from '../devnet/rpc.ts'
+import { until } from '../support/until.ts'
 
 /** A contract that logs what it is told: for each 96 bytes of its input one log of two topics and a word of data. */
 export const EMITTER = `0x${'e0'.repeat(20)}` as Hex
@@ -14,8 +15,8 @@ const EMITTER_CODE = '0x60005b36811015602557602081604001600037806020013581356020
 const SENDER = `0x${'5e'.repeat(20)}` as Hex
 
 /** Each thing that happens is two logs of one transaction, as a pool and its token log it. */
-export const POOL_TOPIC = keccak256(toHex('pool'))
-export const TOKEN_TOPIC = keccak256(toHex('token'))
+export const POOL_TOPIC = toEventSelector('event Pool(address indexed wallet, uint256 amount)')
+export const TOKEN_TOPIC = toEventSelector('event Token(address indexed wallet, uint256 amount)')
 
 /** The wallet with this number. */
 export function walletOf(number: number): Hex {
@@ -44,7 +45,14 @@ export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
     [POOL_TOPIC, TOKEN_TOPIC].flatMap((topic) => [topic, topicOf(wallet), numberToHex(amount, { size: 32 })]),
   )
   const data = `0x${words.map((word) => word.slice(2)).join('')}`
-  await rpc.call('eth_sendTransaction', { from: SENDER, to: EMITTER, data, gas: '0xf42400', gasPrice: '0x0' })
+  const hash = await rpc.call('eth_sendTransaction', {
+    from: SENDER,
+    to: EMITTER,
+    data,
+    gas: '0xf42400',
+    gasPrice: '0x0',
+  })
+  await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
 /** Follows the emitter: a row for every log of the pool, which must have one of the token right after it. */

@@ -27,6 +27,8 @@ export type Fault =
   | { readonly kind: 'error'; readonly error: unknown; readonly status?: number }
   /** The right answer with some members of its envelope changed; `undefined` leaves one out. */
   | { readonly kind: 'envelope'; readonly change: Readonly<Record<string, unknown>> }
+  /** The right answer with another result. */
+  | { readonly kind: 'change'; readonly change: (result: unknown) => unknown }
   /** Sends this many bytes of a JSON string that never ends. */
   | { readonly kind: 'flood'; readonly bytes: number }
   /** Behaves as if it had never heard of state overrides: executes the call without, or says no. */
@@ -201,6 +203,10 @@ async function play(outgoing: ServerResponse, { fault, request, real }: Scene): 
       return send(JSON.stringify({ jsonrpc: '2.0', id, error: fault.error }), fault.status)
     case 'envelope':
       return send(JSON.stringify({ ...JSON.parse(real), ...fault.change }))
+    case 'change': {
+      const body = JSON.parse(real)
+      return send(JSON.stringify({ ...body, result: fault.change(body.result) }))
+    }
     case 'flood': {
       outgoing.writeHead(200, { 'content-type': 'application/json' })
       outgoing.write(`{"jsonrpc":"2.0","id":${id},"result":"0x`)

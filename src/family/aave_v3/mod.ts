@@ -4,8 +4,10 @@ import { createSnapshotStore } from '../../history/rows/lending_snapshot.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { placesOf } from '../place.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createLendingStream } from './event/stream.ts'
 import { createLendingReader, type LendingReader } from './read/read.ts'
 import { createEventReader } from './read/read_events.ts'
+import { createMarketReader } from './read/read_market.ts'
 import { startDaily } from './read/snapshot/daily.ts'
 import { createHasMoved } from './read/snapshot/moved.ts'
 import { createSnapshotSeries } from './read/snapshot/series.ts'
@@ -52,6 +54,22 @@ export const AAVE_V3 = defineFamily({
       eventsRoute({ chainIds, markets, places, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
+  },
+  histories({ settings, connect }) {
+    const { clients, clock } = connect()
+    const markets = createMarketReader(clock)
+    const stream = createLendingStream({ clock })
+    return [...settings].flatMap(([chainId, deployments]) =>
+      deployments.map((deployment) => ({
+        ...{ chainId, title: `aave-v3 ${deployment.market}` },
+        async complete(reader, signal) {
+          const client = clients.get(chainId)
+          if (client === undefined) return
+          const { place } = await markets.read(client, deployment, signal)
+          await reader.complete({ stream, place }, signal)
+        },
+      })),
+    )
   },
   work: {
     feature: 'snapshots',

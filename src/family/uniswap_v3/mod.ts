@@ -1,7 +1,9 @@
 import * as v from 'valibot'
+import type { Address } from 'viem'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLivesAtHand } from './read/at_hand.ts'
+import { createFlowStream } from './read/flow_stream.ts'
 import { createLifeReader } from './read/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createRoutes } from './routes/mod.ts'
@@ -30,6 +32,19 @@ export const UNISWAP_V3 = defineFamily({
     repeated(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,
     ),
+  histories({ settings, connect }) {
+    const { clock } = connect()
+    const stream = createFlowStream(clock)
+    return [...settings].flatMap(([chainId, deployments]) =>
+      deployments.map(({ manager, code, startBlock }) => ({
+        ...{ chainId, title: `uniswap-v3 ${code}` },
+        complete(reader, signal) {
+          const place = { chainId, contract: manager.toLowerCase() as Address, startBlock }
+          return reader.complete({ stream, place }, signal)
+        },
+      })),
+    )
+  },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))

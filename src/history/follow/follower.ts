@@ -1,28 +1,16 @@
 import type { Hex } from 'viem'
-import type { ChainClient } from '../../chain/rpc/client.ts'
-import type { Database } from '../../db/database.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { Log } from '../../lib/log.ts'
 import { cover } from '../cover.ts'
-import type { Coverage, Covered } from '../coverage.ts'
+import type { Covered } from '../coverage.ts'
 import { followersOf } from '../logs/proof.ts'
 import { blocksIn, missingOf } from '../logs/ranges.ts'
-import { FilterError, type FinalBlock, type LearnedSource, widestOf } from '../logs/reader.ts'
+import { FilterError, type FinalBlock, widestOf } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
-import { IncompleteError, type Stream, type StreamPlace } from '../stream.ts'
+import { IncompleteError, type StreamPlace } from '../stream.ts'
 import { createEntry, type Entry } from './entry.ts'
 import { callersError, reportFailure, tooNarrow } from './failure.ts'
+import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
 import { planOf } from './plan.ts'
-
-/** Whose history is to be completed, and which blocks. */
-export interface Wanted {
-  /** Null: everybody. */
-  readonly subject: Hex | null
-  readonly fromBlock: number
-  /** The last block, which is final. */
-  readonly final: FinalBlock
-}
 
 /** Completes the histories of one stream at one place, while somebody asks. */
 export interface Follower<Place extends StreamPlace> {
@@ -33,23 +21,10 @@ export interface Follower<Place extends StreamPlace> {
   complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<void>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */
   paceOf(subject: Hex | null): Pace | undefined
+  /** Blocks that are left of the scan for everybody; undefined while none is under way. */
+  readonly scanLeft: number | undefined
   /** Stops; what is under way is not stored. */
   close(): Promise<void>
-}
-
-/** What a follower works with. */
-export interface FollowerOptions<Row, Place extends StreamPlace> {
-  readonly stream: Stream<Row, Place>
-  readonly place: Place
-  readonly client: ChainClient
-  readonly sources: readonly LearnedSource[]
-  readonly coverage: Coverage
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  readonly onStored: (blocks: number) => void
-  readonly onHealed: (logs: number) => void
 }
 
 /** Work goes on this long after somebody asked. */
@@ -84,6 +59,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   let mustLook = false
   let subjectsMax = SUBJECTS_MAX
   let isScanning = false
+  let scanLeft = 0
   /** What the continuity check gave last, for the range that ends before this block. */
   let later: { readonly fromBlock: number; readonly value: unknown } | undefined
 
@@ -155,7 +131,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const some = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
       const subjects = some.flatMap(({ subject }) => subject ?? [])
       const [range] = group[0]?.missing ?? []
-      if (range !== undefined) startTask(some, () => coverTurn(subjects, range, some))
+      if (range !== undefined)
+        startTask(some, () => coverTurn(subjects, { range, wanted: some[0]?.range ?? range }, some))
     }
   }
 
@@ -168,9 +145,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     const [range] = missingOf(wanted, everybody)
     if (range === undefined) return
     isScanning = true
+    scanLeft = blocksIn(missingOf(wanted, everybody))
     startTask(scanned, async () => {
       try {
-        await coverTurn(null, range, scanned)
+        await coverTurn(null, { range, wanted }, scanned)
       } finally {
         isScanning = false
       }
@@ -204,8 +182,13 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     }
   }
 
-  async function coverTurn(subjects: readonly Hex[] | null, range: Range, of: readonly Entry[]): Promise<void> {
-    const granted = await coverage.lease(name(), subjects)
+  /** Works on a range, of all that is wanted, for some time. */
+  async function coverTurn(
+    subjects: readonly Hex[] | null,
+    { range, wanted }: { readonly range: Range; readonly wanted: Range },
+    of: readonly Entry[],
+  ): Promise<void> {
+    const granted = await coverage.lease(name(), subjects, wanted)
     if (granted.length === 0) {
       await sleep(OTHERS_MS, closing.signal)
       return
@@ -227,7 +210,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
           onStored(part) {
             const blocks = part.toBlock - part.fromBlock + 1
             for (const entry of of) entry.pace.stored(blocks)
-            if (mine === null) later = { fromBlock: part.fromBlock, value: null }
+            if (mine === null) {
+              later = { fromBlock: part.fromBlock, value: null }
+              scanLeft -= blocks
+            }
             onStored(blocks)
           },
         },
@@ -253,7 +239,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     } catch (error) {
       if (!(error instanceof IncompleteError) || entry.isReread) throw error
       entry.isReread = true
-      await coverTurn([subject], { fromBlock: error.fromBlock, toBlock: error.toBlock }, [])
+      const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
+      await coverTurn([subject], { range: again, wanted: range }, [])
     }
   }
 
@@ -279,6 +266,9 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       await completed
     },
     paceOf: (subject) => entries.get(subject)?.pace,
+    get scanLeft() {
+      return isScanning ? scanLeft : undefined
+    },
     async close() {
       closing.abort()
       await Promise.all([looking, ...tasks])

@@ -11,9 +11,27 @@ const READINESS = {
     status: { type: 'string', enum: ['ready', 'draining', 'not_ready'] },
     database: { type: 'boolean' },
     chains: { type: 'object', additionalProperties: { type: 'boolean' }, description: 'By chain id.' },
+    history: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: {
+          stopped: { type: 'boolean', description: 'A block was replaced that had been final.' },
+          percent: {
+            type: ['integer', 'null'],
+            minimum: 0,
+            maximum: 100,
+            description: 'Of the history of everybody; null if nobody needed it.',
+          },
+        },
+        required: ['stopped', 'percent'],
+        additionalProperties: false,
+      },
+      description: 'By chain id, where history is stored. Readiness does not depend on it.',
+    },
     request_id: REQUEST_ID,
   },
-  required: ['status', 'database', 'chains', 'request_id'],
+  required: ['status', 'database', 'chains', 'history', 'request_id'],
   additionalProperties: false,
 }
 

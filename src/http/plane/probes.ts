@@ -3,11 +3,21 @@ import type { Clock } from '../../lib/clock.ts'
 /** Asks one dependency whether it answers. May throw instead of false. */
 export type Probe = (signal: AbortSignal) => Promise<boolean>
 
+/** How far the history of one chain is. */
+export interface HistoryReport {
+  /** True if a block was replaced that had been final: somebody must look. */
+  readonly stopped: boolean
+  /** Of the history of everybody, as far as it was asked for; null if it never was. */
+  readonly percent: number | null
+}
+
 /** What readiness depends on. */
 export interface Probes {
   readonly database: Probe
   /** By chain id. One that answers is enough; with none configured the database alone decides. */
   readonly chains: ReadonlyMap<number, Probe>
+  /** By chain id; only told, nothing depends on it. */
+  readonly history?: () => Promise<Readonly<Record<string, HistoryReport>>>
 }
 
 /** Answers of the dependencies. */
@@ -16,6 +26,8 @@ interface Readiness {
   readonly database: boolean
   /** By chain id. */
   readonly chains: Readonly<Record<string, boolean>>
+  /** By chain id; empty if nothing is known. */
+  readonly history: Readonly<Record<string, HistoryReport>>
 }
 
 /** Longest wait for one dependency. */
@@ -36,14 +48,17 @@ export function createReadiness(probes: Probes, clock: Clock): () => Promise<Rea
   }
 }
 
-async function ask({ database, chains }: Probes): Promise<Readiness> {
+async function ask({ database, chains, history = async () => ({}) }: Probes): Promise<Readiness> {
+  const told = history().catch(() => ({}))
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
     ...[...chains.values()].map((probe) => answers(probe)),
   ])
   const byId = Object.fromEntries([...chains.keys()].map((id, index) => [String(id), chainsReady[index] === true]))
   const chainReady = chains.size === 0 || chainsReady.includes(true)
-  return { ready: databaseReady === true && chainReady, database: databaseReady === true, chains: byId }
+  const ready = databaseReady === true && chainReady
+  // Asked only of a database that answers.
+  return { ready, database: databaseReady === true, chains: byId, history: databaseReady === true ? await told : {} }
 }
 
 async function answers(probe: Probe): Promise<boolean> {

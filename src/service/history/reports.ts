@@ -1,7 +1,7 @@
 import { getAddress } from 'viem/utils'
-import type { HistoryReport } from '../account/admin/history_routes.ts'
-import type { Database } from '../db/database.ts'
-import { createCoverage } from '../history/coverage.ts'
+import type { HistoryReport } from '../../account/admin/history_routes.ts'
+import type { Database } from '../../db/database.ts'
+import { createCoverage } from '../../history/coverage.ts'
 
 /** Reads how far histories are stored, by whichever process. */
 export function createHistoryReports(db: Database): () => Promise<readonly HistoryReport[]> {

@@ -1,0 +1,32 @@
+import type { Hex } from 'viem'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Coverage } from '../coverage.ts'
+import type { FinalBlock, LearnedSource } from '../logs/reader.ts'
+import type { Stream, StreamPlace } from '../stream.ts'
+
+/** Whose history is to be completed, and which blocks. */
+export interface Wanted {
+  /** Null: everybody. */
+  readonly subject: Hex | null
+  readonly fromBlock: number
+  /** The last block, which is final. */
+  readonly final: FinalBlock
+}
+
+/** What a follower works with. */
+export interface FollowerOptions<Row, Place extends StreamPlace> {
+  readonly stream: Stream<Row, Place>
+  readonly place: Place
+  readonly client: ChainClient
+  readonly sources: readonly LearnedSource[]
+  readonly coverage: Coverage
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly onStored: (blocks: number) => void
+  readonly onHealed: (logs: number) => void
+}

@@ -1,0 +1,31 @@
+import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
+import type { RpcRecorder } from '../chain/rpc/metrics.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Config } from './config.ts'
+
+/** One client per chain: EVM chains by id, and Solana if it is served. */
+export interface Clients {
+  readonly evm: ReadonlyMap<number, EvmClient>
+  readonly solana: SolanaClient | undefined
+}
+
+/** Makes the clients of all chains that are served; `recorder` makes what is told of each chain's requests. */
+export function createClients(
+  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs } }: Config,
+  {
+    recorder,
+    ...shared
+  }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
+): Clients {
+  const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
+  const solana =
+    rpcUrls.length === 0
+      ? undefined
+      : createSolanaClient({
+          ...{ rpcUrls, maxSlotAgeSec, slotMs },
+          ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
+        })
+  return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
+}
