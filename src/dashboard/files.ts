@@ -32,6 +32,7 @@ import operatorAudit from './operator/audit.js' with { type: 'text' }
 import operatorBase from './operator/base.js' with { type: 'text' }
 import operatorChains from './operator/chains.js' with { type: 'text' }
 import operatorGrants from './operator/grants.js' with { type: 'text' }
+import operatorHistories from './operator/histories.js' with { type: 'text' }
 import operatorMain from './operator/main.js' with { type: 'text' }
 import operatorOrganization from './operator/organization.js' with { type: 'text' }
 import operatorOrganizations from './operator/organizations.js' with { type: 'text' }
@@ -60,7 +61,7 @@ import usageMain from './usage/main.js' with { type: 'text' }
 import usagePage from './usage/page.js' with { type: 'text' }
 
 /** A file of the pages, by its path below their folder. */
-export interface DashboardFile {
+interface DashboardFile {
   readonly path: string
   readonly text: string
 }
@@ -73,7 +74,7 @@ export const DASHBOARD_MODULES: Readonly<Record<string, string>> = {
 }
 
 /** A page: what it is called, and the module that draws it. */
-export interface DashboardPage {
+interface DashboardPage {
   readonly title: string
   readonly script: string
 }
@@ -129,6 +130,7 @@ export const DASHBOARD_FILES: readonly DashboardFile[] = [
   { path: 'operator/base.js', text: operatorBase },
   { path: 'operator/chains.js', text: operatorChains },
   { path: 'operator/grants.js', text: operatorGrants },
+  { path: 'operator/histories.js', text: operatorHistories },
   { path: 'operator/main.js', text: operatorMain },
   { path: 'operator/organization.js', text: operatorOrganization },
   { path: 'operator/organizations.js', text: operatorOrganizations },

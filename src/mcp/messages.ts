@@ -7,7 +7,7 @@ export interface RawMessage {
 }
 
 /** Most messages of one request; protocol versions since 2025-06-18 send one. */
-export const MESSAGES_MAX = 20
+const MESSAGES_MAX = 20
 
 /**
  * The messages of a body. Cancellations are left out: without a session they can only mean messages of the same body,

@@ -207,11 +207,14 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(await call(main)).toBe('200')
   }, 30_000)
 
-  test('chains with their endpoints, the dead one among them', async () => {
+  test('chains with their endpoints, the dead one among them, and how far histories are', async () => {
+    const { main } = scene.accounts.keys
+    expect(await call(main, 'v1/positions/uniswap-v3/1/pnl?chain_id=1')).toBe('200')
     const page = await open('operator#chains', [])
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
     await row('Ethereum').getByText('answers').first().waitFor()
     await row(DEAD_CHAIN.name).getByText('does not answer').waitFor()
+    await row('uniswap_v3_flow').getByText('followed').waitFor()
     expect(await page.content()).not.toContain('127.0.0.1:9')
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])

@@ -13,7 +13,7 @@ export const ADMIN_PREFIX = '/admin/v1'
 export const DASHBOARD_PREFIX = '/dashboard/v1'
 
 /** Cookies of both kinds of sessions. Their paths keep them away from everything else. */
-export interface SessionCookies {
+interface SessionCookies {
   readonly operator: SessionCookie
   readonly organization: SessionCookie
 }

@@ -13,14 +13,14 @@ const DAY_MS = 86_400_000
 
 /** How far back usage is shown. */
 export const USAGE_RANGES = ['24h', '7d', '30d', '90d'] as const
-export type UsageRange = (typeof USAGE_RANGES)[number]
+type UsageRange = (typeof USAGE_RANGES)[number]
 const RANGE_HOURS: Readonly<Record<UsageRange, number>> = { '24h': 24, '7d': 168, '30d': 720, '90d': 2_160 }
 /** Longer ranges are counted by day. */
 const HOURLY_MAX = 168
 
 /** By what requests are counted. */
 export const USAGE_DIMENSIONS = ['path', 'key', 'status', 'organization'] as const
-export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
+type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 
 /** Rows of one answer: beyond them the oldest are left out. */
 const ROWS_MAX = 5_000
@@ -30,7 +30,7 @@ const LATENCIES_MAX = 20_000
 const BURN_DAYS = 30
 
 /** Requests of one hour or day that share a path, key, status or organization. */
-export interface UsageRow {
+interface UsageRow {
   /** When the hour or the day began. */
   readonly at: Date
   /** Path, id of the key or organization, or status as text; '' for all paths that lead nowhere. */
@@ -106,7 +106,7 @@ export async function readBurn(
 }
 
 /** How long an organization's requests to one endpoint took. */
-export interface Latency {
+interface Latency {
   /** '' for all paths that lead nowhere. */
   readonly path: string
   /** How many the percentiles are of. */

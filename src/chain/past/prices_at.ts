@@ -26,7 +26,7 @@ interface MarketAsker {
 export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
 
 /** Where a past price was found: in the state of the block, or among the rounds that a feed keeps. */
-export type PriceEvidence = 'state' | 'round'
+type PriceEvidence = 'state' | 'round'
 
 /** A price at a block, or the reason why it is missing, in words that follow "because". */
 export type PriceAtOutcome =
@@ -34,7 +34,7 @@ export type PriceAtOutcome =
   | { readonly kind: 'missing'; readonly because: string }
 
 /** Which prices to read. */
-export interface PricesAtQuestion {
+interface PricesAtQuestion {
   readonly asker: PriceAsker
   /** Checksummed. */
   readonly tokens: readonly Address[]

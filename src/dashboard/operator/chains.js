@@ -14,7 +14,7 @@ const STATES = {
   removed: ['bad', 'serves another chain'],
 }
 
-/** Chains, their endpoints by number (an address may hold a secret) and how far their history is kept. */
+/** Chains and their endpoints by number, as an address may hold a secret. */
 export function Chains() {
   const { value: answer, again } = useLoaded((signal) => act(`${BASE}/chains`, { signal }), [])
   useEffect(() => {

@@ -7,6 +7,7 @@ import { SignedOut } from '../part/signed_out.js'
 import { Audit } from './audit.js'
 import { BASE } from './base.js'
 import { Chains } from './chains.js'
+import { Histories } from './histories.js'
 import { Organization } from './organization.js'
 import { Organizations } from './organizations.js'
 import { Switches } from './switches.js'
@@ -51,7 +52,7 @@ export function OperatorPage() {
       <nav class="tabs" aria-label="Parts">${TABS.map(([name, text]) => html`<a href=${`#${name}`} class=${classes(name === here && 'here')} aria-current=${name === here ? 'page' : undefined}>${text}</a>`)}</nav>
       ${here === 'organizations' && (id ? html`<${Organization} key=${id} id=${id} />` : html`<${Organizations} />`)}
       ${here === 'switches' && html`<${Switches} />`}
-      ${here === 'chains' && html`<${Chains} />`}
+      ${here === 'chains' && html`<${Chains} /><${Histories} />`}
       ${here === 'audit' && html`<${Audit} />`}
     `
   }

@@ -23,9 +23,8 @@ export interface Holding {
 }
 
 /**
- * Profit and loss of a position (`notes/history.md` A.4). US dollars are millionths: the first values are rounded, half
- * away from zero, and the others are their sums, so that the identities of A.5 hold on what is shown. Ratios are exact,
- * 1 for 100 %, and 0 without a denominator. Negative is worse for the owner.
+ * Profit and loss of a position. US dollars are millionths: the first values are rounded, half away from zero, and the
+ * others are their sums, so that sums hold on what is shown. Ratios are exact, 1 for 100 %, and 0 without a denominator. Negative is worse for the owner.
  */
 export interface PnlFigures {
   /**

@@ -21,7 +21,7 @@ import {
 } from './flow.ts'
 
 /**
- * What the flows of a position add up to, exact (`notes/history.md` A.3). The twin holds the tokens of the same deposits
+ * What the flows of a position add up to, exact. The twin holds the tokens of the same deposits
  * instead of pooling them and sells the same share of them whenever liquidity leaves. Money is in US dollars, `cost` is
  * what deposits were worth at their own time, tokens are raw units.
  */

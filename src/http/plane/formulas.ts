@@ -13,7 +13,7 @@ interface Formula {
 }
 
 /** A figure of a family's answers. */
-export interface Figure {
+interface Figure {
   /** Third segment of the path. */
   readonly family: string
   readonly name: string

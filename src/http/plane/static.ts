@@ -18,7 +18,7 @@ interface StaticPage {
 }
 
 /** Pages for people: HTML by path, and the files that it loads. */
-export interface StaticPages {
+interface StaticPages {
   /** The pages themselves, by path. */
   readonly pages: Pages
   /** Files of all pages, by path. */

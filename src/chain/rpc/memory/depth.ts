@@ -5,7 +5,7 @@ import type { Block } from '../../block.ts'
 const MEMORY_MS = 10 * 60_000
 
 /** How far back one endpoint's state is known to reach. */
-export interface DepthRecord {
+interface DepthRecord {
   /** The lowest block whose state it has shown; undefined if it was never asked for the past. */
   readonly reached: bigint | undefined
   /** The highest block whose state it lately said it does not have; undefined without such an answer. */

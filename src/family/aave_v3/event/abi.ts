@@ -22,7 +22,7 @@ const SIGNATURES = {
 } as const
 
 /** Name of an event that matters here. */
-export type EventName = keyof typeof SIGNATURES
+type EventName = keyof typeof SIGNATURES
 
 /** First topic of each event. */
 export const TOPICS = Object.fromEntries(

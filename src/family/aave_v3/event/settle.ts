@@ -5,7 +5,7 @@ import { sharesOf } from './lots.ts'
 import { type Pairing, pair } from './pair.ts'
 
 /** Which logs of a transaction are at hand. */
-export interface Sight {
+interface Sight {
   /** Wallets whose logs were asked for; null: everybody's. */
   readonly subjects: ReadonlySet<Hex> | null
   /** True if all logs of the transaction are here, as its receipt has them. */

@@ -25,7 +25,7 @@ import { createTokenReader, type TokenReader } from './read_tokens.ts'
 const PRICE_RETRY_SEC = 60
 
 /** Which events of which wallet. */
-export interface EventsQuestion {
+interface EventsQuestion {
   readonly client: ChainClient
   readonly deployment: AaveV3Deployment
   readonly wallet: Address
@@ -36,7 +36,7 @@ export interface EventsQuestion {
 }
 
 /** One page of a wallet's events, newest first, and how many there are in all, as of a block. */
-export interface EventsPage {
+interface EventsPage {
   readonly events: readonly PricedEvent[]
   readonly total: number
   readonly block: Block

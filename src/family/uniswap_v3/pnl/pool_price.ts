@@ -17,7 +17,7 @@ const TELLING_UNITS = 1_000_000n
 
 /**
  * Raw token1 per raw token0 at a block that has an increase or a decrease in range, from its liquidity and amounts:
- * √P = √Pa + amount1 / L, or 1/√P = 1/√Pb + amount0 / L, whichever has more units (history.md A.8). The log nearest to
+ * √P = √Pa + amount1 / L, or 1/√P = 1/√Pb + amount0 / L, whichever has more units. The log nearest to
  * `row` tells, in its transaction first. Undefined if none does: out of range, or amounts too small to tell.
  */
 export function poolPriceAt(row: PositionFlow, rows: readonly PositionFlow[], range: TickRange): Rational | undefined {

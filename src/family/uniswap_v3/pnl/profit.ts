@@ -25,7 +25,7 @@ export interface Profit {
 }
 
 /** Why there is no profit and loss: a flow must be missing, or a price is. */
-export type NoProfit = { readonly contradiction: string } | MissingPrice
+type NoProfit = { readonly contradiction: string } | MissingPrice
 
 /**
  * Profit and loss of the flows of a life, held to the chain's own state (`undefined`: the token was burned). A position

@@ -16,7 +16,7 @@ import { type BlockFacts, pricedBlocks } from '../pnl/life.ts'
 import { tellsPoolPrice } from '../pnl/pool_price.ts'
 
 /** The blocks of a position's flows. */
-export interface FactsQuestion {
+interface FactsQuestion {
   readonly client: ChainClient
   readonly pool: Address
   readonly tokens: Both<PnlToken>
@@ -26,7 +26,7 @@ export interface FactsQuestion {
 }
 
 /** Reads times and prices of blocks, and remembers them. */
-export interface FactsReader {
+interface FactsReader {
   /** What is known about each block of the flows. Throws `UnavailableError` if the chain cannot be read. */
   read(question: FactsQuestion, signal: AbortSignal): Promise<ReadonlyMap<number, BlockFacts>>
 }

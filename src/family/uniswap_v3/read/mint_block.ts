@@ -5,7 +5,7 @@ import type { UniswapV3Deployment } from '../deployments.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../flow/mint_search.ts'
 
 /** Where a position may be looked for. */
-export interface MintQuestion {
+interface MintQuestion {
   readonly client: ChainClient
   readonly deployment: UniswapV3Deployment
   readonly tokenId: bigint
@@ -14,7 +14,7 @@ export interface MintQuestion {
 }
 
 /** Finds the blocks of mints and remembers every mint that it saw on the way. */
-export interface MintFinder {
+interface MintFinder {
   /**
    * A block before which the position was not there: that of its mint, or an earlier one if finding it takes too long.
    * Undefined if no position of that id was ever minted. Throws as `ChainClient.read`.

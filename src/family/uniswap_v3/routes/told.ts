@@ -14,7 +14,7 @@ import type { PositionReader } from '../read/read.ts'
 import { ambiguous, onlyPositionIn, placesToAsk } from './places.ts'
 
 /** A position whose history is wanted. */
-export interface ToldQuestion {
+interface ToldQuestion {
   readonly id: bigint
   readonly chainId: number | undefined
   readonly manager: `0x${string}` | undefined

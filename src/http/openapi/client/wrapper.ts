@@ -1,7 +1,7 @@
 /** The part of the client that is the same for every document. It stands below its types, in one file. */
 export const WRAPPER_TEXT = String.raw`
 /** Where the service is, and the key of the organization that pays. */
-export interface ClientOptions {
+interface ClientOptions {
   readonly baseUrl: string
   readonly key: string
   /** In place of the global one. */

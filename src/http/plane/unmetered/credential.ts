@@ -48,7 +48,7 @@ export function requireSameOrigin(request: Request, publicUrl: string | undefine
 }
 
 /** The value of a cookie, undefined if it is absent, given twice or too long. */
-export function cookieOf(request: Request, name: string): string | undefined {
+function cookieOf(request: Request, name: string): string | undefined {
   const header = request.headers.get('cookie') ?? ''
   const values = header
     .split(';')

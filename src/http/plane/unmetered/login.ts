@@ -23,9 +23,18 @@ const METHODS = 'GET, HEAD, POST, OPTIONS'
 /** What a link's query may be; everything else is not looked up. */
 const PLAIN = /^\w{1,64}$/
 
-const STYLE = `:root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif }
-body { display: grid; min-height: 90vh; place-content: center; margin: 0 1rem; text-align: center }
-button { font: inherit; padding: .5em 1.5em; cursor: pointer }`
+const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 ui-sans-serif, system-ui, sans-serif;
+  --paper: #f6f5f1; --card: #fffefb; --ink: #1a211f; --soft: #5a6461; --line: #dfdcd3; --accent: #0a6b5c; --on: #fff }
+@media (prefers-color-scheme: dark) { :root { --paper: #101413; --card: #181d1c; --ink: #e8edeb; --soft: #a0aba7;
+  --line: #2b3330; --accent: #5bd0b6; --on: #06231d } }
+body { display: grid; min-height: 100vh; place-items: center; margin: 0; background: var(--paper); color: var(--ink) }
+main { box-sizing: border-box; max-width: 26rem; width: calc(100% - 2rem); padding: 2rem; text-align: center;
+  background: var(--card); border: 1px solid var(--line); border-radius: 14px }
+h1 { margin: 0 0 1.25rem; font-size: 1.5rem; letter-spacing: -.01em }
+p { margin: 1rem 0 0; color: var(--soft) }
+button { font: inherit; font-weight: 600; padding: .6em 2em; border: 0; border-radius: 10px; cursor: pointer;
+  background: var(--accent); color: var(--on) }
+button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px }`
 
 /** The page may load, run and frame nothing, and send its form only here; its one style is allowed by its hash. */
 const PAGE_HEADERS = {

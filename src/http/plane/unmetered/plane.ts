@@ -26,7 +26,7 @@ export interface PlaneRequest {
 }
 
 /** An answer, and the name of what answered: a template or one of a few words, for metrics. */
-export interface PlaneAnswer {
+interface PlaneAnswer {
   readonly answer: PreparedAnswer
   readonly route: string
 }

@@ -2,7 +2,7 @@
 export type Movement = 'before' | 'not_yet' | 'unknown'
 
 /** The first midnight by which a wallet had moved a token. */
-export interface FirstDay {
+interface FirstDay {
   readonly day: number
   /** True if an earlier one may be so too, because nobody can tell. */
   readonly isCut: boolean

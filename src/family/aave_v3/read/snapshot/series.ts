@@ -32,7 +32,7 @@ export interface Series {
 }
 
 /** Whose snapshots, in the only market of the place. */
-export interface SeriesRequest {
+interface SeriesRequest {
   readonly place: Place
   readonly wallet: Address
   /** At most so many, the newest. */
