@@ -24,6 +24,7 @@ async function main(): Promise<number> {
     const booksRight = await benchMetered({ quick, databaseUrl: server.url })
     const rpcHeld = await benchRpc({ quick })
     await benchAnswers({ quick, databaseUrl: server.url })
+    await benchHistory({ quick, databaseUrl: server.url })
     return booksRight && rpcHeld ? 0 : 1
   } finally {
     await server.close()
