@@ -5,6 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
+import { benchHistory } from './history.ts'
 import { benchMetered } from './metered.ts'
 import { benchRpc } from './rpc.ts'
 
