@@ -77,6 +77,8 @@ export async function audit(page: Page): Promise<string[]> {
 
 /** Widths at which a page has to fit: a small phone, and a desktop at 200 %. */
 const WIDTHS = [360, 640]
+const LOOKS_MAX = 40
+const LOOK_MS = 25
 
 /** By how many pixels a page is wider than its window, at each width. */
 export async function overflow(page: Page): Promise<number[]> {
@@ -84,7 +86,13 @@ export async function overflow(page: Page): Promise<number[]> {
   const over: number[] = []
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 })
-    over.push((await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number)
+    // Pictures follow the width a moment later.
+    let by = 1
+    for (let looks = 0; by > 0 && looks < LOOKS_MAX; looks++) {
+      await page.waitForTimeout(LOOK_MS)
+      by = (await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number
+    }
+    over.push(by)
   }
   await page.setViewportSize(before)
   return over

@@ -111,7 +111,9 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await proof.getByText('curl', { exact: true }).click()
     const [, header, address] = /^curl -H "(.+)" '(.+)'$/.exec(await proof.locator('code').innerText()) ?? []
     expect(header).toBe('Authorization: Bearer $WALLETSCOPE_KEY')
-    expect((await call(address ?? '')).data).toEqual(answer.data)
+    // Profit and loss comes with the list once its history is complete, which may be in between.
+    const figures = (body: Json) => body.data.map((each: Json) => ({ ...each, pnl: undefined }))
+    expect(figures(await call(address ?? ''))).toEqual(figures(answer))
 
     const first = cards.first()
     expect(await first.locator('.picture-title').innerText()).toContain('USDC per WETH')
@@ -293,6 +295,8 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       const notice = page.getByRole('alert').filter({ hasText: code }).first()
       await notice.waitFor()
       expect(await notice.innerText()).toContain(advice)
+      // What was not read is no zero.
+      await page.locator('.total-value').getByText('not read').waitFor()
       expect(await audit(page)).toEqual([])
     },
     60_000,

@@ -9,34 +9,41 @@ import { Facts, Usd } from '../part/figure.js'
  * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props
  */
 export function Summary({ parts, catalog, spent }) {
-  const { liquidity, fees, netWorths, unpriced } = figuresOf(parts)
-  const total = sumDollars([...liquidity, ...netWorths])
+  const { liquidity, fees, netWorths, unpriced, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
+  const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
+  const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave'].includes(family) || wasRead(family))
   const evm = parts.some(({ family }) => family !== 'kamino')
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   return html`<section class="summary" aria-label="Summary">
     <div class="total">
-      ${evm && html`<p class="total-name">Liquidity and Aave, net</p><p class="total-value"><${Usd} value=${total} /></p>`}
+      ${evm && html`<p class="total-name">Liquidity and Aave, net</p><p class="total-value"><${Sum} values=${[...liquidity, ...netWorths]} known=${wasAllRead} /></p>`}
       ${!evm && html`<p class="total-name">Kamino obligations</p><p class="total-value">${new Set(parts.map(({ id }) => id)).size}</p>`}
       <p class="soft">
         ${answered < parts.length ? 'So far, ' : ''}read at ${counted(blocks.size, 'block')} for ${counted(spent, 'credit')}.
         ${unpriced > 0 && html` ${counted(unpriced, 'position')} without a price ${unpriced === 1 ? 'is' : 'are'} not in it.`}
+        ${unseen > 0 && html` ${counted(unseen, 'position')} not shown yet ${unseen === 1 ? 'is' : 'are'} not in it.`}
         ${failed > 0 && html` <b class="bad">${counted(failed, 'part')} could not be read, so this is not all.</b>`}
       </p>
     </div>
     ${
       evm &&
       html`<${Facts} rows=${[
-        ['Liquidity', html`<${Usd} value=${sumDollars(liquidity)} />`],
-        ['of it uncollected fees', html`<${Usd} value=${sumDollars(fees)} />`],
-        ['Aave collateral − debt', html`<${Usd} value=${sumDollars(netWorths)} />`],
+        ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
+        ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
+        ['Aave collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('aave')} />`],
       ]} />`
     }
     <${Progress} parts=${parts} catalog=${catalog} answered=${answered} />
   </section>`
+}
+
+/** The sum of what was read; nothing read is no zero. @param {{ values: readonly string[], known: boolean }} props */
+function Sum({ values, known }) {
+  return known ? html`<${Usd} value=${sumDollars(values)} />` : html`<span class="absent">not read</span>`
 }
 
 /** @param {readonly import('./asking.js').AskedPart[]} parts */
@@ -45,7 +52,11 @@ function figuresOf(parts) {
     parts.flatMap((part) => (part.family === family && part.answer?.ok ? part.answer.body.data : []))
   const positions = bodies('liquidity')
   const priced = positions.filter(({ usd }) => usd.total !== null)
+  const firstPages = parts.flatMap(({ family, answer }) =>
+    family === 'liquidity' && answer?.ok && answer.body.pagination.page === 1 ? [answer.body.pagination.total] : [],
+  )
   return {
+    unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
     liquidity: priced.map(({ usd }) => usd.total),
     fees: priced.map(({ usd }) => usd.uncollected_fees),
     netWorths: bodies('aave').flatMap((each) => each.positions.map((/** @type {any} */ one) => one.netWorthUSD)),

@@ -189,7 +189,14 @@ describe('rate limit', () => {
     expect(waitMs).toBeLessThanOrEqual(1_000)
     expect([0, 1]).toContain(resetSec - Math.ceil((refusal.requestedAtMs + waitMs) / 1_000))
     await Bun.sleep(waitMs)
-    for (let count = 0; count < 3; count++) admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    // The next two places free as much later as they were taken.
+    for (let count = 0; count < 2; count++) {
+      const next = await gate.admit({ key, endpoint: ENDPOINT })
+      if (next.kind !== 'refused') continue
+      await Bun.sleep(next.rateLimit.waitMs)
+      admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    }
   }, 10_000)
 
   test('the window row stays small under any load', async () => {

@@ -29,7 +29,7 @@ export function decodeLogs(
   context: { readonly subjects: readonly Hex[] | null; readonly receipts: ReadonlyMap<Hex, readonly HistoryLog[]> },
 ): Decoded<LendingEvent> {
   const subjects = context.subjects === null ? null : new Set(context.subjects)
-  const listing = { place, assets: new Set([...place.tokens.values()].map(({ asset }) => asset)) }
+  const assets = new Set([...place.tokens.values()].map(({ asset }) => asset))
   const rows: LendingEvent[] = []
   const unsettled: Hex[] = []
   const seen: LendingLog[] = []
@@ -38,7 +38,7 @@ export function decodeLogs(
     if (hash === undefined) continue
     const receipt = context.receipts.get(hash)
     const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
-    const settled = settle(read, listing, { subjects, isReceipt: receipt !== undefined })
+    const settled = settle(read, { subjects, isReceipt: receipt !== undefined, assets })
     seen.push(...read)
     if (settled === undefined) unsettled.push(hash)
     else rows.push(...settled)

@@ -3,7 +3,6 @@ import type { LendingEvent } from '../../../history/rows/lending_event.ts'
 import type { Change, LendingLog, Transfer } from './log.ts'
 import { sharesOf } from './lots.ts'
 import { type Pairing, pair } from './pair.ts'
-import type { LendingPlace } from './place.ts'
 
 /** Which logs of a transaction are at hand. */
 export interface Sight {
@@ -11,11 +10,7 @@ export interface Sight {
   readonly subjects: ReadonlySet<Hex> | null
   /** True if all logs of the transaction are here, as its receipt has them. */
   readonly isReceipt: boolean
-}
-
-/** A market with the assets whose tokens are known, which reserves that were dropped are not among. */
-export interface Listing {
-  readonly place: LendingPlace
+  /** Assets whose tokens are known; reserves that were dropped are not among them. */
   readonly assets: ReadonlySet<Hex>
 }
 
@@ -24,8 +19,8 @@ export interface Listing {
  * no token's log or the reverse, or because a wallet's aTokens went to, or came from, someone who may have withdrawn
  * them for it.
  */
-export function settle(logs: readonly LendingLog[], { assets }: Listing, sight: Sight): LendingEvent[] | undefined {
-  const { subjects, isReceipt } = sight
+export function settle(logs: readonly LendingLog[], sight: Sight): LendingEvent[] | undefined {
+  const { subjects, isReceipt, assets } = sight
   const isInScope = (wallet: Hex): boolean => isReceipt || subjects === null || subjects.has(wallet)
   const pairing = pair(logs, { isInScope, isListed: (asset) => assets.has(asset) })
   if (!isReceipt && (!pairing.isWhole || mayHideOwner(logs, pairing, subjects))) return undefined
