@@ -5,6 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
+import { benchHistory } from './history.ts'
 import { benchMetered } from './metered.ts'
 import { benchRpc } from './rpc.ts'
 
@@ -24,6 +25,7 @@ async function main(): Promise<number> {
     const booksRight = await benchMetered({ quick, databaseUrl: server.url })
     const rpcHeld = await benchRpc({ quick })
     await benchAnswers({ quick, databaseUrl: server.url })
+    await benchHistory({ quick, databaseUrl: server.url })
     return booksRight && rpcHeld ? 0 : 1
   } finally {
     await server.close()

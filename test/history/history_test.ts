@@ -20,6 +20,7 @@ import {
   walletOf,
   wordsOf,
 } from './scene.ts'
+import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
 
 const never = new AbortController().signal
@@ -133,18 +134,6 @@ function keepLogs(keep: (log: LogJson, request: SeenRequest) => boolean): (reque
 
 const isWithin = ({ blockNumber }: LogJson, from: number, to: number) =>
   Number(blockNumber) >= from && Number(blockNumber) <= to
-
-/** Refuses ranges longer than the cap in a provider's words. */
-function capped(dialect: (typeof CAP_DIALECTS)[number], cap: number): (request: SeenRequest) => Fault | undefined {
-  return ({ method, params }) => {
-    const { fromBlock, toBlock } = (params[0] ?? {}) as { readonly fromBlock?: string; readonly toBlock?: string }
-    if (method !== 'eth_getLogs' || fromBlock === undefined || toBlock === undefined) return undefined
-    const asked = Number(toBlock) - Number(fromBlock) + 1
-    if (asked <= cap) return undefined
-    const { status, code, words } = dialect(cap, asked, Number(fromBlock))
-    return { kind: 'error', status, error: { code, message: words } }
-  }
-}
 
 test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
   'a capped endpoint is learned from its refusal, which is no sickness (dialect %i)',

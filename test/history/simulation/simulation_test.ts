@@ -112,7 +112,7 @@ async function simulate(seed: number): Promise<void> {
   }
 }
 
-const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? 400)
+const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? 1_000)
 
 test(`${SEEDS} histories of endpoints that forget, fork, cap, lose and lie, read by processes that die, equal the truth`, async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
