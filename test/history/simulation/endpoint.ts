@@ -122,15 +122,25 @@ function simulateEndpoint(
       return { status: 200, code: -32005, words: `query returned more than ${resultsMax} results` }
     }
     const victim = found[random.below(Math.max(1, found.length))]
-    const given =
-      victim !== undefined && !lost.has(victim) && random.chance(loses) ? found.filter((log) => log !== victim) : found
-    if (given.length < found.length && victim !== undefined) lost.add(victim)
+    const loss = victim === undefined || lost.has(victim) || !random.chance(loses) ? [] : lossOf(found, victim)
+    for (const log of loss) lost.add(log)
+    const given = found.filter((log) => !loss.includes(log))
     return (lies && random.chance(0.3) ? withLie(given, range) : given).map(seen)
   }
 
   function headerOf(number: number): object {
     const hash = hashOf(number, number < character.forkedFrom ? 0 : 1 + index)
     return { number: numberToHex(number), timestamp: '0x1', hash, parentHash: hashOf(number - 1) }
+  }
+
+  /** One log, which its pair betrays, or both of the pair, which nothing but a second read finds. */
+  function lossOf(found: readonly HistoryLog[], victim: HistoryLog): readonly HistoryLog[] {
+    if (random.chance(0.5)) return [victim]
+    const step = victim.topics[0] === POOL_TOPIC ? 1 : -1
+    return found.filter(
+      ({ blockNumber, logIndex }) =>
+        blockNumber === victim.blockNumber && [victim.logIndex, victim.logIndex + step].includes(logIndex),
+    )
   }
 
   /** A pair that looks like any other, in a block after the last log of the answer. */
