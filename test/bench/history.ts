@@ -6,17 +6,24 @@ import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
 import { createRpc } from '../devnet/rpc.ts'
 import { act, createTestClient, deployEmitter, EMITTED, EMITTER, placeOf, walletOf } from '../history/scene.ts'
-import { capped } from '../history/simulation/capped.ts'
-import { startFaultyRpc } from '../support/rpc.ts'
+import { forgetHistories } from './forget.ts'
+import { printBeside } from './history/beside.ts'
+import { printOutlook } from './history/outlook.ts'
+import { scanLongChain } from './history/scan.ts'
 import { median, printTable } from './table.ts'
 
 const CHAIN_ID = 31_337
 const ACTS_A_BLOCK = 10
-const CAP = 100
+/** A sparse history under a narrow cap, and the share of requests that must be of use. */
+const CAPPED = { chainId: CHAIN_ID, actsPerBlock: 0.1, wallets: 10_000, cap: 2_000, logsMax: 10_000 }
+const USEFUL_TARGET = 0.95
+/** Three years of Ethereum, for one wallet on an endpoint that takes any range. */
+const WIDE = { chainId: CHAIN_ID, blocks: 7_900_000, actsPerBlock: 0.1, wallets: 10_000, cap: 0, logsMax: 10_000 }
 
 /**
  * A scan of everybody's history on one Anvil chain, with all checks, beside the same ranges fetched and parsed and
- * nothing else; and how many of its requests were of use where an endpoint caps ranges.
+ * nothing else; how many of its requests are of use where an endpoint caps ranges; what a wallet's first history takes;
+ * what a scan costs those who list positions; and what three years of two chains would take.
  */
 export async function benchHistory({
   quick,
@@ -28,7 +35,6 @@ export async function benchHistory({
   const blocks = quick ? 200 : 1_000
   const rounds = quick ? 1 : 5
   const anvil = await startAnvil({ chainId: CHAIN_ID })
-  const proxy = await startFaultyRpc(anvil.rpcUrl)
   const db = openDatabase({ url: databaseUrl, clock: systemClock, log: silentLog })
   try {
     const rpc = createRpc(anvil.rpcUrl)
@@ -37,20 +43,18 @@ export async function benchHistory({
       const acts = Array.from({ length: ACTS_A_BLOCK }, (_, index) => ({ wallet: walletOf(index), amount: 1n }))
       await act(rpc, acts)
     }
-    const scan = async (url: string, chainPlace: number) => {
-      const client = createTestClient([url], { chainId: CHAIN_ID })
-      const outcomes: string[] = []
+    const scan = async () => {
+      await forgetHistories(db)
+      const client = createTestClient([anvil.rpcUrl], { chainId: CHAIN_ID })
       const history = createHistory({
         ...{ clients: new Map([[CHAIN_ID, client]]), db, clock: systemClock, log: silentLog, holder: 'bench' },
-        recorder: { requested: (_, outcome) => outcomes.push(outcome), stored: () => {}, healed: () => {} },
       })
-      const stream = { ...EMITTED, name: `bench_${chainPlace}` }
       const startedMs = performance.now()
-      await history.complete({ stream, place: placeOf(CHAIN_ID) }, new AbortController().signal)
+      await history.complete({ stream: EMITTED, place: placeOf(CHAIN_ID) }, new AbortController().signal)
       const ms = performance.now() - startedMs
       await history.close()
       client.close()
-      return { ms, outcomes }
+      return ms
     }
     const bare = async () => {
       const startedMs = performance.now()
@@ -71,30 +75,45 @@ export async function benchHistory({
     const scans: number[] = []
     for (let round = 0; round < rounds; round++) {
       const bareMs = await bare()
-      const { ms } = await scan(anvil.rpcUrl, round)
+      const ms = await scan()
       scans.push(ms)
       ratios.push(bareMs / ms)
     }
-    proxy.rule(
-      capped((cap, asked) => ({ status: 200, code: -32602, words: `range ${asked} exceeds limit of ${cap}` }), CAP),
-    )
-    const { outcomes } = await scan(proxy.url, rounds)
-    const useful = outcomes.filter((outcome) => outcome === 'useful').length / outcomes.length
     printTable(
-      ['history', 'ms', 'logs/s, both reads', 'of bare', 'useful requests, capped'],
+      ['history', 'ms', 'logs/s, both reads', 'of bare'],
       [
         [
           `${blocks} blocks × ${2 * ACTS_A_BLOCK} logs`,
           median(scans).toFixed(0),
           ((blocks * 4 * ACTS_A_BLOCK) / (median(scans) / 1_000)).toFixed(0),
           `${median(ratios).toFixed(2)} (target 0.50)`,
-          `${(100 * useful).toFixed(0)} % of ${outcomes.length}`,
         ],
       ],
     )
+    const cappedChain = { ...CAPPED, blocks: quick ? 50_000 : 200_000 }
+    const capped = await scanLongChain(db, cappedChain)
+    const useful = 1 - capped.refused / capped.requests
+    const first = await scanLongChain(db, WIDE, 'wallet')
+    printTable(
+      ['history on a long chain', 'blocks', 'requests', 'of use', 's', 'events'],
+      [
+        [
+          ...[`everybody, cap of ${CAPPED.cap}`, String(cappedChain.blocks), String(capped.requests)],
+          `${(100 * useful).toFixed(1)} % (target ${100 * USEFUL_TARGET})`,
+          ...[(capped.ms / 1_000).toFixed(2), String(capped.rows)],
+        ],
+        [
+          ...['one wallet, no cap', String(WIDE.blocks), String(first.requests)],
+          `${(100 * (1 - first.refused / first.requests)).toFixed(1)} %`,
+          ...[(first.ms / 1_000).toFixed(2), String(first.rows)],
+        ],
+      ],
+    )
+    console.log()
+    await printBeside({ quick, databaseUrl })
+    await printOutlook(db, { quick })
   } finally {
     await db.close()
-    await proxy.stop()
     await anvil.stop()
   }
 }

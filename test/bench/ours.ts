@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { createGate } from '../../src/account/gate/gate.ts'
-import { mintKey } from '../../src/account/key.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -12,14 +11,12 @@ import { createMetrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
 import { parentOf } from './cpu.ts'
 import { type Books, CONSTANT_PATH, type OursReady } from './metered.ts'
+import { createOrganizations } from './organizations.ts'
 
 /**
  * The metered path of the product, nothing left out: the app, the gate and the adapter as `serve` builds them, around
  * a route whose read is free, so that what is measured is admission, input, charge, log and answer.
  */
-const CREDITS = 1_000_000_000
-const RATE_LIMIT = 100_000
-
 const benchRoute = route({
   method: 'GET',
   path: CONSTANT_PATH,
@@ -56,26 +53,6 @@ async function main(): Promise<void> {
   await gate.close(1_000)
   await db.close()
   process.exit(0)
-}
-
-async function createOrganizations(db: Database, count: number): Promise<readonly string[]> {
-  const minted = Array.from({ length: count }, mintKey)
-  // By process, because several may share the database.
-  const ids = minted.map((_, index) => `bench_${process.pid}_${String(index).padStart(6, '0')}`)
-  await db.run(
-    `insert into organization (id, name, rate_limit) select id, id, ${RATE_LIMIT} from unnest($1::text[]) id`,
-    [ids],
-  )
-  await db.run(
-    `insert into credit_balance (organization_id, balance, granted) select id, ${CREDITS}, ${CREDITS} from unnest($1::text[]) id`,
-    [ids],
-  )
-  await db.run(
-    `insert into api_key (organization_id, id, name, hash, last4)
-     select id, 'key_' || id, 'bench', decode(hash, 'hex'), last4 from unnest($1::text[], $2::text[], $3::text[]) k (id, hash, last4)`,
-    [ids, minted.map(({ hash }) => hash), minted.map(({ last4 }) => last4)],
-  )
-  return minted.map(({ key }) => key)
 }
 
 async function readBooks(db: Database): Promise<Books> {

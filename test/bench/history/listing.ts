@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs'
+import { createGate } from '../../../src/account/gate/gate.ts'
+import { openDatabase } from '../../../src/db/pool.ts'
+import { createHistory } from '../../../src/history/history.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { serveBun } from '../../../src/http/server/bun.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createRequestIds } from '../../../src/lib/request_id.ts'
+import { createClients } from '../../../src/service/clients.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { routesOf } from '../../../src/service/routes.ts'
+import { EMITTED, placeOf } from '../../history/scene.ts'
+import { createOrganizations } from '../organizations.ts'
+
+/**
+ * The service's routes as `serve` builds them, and scans of history through the same endpoints when told to. One command
+ * a line on stdin, one line of JSON back.
+ */
+
+/** What the process is told. */
+export interface ListingCommand {
+  readonly scan: boolean
+}
+
+/** What it says once it listens. */
+export interface ListingReady {
+  readonly port: number
+  readonly keys: readonly string[]
+}
+
+/** What it says to every command: requests for logs that were of use, since the one before. */
+export interface ListingCounts {
+  readonly requests: number
+}
+
+await main()
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'))
+  const log = createLog({ level: 'error', write: (line) => process.stderr.write(line) })
+  const db = openDatabase({ url: config.databaseUrl ?? '', clock: systemClock, log })
+  const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
+  let requests = 0
+  const history = createHistory({
+    ...{ clients: clients.evm, db, clock: systemClock, log, holder: `listing_${process.pid}` },
+    recorder: {
+      requested: (_, outcome) => {
+        if (outcome === 'useful') requests++
+      },
+      ...{ stored: () => {}, healed: () => {} },
+    },
+  })
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock: systemClock, log })
+  const gate = await createGate({ db, clock: systemClock, log, journalDir: process.env['BENCH_JOURNAL'] ?? '' })
+  const app = createApp({
+    ...{ routes: routesOf(config, connect), aliases: new Map(), gate, clock: systemClock, log },
+    ...{ metrics: createMetrics(), corsOrigins: [], openapi: '{}' },
+    probes: { database: async () => true, chains: new Map() },
+    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+  })
+  const [key = ''] = await createOrganizations(db, 1)
+  const server = serveBun(app, { port: 0, host: '127.0.0.1' })
+  console.log(JSON.stringify({ port: server.port, keys: [key] } satisfies ListingReady))
+
+  const [chainId = 0] = clients.evm.keys()
+  let scans = 0
+  let stopping = new AbortController()
+  let scanning: Promise<void> = Promise.resolve()
+
+  /** One scan after another, each under a name of its own, so that nothing of it is stored yet. */
+  async function scanOn(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const stream = { ...EMITTED, name: `beside_${process.pid}_${scans++}` }
+      await history.complete({ stream, place: placeOf(chainId) }, signal).catch((error) => {
+        if (!signal.aborted) throw error
+      })
+    }
+  }
+
+  for await (const line of console) {
+    if (line === '') continue
+    const { scan } = JSON.parse(line) as ListingCommand
+    stopping.abort()
+    await scanning
+    stopping = new AbortController()
+    console.log(JSON.stringify({ requests } satisfies ListingCounts))
+    requests = 0
+    if (scan) scanning = scanOn(stopping.signal)
+  }
+  stopping.abort()
+  await scanning
+  await server.stop()
+  await history.close()
+  for (const client of clients.evm.values()) client.close()
+  await gate.close(1_000)
+  await db.close()
+  process.exit(0)
+}
