@@ -7,28 +7,61 @@ import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
 import { benchHistory } from './history.ts'
 import { benchMetered } from './metered.ts'
+import { benchPonder } from './ponder.ts'
 import { benchRpc } from './rpc.ts'
 
+interface Options {
+  readonly quick: boolean
+  readonly databaseUrl: string
+}
+
+interface Part {
+  readonly name: string
+  /** True if it runs only when it is named. */
+  readonly isExtra?: true
+  /** False: something that must hold does not. */
+  readonly run: (options: Options) => Promise<boolean>
+}
+
+const PARTS: readonly Part[] = [
+  { name: 'metered', run: benchMetered },
+  { name: 'rpc', run: benchRpc },
+  { name: 'answers', run: onlyShown(benchAnswers) },
+  { name: 'history', run: onlyShown(benchHistory) },
+  { name: 'ponder', isExtra: true, run: benchPonder },
+]
+
 /**
- * `bun run bench [--quick]`: every performance claim of README, each as a ratio to something measured beside it, so
- * that it means the same on another machine. Speeds below their target are only shown, for they depend on what else the
- * machine does; exit status 1 says that the books do not balance or that a list takes too many round trips.
+ * `bun run bench [part…] [--quick]`: every performance claim of README, each as a ratio to something measured beside it,
+ * so that it means the same on another machine. Speeds below their target are only shown, for they depend on what else
+ * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
+ * Ponder has other rows. Without names all parts run but `ponder`, which installs Ponder first.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')
+  const named = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+  const unknown = named.find((name) => !PARTS.some((part) => part.name === name))
+  if (unknown !== undefined)
+    throw new Error(`Cannot measure "${unknown}": the parts are ${PARTS.map(({ name }) => name).join(', ')}`)
+  const parts = PARTS.filter(({ name, isExtra }) => (named.length === 0 ? !isExtra : named.includes(name)))
   // Unlike the servers of the tests this one waits for the disk: a benchmark without fsync would prove nothing.
   const server = await startEmbedded({ dataDir: temporaryDirectory(), clock: systemClock, log: silentLog })
   try {
     const db = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
     await migrate(db).finally(() => db.close())
     console.log(`bun ${Bun.version}, ${navigator.hardwareConcurrency} cores, embedded PostgreSQL with fsync\n`)
-    const booksRight = await benchMetered({ quick, databaseUrl: server.url })
-    const rpcHeld = await benchRpc({ quick })
-    await benchAnswers({ quick, databaseUrl: server.url })
-    await benchHistory({ quick, databaseUrl: server.url })
-    return booksRight && rpcHeld ? 0 : 1
+    let held = true
+    for (const { run } of parts) held = (await run({ quick, databaseUrl: server.url })) && held
+    return held ? 0 : 1
   } finally {
     await server.close()
+  }
+}
+
+function onlyShown(bench: (options: Options) => Promise<void>): Part['run'] {
+  return async (options) => {
+    await bench(options)
+    return true
   }
 }
 
