@@ -20,6 +20,8 @@ const BLOCKS = 300
 /** Callers at a time: well below what the endpoint works on, and all of it. */
 const CALLERS = [8, 32] as const
 const POSITIONS = 5
+/** Before each burst, so that a scan has begun, or one that was given up has ended. */
+const SETTLE_MS = 1_500
 
 interface Burst extends LoadResult {
   /** Requests of scans that were of use meanwhile. */
@@ -62,7 +64,7 @@ export async function printBeside({
     for (const connections of CALLERS) {
       const burst = async (scan: boolean): Promise<Burst> => {
         await tell({ scan })
-        await offer(generator, { ...job, connections, durationMs: 500 })
+        await offer(generator, { ...job, connections, durationMs: SETTLE_MS })
         const result = await offer(generator, { ...job, connections, durationMs: quick ? 1_000 : 5_000 })
         const { requests } = await tell({ scan: false })
         if (Object.keys(result.statuses).join() !== '200') {
@@ -78,7 +80,7 @@ export async function printBeside({
         ...[String(connections), shown(([without]) => without.p50Ms), shown(([without]) => without.p99Ms)],
         ...[shown(([, during]) => during.p50Ms), shown(([, during]) => during.p99Ms)],
         `${shown(([without, during]) => during.p99Ms / without.p99Ms, 2)} (target 1.25)`,
-        shown(([, during]) => (during.requests / (during.elapsedMs + 500)) * 1_000, 0),
+        shown(([, during]) => (during.requests / (during.elapsedMs + SETTLE_MS)) * 1_000, 0),
       ])
     }
     printTable(
