@@ -11,6 +11,7 @@ import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
 import {
   act,
+  actInBlocks,
   createTestClient,
   deployEmitter,
   EMITTED,
@@ -37,13 +38,7 @@ beforeAll(async () => {
   anvil = await startAnvil({ chainId: CHAIN_ID })
   rpc = createRpc(anvil.rpcUrl)
   await deployEmitter(rpc)
-  for (let block = 1; block <= BLOCKS; block++) {
-    const acts = Array.from({ length: 1 + (block % 3) }, (_, index) => ({
-      wallet: walletOf((block + index) % 4),
-      amount: BigInt(block * 10 + index),
-    }))
-    await act(rpc, acts)
-  }
+  await actInBlocks(rpc, BLOCKS)
   proxies = await Promise.all([0, 1].map(() => startFaultyRpc(anvil.rpcUrl)))
 }, 60_000)
 beforeEach(async () => {

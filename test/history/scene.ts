@@ -55,6 +55,17 @@ export async function act(rpc: Rpc, acts: readonly Act[]): Promise<void> {
   await until('a mined transaction', async () => (await rpc.call('eth_getTransactionReceipt', hash)) !== null)
 }
 
+/** So many blocks in which up to three of four wallets do something. */
+export async function actInBlocks(rpc: Rpc, blocks: number): Promise<void> {
+  for (let block = 1; block <= blocks; block++) {
+    const acts = Array.from({ length: 1 + (block % 3) }, (_, index) => ({
+      wallet: walletOf((block + index) % 4),
+      amount: BigInt(block * 10 + index),
+    }))
+    await act(rpc, acts)
+  }
+}
+
 /** Follows the emitter: a row for every log of the pool, which must have one of the token right after it. */
 export const EMITTED: Stream<LendingEvent> = {
   name: 'emitted',
@@ -127,11 +138,15 @@ export function wordsOf(rows: readonly LendingEvent[]): readonly string[] {
 /** A client whose blocks may be of any age. */
 export function createTestClient(
   rpcUrls: readonly string[],
-  { chainId, depth = 10, log = silentLog }: { readonly chainId: number; readonly depth?: number; readonly log?: Log },
+  {
+    chainId,
+    finality = { depth: 10 },
+    log = silentLog,
+  }: { readonly chainId: number; readonly finality?: Chain['finality']; readonly log?: Log },
 ): EvmClient {
   const chain: Chain = {
     ...{ id: chainId, name: `Devnet ${chainId}`, rpcUrls, blockTimeMs: 0, maxBlockAgeSec: 1e9 },
-    ...{ finality: { depth }, prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
+    ...{ finality, prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
   }
   return createChainClient({ chain, clock: systemClock, log })
 }

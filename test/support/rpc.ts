@@ -65,6 +65,8 @@ export interface FaultyRpc {
   rule(decide: Rule): void
   /** How many of the requests had to wait for an earlier one: 1 if all were sent at once. */
   depth(): number
+  /** Requests that wait for an answer; those whose sender has left wait no more. */
+  waiting(): number
   /** Forgets what was seen; the rule stays. */
   reset(): void
   stop(): Promise<void>
@@ -91,7 +93,10 @@ export async function startFaultyRpc(upstream: string): Promise<FaultyRpc> {
     depthDone = Math.max(depthDone, depth)
   }
 
+  const waiting = new Set<ServerResponse>()
   const server = createServer((incoming, outgoing) => {
+    waiting.add(outgoing)
+    outgoing.once('close', () => waiting.delete(outgoing))
     answer(incoming, outgoing).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -102,6 +107,7 @@ export async function startFaultyRpc(upstream: string): Promise<FaultyRpc> {
       decide = next
     },
     depth: () => depthNow,
+    waiting: () => waiting.size,
     reset() {
       seen.length = 0
       depthNow = 0

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { blocksIn } from '../logs/ranges.ts'
 import type { Range } from '../logs/window.ts'
 import { createPace, type Pace } from './pace.ts'
 
@@ -42,7 +43,7 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
   }
 
   return {
-    ...{ subject, range, pace: createPace(clock), askedMs: clock.monotonicMs() },
+    ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
     ...{ isBusy: false, failures: 0, isReread: false },
     get isAwaited() {
       return waiters > 0

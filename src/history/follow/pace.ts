@@ -6,7 +6,7 @@ export interface Pace {
   left(blocks: number, of: number): void
   /** Notes that so many blocks were stored since. */
   stored(blocks: number): void
-  /** Blocks that are left; 0 before anything is known. */
+  /** Blocks that are left. */
   readonly blocks: number
   /** Of all blocks, 0 to 100, rounded down. */
   readonly percent: number
@@ -14,12 +14,12 @@ export interface Pace {
   readonly seconds: number | undefined
 }
 
-/** Starts to measure. */
-export function createPace(clock: Clock): Pace {
+/** Starts to measure; until it is known how many blocks are left, all of `wanted` count as missing. */
+export function createPace(clock: Clock, wanted: number): Pace {
   let startedMs = 0
   let atStart: number | undefined
-  let blocks = 0
-  let all = 1
+  let blocks = wanted
+  let all = Math.max(1, wanted)
 
   return {
     left(now, of) {

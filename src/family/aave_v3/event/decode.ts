@@ -51,7 +51,7 @@ export function decodeLogs(
 /** Checks everybody's logs of neighbouring ranges: see `Stream.continuity`. */
 export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
   const updates = logs.flatMap((log) => (log.topics[0] === TOPICS.update ? (readLog(place, log) ?? []) : []))
-  return checkIndexes(updates, later as IndexChain | undefined)
+  return checkIndexes(updates, (later as IndexChain | null) ?? undefined)
 }
 
 /** Logs in order, in groups of one transaction each. */

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MARKETS } from '../devnet/aave_v3/addresses.ts'
+import { UNISWAP_V3 } from '../devnet/addresses.ts'
+import { DEVNET_ROW } from '../devnet/chain.ts'
+import { type Devnet, sharedDevnet } from '../devnet/mod.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { until } from '../support/until.ts'
+import { type Finished, type Program, runCommand, sourceProgram } from './program.ts'
+
+const DEPTH = 10
+const BUILD_LIMIT_MS = 120_000
+const FULL = '[########################] 100 %'
+const EMPTY = '[------------------------]   0 %'
+
+let devnet: Devnet
+let upstream: FaultyRpc
+let database: TestDatabase
+let program: Program
+/** Blocks that are final, and so how many a whole history has. */
+let final = 0
+
+beforeAll(async () => {
+  devnet = await sharedDevnet()
+  await devnet.aave()
+  final = Number(await devnet.rpc.call<string>('eth_blockNumber')) - DEPTH
+  upstream = await startFaultyRpc(devnet.rpcUrl)
+  database = await testDatabase()
+  program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
+  const chain = { ...DEVNET_ROW, finality: { depth: DEPTH }, rpcUrls: [upstream.url] }
+  writeFileSync(join(program.directory, '../chains.json'), JSON.stringify({ chains: [chain] }))
+}, BUILD_LIMIT_MS)
+beforeEach(async () => {
+  await database.db.run('truncate history_chain, history_coverage, lending_event, position_flow', [])
+  upstream.rule(() => undefined)
+  upstream.reset()
+})
+afterAll(async () => {
+  await upstream?.stop()
+  await database?.close()
+  program?.remove()
+}, BUILD_LIMIT_MS)
+
+const run = (...words: string[]): Promise<Finished> => runCommand(program, ['index', ...words])
+const done = (stdout: string): Finished => ({ status: 0, stdout, stderr: '' })
+
+function asksForLogs(): boolean {
+  return upstream.seen.some(({ method }) => method === 'eth_getLogs')
+}
+
+/** The contracts of all histories, as the status names them. */
+const POOLS = (['main', 'lido', 'etherfi'] as const).map((market) => MARKETS[market].pool.toLowerCase()).sort()
+const MANAGER = UNISWAP_V3.manager.toLowerCase()
+const STREAMS = [...POOLS.map((pool) => `aave_v3_lending ${pool}`), `uniswap_v3_flow ${MANAGER}`]
+
+test('nothing is stored at first, and the status asks no endpoint', async () => {
+  expect(await run('--status')).toEqual(done('No history is stored yet\n'))
+  expect(await run('--status', '--json')).toEqual(done('[]\n'))
+  expect(upstream.seen).toEqual([])
+}, 30_000)
+
+test('every history is read ahead and told about, and the next time nothing is read again', async () => {
+  const titles = ['uniswap-v3 uniswap_v3', 'aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi']
+  const status = STREAMS.map((stream) => `${FULL}  chain 1 ${stream}  0 blocks left, 0 subjects alone\n`)
+  const first = await run()
+  expect(first).toMatchObject({ status: 0, stderr: '' })
+  const lines = first.stdout.split('\n')
+  expect(lines.slice(0, titles.length).sort()).toEqual(titles.map((title) => `${title} on chain 1: complete`).sort())
+  expect(lines.slice(titles.length).join('\n')).toBe(status.join(''))
+  expect(asksForLogs()).toBe(true)
+
+  expect(await run('--status')).toEqual(done(status.join('')))
+  upstream.reset()
+  expect(await run()).toEqual(first)
+  expect(asksForLogs()).toBe(false)
+}, 60_000)
+
+test('one family alone, as JSON without a word besides', async () => {
+  const { status, stdout, stderr } = await run('--family', 'uniswap-v3', '--chain', '1', '--json')
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toEqual([
+    {
+      ...{ chain_id: 1, contract: MANAGER, stream: 'uniswap_v3_flow', percent: 100, blocks_left: 0 },
+      ...{ subjects: 0, final_block: final, stopped: false },
+    },
+  ])
+  await database.db.run('update history_chain set stopped_at = now()', [])
+  const stopped = '0 subjects alone  STOPPED: a final block was replaced\n'
+  expect(await run('--status')).toEqual(done(`${FULL}  chain 1 uniswap_v3_flow ${MANAGER}  0 blocks left, ${stopped}`))
+}, 30_000)
+
+test('one that is stopped says so, status 1, and goes on from there', async () => {
+  upstream.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
+  const child = Bun.spawn([...program.command, 'index', '--family', 'uniswap-v3'], {
+    ...{ cwd: program.directory, env: { ...program.env }, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
+  })
+  await until('a request for logs', asksForLogs, 20_000)
+  child.kill('SIGINT')
+  expect([await child.exited, await new Response(child.stderr).text()]).toEqual([
+    1,
+    'walletscope: Stopped; the next time it goes on from here\n',
+  ])
+  const status = await run('--status')
+  expect(status.stdout).toMatch(/ {2}chain 1 uniswap_v3_flow 0x[0-9a-f]{40} {2}\d+ blocks left, 0 subjects alone\n$/)
+  expect(status.stdout).toStartWith(EMPTY)
+  upstream.rule(() => undefined)
+  expect((await run('--family', 'uniswap-v3')).status).toBe(0)
+}, 60_000)
+
+test.each([
+  { words: ['--chain', '5'], says: 'Cannot find such a history: expected a served chain and its protocol' },
+  { words: ['--family', 'kamino'], says: 'Cannot find such a history: expected a served chain and its protocol' },
+  { words: ['--chain', 'one'], says: '--chain' },
+  { words: ['--loud'], says: '--loud' },
+])(
+  'wrong usage is told in one line, status 2: $words',
+  async ({ words, says }) => {
+    const { status, stdout, stderr } = await run(...words)
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toMatch(/^walletscope: .+\n$/)
+    expect(stderr).toContain(says)
+    expect(asksForLogs()).toBe(false)
+  },
+  30_000,
+)

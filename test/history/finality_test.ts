@@ -1,0 +1,104 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Hex, toHex } from 'viem'
+import type { Chain } from '../../src/chain/chain.ts'
+import { createCoverage } from '../../src/history/coverage.ts'
+import { createFinality } from '../../src/history/finality.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { createRpc, type Rpc } from '../devnet/rpc.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import { createTestClient } from './scene.ts'
+
+const never = new AbortController().signal
+const CHAIN_ID = 31_337
+const HEAD = 100
+const TAG = { tag: 'finalized' } as const
+
+let anvil: Anvil
+let rpc: Rpc
+let proxies: readonly FaultyRpc[]
+let database: TestDatabase
+const closers: (() => unknown)[] = []
+
+beforeAll(async () => {
+  anvil = await startAnvil({ chainId: CHAIN_ID })
+  rpc = createRpc(anvil.rpcUrl)
+  await rpc.call('anvil_mine', toHex(HEAD))
+  proxies = await Promise.all([0, 1].map(() => startFaultyRpc(anvil.rpcUrl)))
+}, 60_000)
+beforeEach(async () => {
+  database = await testDatabase()
+  for (const proxy of proxies) proxy.rule(() => undefined)
+})
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+  await database.close()
+})
+afterAll(async () => {
+  await Promise.all((proxies ?? []).map((proxy) => proxy.stop()))
+  await anvil?.stop()
+}, 60_000)
+
+/** The newest block and the final one, as history would build on them. */
+async function tipOf(finality: Chain['finality'], endpoints = 1) {
+  const urls = proxies.slice(0, endpoints).map(({ url }) => url)
+  const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
+  closers.push(() => client.close())
+  const coverage = createCoverage(database.db, 'test')
+  const { block, finalized } = await createFinality({ coverage, clock: systemClock, log: silentLog }).tip(client, never)
+  return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
+}
+
+/** Answers a question for the final block with the header of another block. */
+async function finalIs(number: number): Promise<(request: SeenRequest) => Fault | undefined> {
+  const header = await rpc.call<object>('eth_getBlockByNumber', toHex(Math.min(number, HEAD)), false)
+  const result = { ...header, number: toHex(number) }
+  return (request) => (asksForFinal(request) ? { kind: 'result', result } : undefined)
+}
+
+function asksForFinal({ method, params }: SeenRequest): boolean {
+  return method === 'eth_getBlockByNumber' && params[0] === 'finalized'
+}
+
+async function hashOf(number: number): Promise<Hex> {
+  return (await rpc.call<{ readonly hash: Hex }>('eth_getBlockByNumber', toHex(number), false)).hash
+}
+
+test('the tag says which block is final', async () => {
+  proxies[0]?.rule(await finalIs(60))
+  expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: 60, hash: await hashOf(60) })
+  expect(await createCoverage(database.db, 'test').anchor(CHAIN_ID)).toMatchObject({ number: 60, isStopped: false })
+})
+
+test.each([HEAD - 7, HEAD, HEAD + 1, HEAD + 1_000])(
+  'a tag that is too new, or above the head, is not believed: of block %i the eighth before the head is final',
+  async (number) => {
+    proxies[0]?.rule(await finalIs(number))
+    expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: HEAD - 8, hash: await hashOf(HEAD - 8) })
+  },
+)
+
+test('a depth of less than eight blocks is eight, and no block before the first is final', async () => {
+  expect((await tipOf({ depth: 9 })).finalized).toBe(HEAD - 9)
+  expect((await tipOf({ depth: 0 })).finalized).toBe(HEAD - 8)
+  expect((await tipOf({ depth: HEAD + 1 })).finalized).toBe(0)
+})
+
+test.each<readonly [string, Fault]>([
+  ['knows no final block', { kind: 'result', result: null }],
+  [
+    'refuses the tag',
+    { kind: 'error', error: { code: -32602, message: 'invalid argument 0: hex string without 0x prefix' } },
+  ],
+  ['has not heard of finality', { kind: 'error', error: { code: -32601, message: 'finalized block not found' } }],
+])('an endpoint that %s: another one says it, and alone it is 503', async (_, fault) => {
+  proxies[0]?.rule((request) => (asksForFinal(request) ? fault : undefined))
+  proxies[1]?.rule(await finalIs(60))
+  expect(await tipOf(TAG, 2)).toMatchObject({ finalized: 60 })
+  await expect(tipOf(TAG)).rejects.toBeInstanceOf(UnavailableError)
+  // No endpoint needs the tag if the chain is configured with a depth.
+  expect((await tipOf({ depth: 40 })).finalized).toBe(60)
+})

@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { planOf } from '../../../src/history/follow/plan.ts'
+
+const nothing = { missing: [], everybody: [], isFollowed: false, widest: undefined }
+const range = (blocks: number, fromBlock = 1) => ({ fromBlock, toBlock: fromBlock + blocks - 1 })
+
+/** The plan for a subject that lacks all of a chain of so many blocks, of which nothing is stored. */
+function planFor(blocks: number, widest?: number) {
+  return planOf({ ...nothing, missing: [range(blocks)], everybody: [range(blocks)], widest })
+}
+
+test('a subject is read alone if that takes at most 64 ranges of the widest endpoint', () => {
+  expect(planFor(64 * 2_000, 2_000)).toBe('subject')
+  expect(planFor(64 * 2_000 + 1, 2_000)).toBe('everybody')
+  expect(planFor(1, 2_000)).toBe('subject')
+})
+
+test('an endpoint that never refused a range is thought to take a million blocks for a subject', () => {
+  expect(planFor(64 * 1_000_000)).toBe('subject')
+  expect(planFor(64 * 1_000_000 + 1)).toBe('everybody')
+})
+
+test('with ranges below 1,000 blocks no whole chain is scanned, but short histories are read', () => {
+  expect(planFor(64 * 999, 999)).toBe('subject')
+  expect(planFor(64 * 999 + 1, 999)).toBe('impossible')
+  expect(planFor(64 * 1_000 + 1, 1_000)).toBe('everybody')
+  expect(planFor(65, 1)).toBe('impossible')
+})
+
+test('ranges that lie apart take a request more each', () => {
+  const apart = [range(32_000, 100_001), range(31_000, 1)]
+  const plan = (missing: typeof apart) => planOf({ ...nothing, missing, everybody: [range(200_000)], widest: 1_000 })
+  expect(plan(apart)).toBe('subject')
+  expect(plan([range(32_000, 100_001), range(32_000, 1)])).toBe('everybody')
+})
+
+test("where everybody's history is kept, a short rest of it is read for all, and a long one for nobody", () => {
+  const wanted = { missing: [range(10)], isFollowed: true, widest: undefined }
+  expect(planOf({ ...wanted, everybody: [range(64 * 10_000)] })).toBe('everybody')
+  expect(planOf({ ...wanted, everybody: [range(64 * 10_000 + 1)] })).toBe('subject')
+  // Its ranges are shorter than those of a subject, unless the endpoint's cap is shorter still.
+  expect(planOf({ ...wanted, everybody: [range(64 * 500)], widest: 500 })).toBe('everybody')
+  expect(planOf({ ...wanted, everybody: [range(64 * 500 + 1)], widest: 500 })).toBe('subject')
+  expect(planOf({ ...wanted, isFollowed: false, everybody: [range(10)] })).toBe('subject')
+})

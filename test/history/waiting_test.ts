@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { createCoverage } from '../../src/history/coverage.ts'
+import { createHistory, type HistoryService } from '../../src/history/history.ts'
+import { blocksIn } from '../../src/history/logs/ranges.ts'
+import { readLendingEvents } from '../../src/history/rows/lending_event.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Anvil, startAnvil } from '../devnet/anvil.ts'
+import { createRpc, type Rpc } from '../devnet/rpc.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import { until } from '../support/until.ts'
+import {
+  actInBlocks,
+  createTestClient,
+  deployEmitter,
+  EMITTED,
+  placeOf,
+  readTruth,
+  walletOf,
+  wordsOf,
+} from './scene.ts'
+import { capped } from './simulation/capped.ts'
+import { CAP_DIALECTS } from './simulation/endpoint.ts'
+
+const never = new AbortController().signal
+const CHAIN_ID = 31_337
+const PLACE = placeOf(CHAIN_ID)
+const HEAD = 80
+const FINAL = 70
+const WALLET = walletOf(1)
+const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
+
+let anvil: Anvil
+let rpc: Rpc
+let proxy: FaultyRpc
+let database: TestDatabase
+const closers: (() => Promise<unknown>)[] = []
+/** Time that passed apart from the machine's, milliseconds. */
+let skippedMs = 0
+const clock: Clock = { now: () => Date.now(), monotonicMs: () => performance.now() + skippedMs }
+
+beforeAll(async () => {
+  anvil = await startAnvil({ chainId: CHAIN_ID })
+  rpc = createRpc(anvil.rpcUrl)
+  await deployEmitter(rpc)
+  await actInBlocks(rpc, HEAD)
+  proxy = await startFaultyRpc(anvil.rpcUrl)
+}, 60_000)
+beforeEach(async () => {
+  database = await testDatabase()
+  proxy.rule(() => undefined)
+  proxy.reset()
+})
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+  await database.close()
+})
+afterAll(async () => {
+  await proxy?.stop()
+  await anvil?.stop()
+}, 60_000)
+
+function open(): HistoryService {
+  const client = createTestClient([proxy.url], { chainId: CHAIN_ID })
+  const clients = new Map([[CHAIN_ID, client]])
+  const history = createHistory({ clients, db: database.db, clock, log: silentLog, holder: 'test' })
+  closers.push(async () => {
+    await history.close()
+    client.close()
+  })
+  return history
+}
+
+function ensure(history: HistoryService, subject = WALLET) {
+  return history.ensure({ stream: EMITTED, place: PLACE, subject }, never)
+}
+
+async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
+  const failure = await asking.then(
+    () => new Error('It answered'),
+    (error: unknown) => error,
+  )
+  expect(failure).toBeInstanceOf(UnavailableError)
+  return failure as UnavailableError
+}
+
+/** Blocks of a wallet's history that are stored. */
+async function storedBlocks(): Promise<number> {
+  const name = { place: PLACE, stream: EMITTED.name }
+  const covered = await createCoverage(database.db, 'nobody').find(name, [WALLET])
+  return blocksIn(covered.get(WALLET)?.ranges ?? [])
+}
+
+/** The range that is asked for; undefined for other requests than those for logs of a range. */
+function rangeOf({ method, params }: SeenRequest): { readonly fromBlock: number } | undefined {
+  const { fromBlock } = (params[0] ?? {}) as { readonly fromBlock?: string }
+  return method === 'eth_getLogs' && fromBlock !== undefined ? { fromBlock: Number(fromBlock) } : undefined
+}
+
+/** Lets nearly all of a caller's time pass as soon as it asks. */
+function hurry({ method, params }: SeenRequest): void {
+  if (method === 'eth_getBlockByNumber' && params[0] === 'latest') skippedMs += 3_800
+}
+
+test('a caller is told after its wait how far the work is and when to come back, and the work goes on', async () => {
+  const limited = capped(dialect, 3)
+  proxy.rule(limited)
+  const history = open()
+  // What the endpoint takes is learned, so that further histories are stored in several parts.
+  await ensure(history, walletOf(9))
+
+  let heldTo = FINAL
+  proxy.rule((request): Fault | undefined => {
+    hurry(request)
+    const range = rangeOf(request)
+    const isHeld = range !== undefined && range.fromBlock <= heldTo
+    const released = () => until('a release', () => (range?.fromBlock ?? 0) > heldTo, 60_000)
+    return limited(request) ?? (isHeld ? { kind: 'meanwhile', done: released } : undefined)
+  })
+  const said = 'The history of chain 31337 (Devnet 31337) is being read:'
+  const first = await failureOf(ensure(history))
+  expect(first.message).toBe(`${said} 0 % done, ${FINAL} blocks left`)
+  // Nothing is known about the pace.
+  expect(first.retryAfterSec).toBe(5)
+
+  // Parts are twelve blocks long: two of six can be stored, and the last one is begun when nobody waits any more.
+  heldTo = 46
+  await until('the newer blocks', async () => (await storedBlocks()) === 24)
+  skippedMs += 16_200
+  const second = await failureOf(ensure(history))
+  expect(second.message).toBe(`${said} 34 % done, 46 blocks left`)
+  // 24 blocks took 20 seconds and a little.
+  expect(second.retryAfterSec).toBeGreaterThanOrEqual(39)
+  expect(second.retryAfterSec).toBeLessThanOrEqual(60)
+  skippedMs += 100_000
+  expect((await failureOf(ensure(history))).retryAfterSec).toBe(60)
+
+  heldTo = 0
+  await until('the older blocks, with nobody there', async () => (await storedBlocks()) === FINAL)
+  proxy.reset()
+  const { storedTo, tail } = await ensure(history)
+  expect(storedTo).toBe(FINAL)
+  // Nothing that is stored was asked for again.
+  const oldest = Math.min(...proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
+  expect(oldest).toBeGreaterThan(FINAL)
+  const stored = await readLendingEvents(database.db, {
+    ...{ place: PLACE, stream: EMITTED.name, wallet: WALLET, toBlock: FINAL },
+    ...{ kinds: ['supply'] as const, skip: 0, max: 1_000 },
+  })
+  expect(wordsOf([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(rpc, WALLET, FINAL))
+})
+
+test('an endpoint that never answers for logs holds up no caller, and nothing is left behind', async () => {
+  proxy.rule((request) => {
+    hurry(request)
+    return request.method === 'eth_getLogs' ? { kind: 'hang' } : undefined
+  })
+  const history = open()
+  const failures = await Promise.all(Array.from({ length: 20 }, () => failureOf(ensure(history))))
+  for (const { message, retryAfterSec } of failures) {
+    expect(message).toEndWith(`is being read: 0 % done, ${FINAL} blocks left`)
+    expect(retryAfterSec).toBe(5)
+  }
+  await until('a request that waits', () => proxy.waiting() > 0)
+  // All of them wait for the same work.
+  expect(proxy.seen.filter(({ method }) => method === 'eth_getLogs').length).toBe(1)
+  await history.close()
+  await until('no request to be left', () => proxy.waiting() === 0)
+  expect(await database.db.run('select from history_coverage where lease_until > now()', [])).toEqual([])
+})
+
+test.each([
+  { cap: 4, end: HEAD },
+  { cap: 3, end: FINAL },
+])(
+  'an end that takes more than 8 requests is left out: ranges of $cap blocks end at block $end',
+  async ({ cap, end }) => {
+    proxy.rule(capped(dialect, cap))
+    const history = open()
+    await ensure(history)
+    proxy.reset()
+    const { storedTo, tail, block } = await ensure(history)
+    expect([storedTo, Number(block.number)]).toEqual([FINAL, end])
+    const truth = await readTruth(rpc, WALLET, HEAD)
+    const expected = truth.filter((word) => Number(word.split(':')[0]) > FINAL)
+    expect(expected.length).toBeGreaterThan(3)
+    expect(wordsOf(tail)).toEqual(end === FINAL ? [] : expected)
+    expect(proxy.seen.filter(({ method }) => method === 'eth_getLogs').length).toBe(end === FINAL ? 0 : 8)
+  },
+)
