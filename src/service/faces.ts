@@ -3,7 +3,7 @@ import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } f
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { createDocs } from '../http/plane/docs.ts'
 import { createFormulas } from '../http/plane/formulas.ts'
-import type { Pages } from '../http/plane/public.ts'
+import type { Pages } from '../http/plane/page.ts'
 import { createStaticPages } from '../http/plane/static.ts'
 
 /**

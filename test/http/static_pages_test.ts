@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { hash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import type { Page } from '../../src/http/plane/public.ts'
+import type { Page } from '../../src/http/plane/page.ts'
 import { createStaticPages } from '../../src/http/plane/static.ts'
 
 const FILES = [

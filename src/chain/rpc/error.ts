@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
+import type { RpcErrorObject } from './refusal.ts'
 import { isBytes } from './value.ts'
 
 /** The endpoint asks for a pause. */
@@ -19,13 +20,6 @@ export class MissingBlockError extends UpstreamError {}
 
 /** The node does not keep the state or the body of a block that old, or its plan does not include it. */
 export class MissingStateError extends UpstreamError {}
-
-/** The `error` member of a JSON-RPC answer. */
-export interface RpcErrorObject {
-  readonly code: number
-  readonly message: string
-  readonly data?: unknown
-}
 
 /**
  * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and

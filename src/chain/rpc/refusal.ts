@@ -1,10 +1,15 @@
-import type { RpcErrorObject } from './error.ts'
-
 /** No refusal is longer, and of its words no more are looked at. */
 const REFUSAL_CHARS_MAX = 20_000
 const REFUSAL_WORDS_MAX = 500
 /** A longer `Retry-After` is cut to this. */
 const RETRY_AFTER_MS_MAX = 60_000
+
+/** The `error` member of a JSON-RPC answer. */
+export interface RpcErrorObject {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
 
 /** An endpoint's refusal of one request. */
 export interface Refusal {

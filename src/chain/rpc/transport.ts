@@ -4,8 +4,8 @@ import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { fitsJson } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
 import { startDeadline } from './deadline.ts'
-import { BusyError, errorFromRpc, type RpcErrorObject } from './error.ts'
-import { errorOf, parseObject, type Refusal, refusalOf, retryAfterMs } from './refusal.ts'
+import { BusyError, errorFromRpc } from './error.ts'
+import { errorOf, parseObject, type Refusal, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
 /** The part of `fetch` that a transport uses. */

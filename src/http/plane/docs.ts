@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import type { PreparedAnswer } from '../respond.ts'
-import type { Page, Pages } from './public.ts'
+import type { Page, Pages } from './page.ts'
 import { acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 
 /** What shows the OpenAPI document. */

@@ -12,7 +12,7 @@ import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
 import type { OrganizationSlots } from './organization_slots.ts'
-import type { Page } from './public.ts'
+import type { Page } from './page.ts'
 import type { Purse } from './purse.ts'
 import { crowded, refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
 

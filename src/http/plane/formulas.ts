@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Page, Pages } from './public.ts'
+import type { Page, Pages } from './page.ts'
 import { sent } from './static.ts'
 
 /** How figures of answers are calculated. */

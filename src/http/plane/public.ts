@@ -1,14 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import type { PreparedAnswer } from '../respond.ts'
+import type { Page, Pages } from './page.ts'
 import { createReadiness, type Probes } from './probes.ts'
 import { sent } from './static.ts'
-
-/** A page that needs no key. */
-export type Page = (requestId: string, request: Request) => PreparedAnswer | Promise<PreparedAnswer>
-
-/** Pages by path. */
-export type Pages = ReadonlyMap<string, Page>
 
 /** Methods of every public page. */
 export const PUBLIC_METHODS = 'GET, HEAD, OPTIONS'

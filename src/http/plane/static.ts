@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { PreparedAnswer } from '../respond.ts'
-import type { Page, Pages } from './public.ts'
+import type { Page, Pages } from './page.ts'
 
 /** A file of a page. */
 interface StaticFile {

@@ -1,12 +1,7 @@
 import { expect, test } from 'bun:test'
 import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import {
-  BusyError,
-  errorFromRpc,
-  MissingBlockError,
-  MissingStateError,
-  type RpcErrorObject,
-} from '../../../src/chain/rpc/error.ts'
+import { BusyError, errorFromRpc, MissingBlockError, MissingStateError } from '../../../src/chain/rpc/error.ts'
+import type { RpcErrorObject } from '../../../src/chain/rpc/refusal.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
 const REASON = '0x08c379a0'

@@ -9,7 +9,6 @@ import { secondOpinion } from './second_opinion.ts'
 import { shown } from './shown.ts'
 
 const RUNS = { numRuns: 20_000 }
-const FEWER = { numRuns: 3_000 }
 const DAY_SEC = 86_400n
 
 function texts(flows: readonly Flow[], holding: Holding) {
@@ -79,7 +78,7 @@ describe('pnlFigures() of random histories', () => {
         })
         expect(texts(split, holding)).toEqual(texts(flows, holding))
       }),
-      FEWER,
+      RUNS,
     )
   })
 
@@ -100,7 +99,7 @@ describe('pnlFigures() of random histories', () => {
           expect(difference >= -1n && difference <= 1n).toBe(true)
         }
       }),
-      FEWER,
+      RUNS,
     )
   })
 
@@ -119,7 +118,7 @@ describe('pnlFigures() of random histories', () => {
           else expect(Math.abs(Number(e6(now) - 2n * e6(text)))).toBeLessThanOrEqual(7)
         }
       }),
-      FEWER,
+      RUNS,
     )
   })
 
@@ -131,7 +130,7 @@ describe('pnlFigures() of random histories', () => {
         const at = { ...holding, timeSec: end?.timeSec ?? 0n }
         expect(texts(flows, { ...at, timeSec: at.timeSec + 400n * DAY_SEC })).toEqual(texts(flows, at))
       }),
-      FEWER,
+      RUNS,
     )
   })
 
