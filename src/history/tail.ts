@@ -114,7 +114,7 @@ async function readTail<Row, Place extends StreamPlace>(
 }
 
 /** Refusals of an end that is too long, ours among them. */
-const TOO_LONG: ReadonlySet<string> = new Set(['range', 'results'])
+const TOO_LONG: ReadonlySet<string> = new Set(['range', 'results', 'late'])
 const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 
 async function readTailFrom<Row, Place extends StreamPlace>(

@@ -93,6 +93,10 @@ async function storedBlocks(): Promise<number> {
   return blocksIn(covered.get(WALLET)?.ranges ?? [])
 }
 
+function logRequests(): number {
+  return proxy.seen.filter(({ method }) => method === 'eth_getLogs').length
+}
+
 /** The range that is asked for; undefined for other requests than those for logs of a range. */
 function rangeOf({ method, params }: SeenRequest): { readonly fromBlock: number } | undefined {
   const { fromBlock } = (params[0] ?? {}) as { readonly fromBlock?: string }
@@ -163,9 +167,9 @@ test('an endpoint that never answers for logs holds up no caller, and nothing is
     expect(message).toEndWith(`is being read: 0 % done, ${FINAL} blocks left`)
     expect(retryAfterSec).toBe(5)
   }
-  await until('a request that waits', () => proxy.waiting() > 0)
+  await until('a request for logs', () => logRequests() > 0)
   // All of them wait for the same work.
-  expect(proxy.seen.filter(({ method }) => method === 'eth_getLogs').length).toBe(1)
+  expect(logRequests()).toBe(1)
   await history.close()
   await until('no request to be left', () => proxy.waiting() === 0)
   expect(await database.db.run('select from history_coverage where lease_until > now()', [])).toEqual([])
@@ -187,6 +191,6 @@ test.each([
     const expected = truth.filter((word) => Number(word.split(':')[0]) > FINAL)
     expect(expected.length).toBeGreaterThan(3)
     expect(wordsOf(tail)).toEqual(end === FINAL ? [] : expected)
-    expect(proxy.seen.filter(({ method }) => method === 'eth_getLogs').length).toBe(end === FINAL ? 0 : 8)
+    expect(logRequests()).toBe(end === FINAL ? 0 : 8)
   },
 )

@@ -61,8 +61,10 @@ export type LogsOutcome = 'useful' | 'refused' | 'failed'
 
 const RETRIES = 4
 const AGAIN_MS = 200
-/** Rests after a failure, an endpoint that is behind, a lie, and a refusal of everything. */
-const REST_MS = { failed: 5_000, behind: 2_000, false: 600_000, unable: 3_600_000 }
+/** Rests after a failure, an endpoint that is behind, silence, a lie, and a refusal of everything. */
+const REST_MS = { failed: 5_000, behind: 2_000, silent: 60_000, false: 600_000, unable: 3_600_000 }
+/** Late answers in a row that only make ranges shorter, which is four lengths; who is later still is silent. */
+const LATE_MAX = 7
 /** One that fails so often in a row is as good as one that gives no logs. */
 const FAILURES_MAX = 20
 /** Rate limits in a row that one read waits for. */
@@ -84,6 +86,7 @@ export function createLearnedSource(options: {
   let restUntilMs = 0
   let outUntilMs = 0
   let failuresInARow = 0
+  let lateInARow = 0
   /** Logs of older blocks are not kept there. */
   let floor = 0
   /** The final block that it was asked for last, and whether it has it. */
@@ -109,12 +112,14 @@ export function createLearnedSource(options: {
   /** Learns from a refusal of a whole range; throws if no shorter range would be taken either. */
   function learn(request: LogsRequest, range: Range, reaction: Reaction): void {
     const blocks = range.toBlock - range.fromBlock + 1
-    if (reaction.kind === 'range' || reaction.kind === 'results') {
+    if (reaction.kind === 'range' || reaction.kind === 'results' || reaction.kind === 'late') {
       const window = refused(windowOf(request), reaction, blocks)
       windows.set(request.key, window)
       cap = window.cap
-      if (blocks > 1) return
-      rest('unable')
+      const isSilent = reaction.kind === 'late' && ++lateInARow > LATE_MAX
+      if (blocks > 1 && !isSilent) return
+      lateInARow = 0
+      rest(reaction.kind === 'late' ? 'silent' : 'unable')
     }
     if (reaction.kind === 'filter') throw new FilterError('The endpoint takes fewer topics')
     if (reaction.kind === 'pruned') floor = Math.max(floor, range.toBlock + 1)
@@ -143,6 +148,7 @@ export function createLearnedSource(options: {
         const logs = await throttle.run(() => source.logs(filter, range, signal), signal)
         record('useful')
         failuresInARow = 0
+        lateInARow = 0
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error

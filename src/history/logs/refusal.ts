@@ -15,6 +15,8 @@ export type Reaction =
   | { readonly kind: 'range'; readonly blocks: number | undefined }
   /** The answer would hold too much or take too long; `blocks` is a length that it proposes for this range. */
   | { readonly kind: 'results'; readonly blocks: number | undefined }
+  /** It did not answer in time: a shorter range may take less, if it answers at all. */
+  | { readonly kind: 'late' }
   /** The filter names too many addresses or topics. */
   | { readonly kind: 'filter' }
   /** It limits its rate. */

@@ -73,9 +73,10 @@ async function readLogs(
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {
+    if (error instanceof LateAnswerError) throw new LogsRefusedError(0, { kind: 'late' })
     // What is too much for us is handled as what is too much for the endpoint.
-    const isTooMuch = error instanceof LongAnswerError || error instanceof LateAnswerError
-    throw isTooMuch ? new LogsRefusedError(0, { kind: 'results', blocks: undefined }) : error
+    if (error instanceof LongAnswerError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
+    throw error
   }
 }
 

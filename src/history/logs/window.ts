@@ -34,8 +34,9 @@ export function refused(window: Window, reaction: Reaction, blocks: number): Win
     const cap = reaction.blocks ?? USUAL_CAPS.find((usual) => usual < blocks) ?? 1
     return within({ blocks: Math.min(window.blocks, cap), cap: Math.min(window.cap ?? cap, cap) })
   }
-  if (reaction.kind === 'results') {
-    return within({ ...window, blocks: Math.min(window.blocks, reaction.blocks ?? Math.ceil(blocks / 2)) })
+  if (reaction.kind === 'results' || reaction.kind === 'late') {
+    const proposed = reaction.kind === 'results' ? reaction.blocks : undefined
+    return within({ ...window, blocks: Math.min(window.blocks, proposed ?? Math.ceil(blocks / 2)) })
   }
   return window
 }

@@ -1,15 +1,17 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/client.ts'
+import { LateAnswerError } from '../../../src/chain/rpc/transport.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { createFollower, type Follower } from '../../../src/history/follow/follower.ts'
 import { createLearnedSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { StreamPlace } from '../../../src/history/stream.ts'
 import { pause, untilAborted } from '../../../src/lib/async/abort.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { until } from '../../support/until.ts'
 import { EMITTER, walletOf } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { simulateStore } from '../simulation/store.ts'
@@ -55,12 +57,15 @@ function headerOf(number: number): object {
   return { number: numberToHex(number), timestamp: '0x1', hash: hashOf(number), parentHash: hashOf(number - 1) }
 }
 
-function follow(endpoint: BackgroundEndpoint): Follower<StreamPlace> {
+function follow(
+  endpoints: readonly BackgroundEndpoint[],
+  time: { readonly clock: Clock; readonly sleep: typeof pause } = { clock: systemClock, sleep: pause },
+): Follower<StreamPlace> {
   const { coverage, stream } = simulateStore(() => 0).open('test', () => false)
   return createFollower({
-    ...{ stream, place: PLACE, coverage, clock: systemClock, sleep: pause, log: silentLog },
+    ...{ stream, place: PLACE, coverage, ...time, log: silentLog },
     client: { chain: { id: CHAIN_ID, name: 'Quiet' } } as unknown as ChainClient,
-    sources: [createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), clock: systemClock, sleep: pause })],
+    sources: endpoints.map((endpoint) => createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), ...time })),
     ...{ db: {} as Database, onStored: () => {}, onHealed: () => {} },
   })
 }
@@ -71,7 +76,7 @@ function complete(follower: Follower<StreamPlace>, blocks: number, subject: Hex,
 
 test('wallets that wait together share requests, at most 200 in one', async () => {
   const { endpoint, answered } = quietEndpoint(1_000_000)
-  const follower = follow(endpoint)
+  const follower = follow([endpoint])
   await Promise.all(Array.from({ length: 450 }, (_, index) => complete(follower, 50_000, walletOf(index))))
   const sizes = answered.map(({ wallets }) => wallets ?? 0)
   expect(Math.max(...sizes)).toBe(200)
@@ -86,7 +91,7 @@ test('wallets that wait together share requests, at most 200 in one', async () =
 
 test('one scan serves all wallets whose own histories would take too many requests', async () => {
   const { endpoint, answered } = quietEndpoint(1_000)
-  const follower = follow(endpoint)
+  const follower = follow([endpoint])
   // What the endpoint takes is learned from its refusal of a longer range.
   await complete(follower, 2_000, walletOf(0))
   answered.length = 0
@@ -103,7 +108,7 @@ test('one scan serves all wallets whose own histories would take too many reques
 
 test('with ranges below 1,000 blocks the caller is told at once what to configure, and nothing is scanned', async () => {
   const { endpoint, answered } = quietEndpoint(999)
-  const follower = follow(endpoint)
+  const follower = follow([endpoint])
   await complete(follower, 2_000, walletOf(0))
   answered.length = 0
   const failure = await complete(follower, 64_000, walletOf(1)).catch((error: unknown) => error)
@@ -119,13 +124,15 @@ test('with ranges below 1,000 blocks the caller is told at once what to configur
 
 test('who waits for a turn behind others is told that nothing is done yet', async () => {
   const { endpoint } = quietEndpoint(1_000_000)
-  const follower = follow({
-    ...endpoint,
-    request: (read, signal) =>
-      read.method === 'eth_getLogs'
-        ? untilAborted(new Promise<never>(() => {}), signal)
-        : endpoint.request(read, signal),
-  })
+  const follower = follow([
+    {
+      ...endpoint,
+      request: (read, signal) =>
+        read.method === 'eth_getLogs'
+          ? untilAborted(new Promise<never>(() => {}), signal)
+          : endpoint.request(read, signal),
+    },
+  ])
   // Each begins a task of its own, until as many run as may.
   const waiting: Promise<unknown>[] = []
   for (let number = 0; number < 12; number++) {
@@ -134,5 +141,98 @@ test('who waits for a turn behind others is told that nothing is done yet', asyn
   }
   expect(follower.paceOf(walletOf(11))).toMatchObject({ percent: 0, blocks: 50_011, seconds: undefined })
   await Promise.all(waiting)
+  await follower.close()
+})
+
+/** Never answers for logs, so that each request ends by its time limit, which passes at once here. */
+function stalledEndpoint(time: { nowMs: number }): { readonly endpoint: BackgroundEndpoint; readonly asked: string[] } {
+  const { endpoint } = quietEndpoint(1_000_000)
+  const asked: string[] = []
+  const stalled: BackgroundEndpoint = {
+    ...endpoint,
+    async request(read, signal) {
+      if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
+      asked.push(read.method)
+      const lateMs = time.nowMs + (read.timeoutMs ?? 0)
+      await Bun.sleep(0)
+      time.nowMs = Math.max(time.nowMs, lateMs)
+      throw new LateAnswerError('No answer in time')
+    },
+  }
+  return { endpoint: stalled, asked }
+}
+
+function simulateTime() {
+  const time = { nowMs: 0 }
+  return {
+    time,
+    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
+    sleep: async (ms: number) => {
+      time.nowMs += ms
+      await Bun.sleep(0)
+    },
+  }
+}
+
+test('of two endpoints one stalls: the other serves after four late answers, and alone only meanwhile', async () => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered } = quietEndpoint(1_000_000)
+  const stalled = stalledEndpoint(time)
+  const follower = follow([stalled.endpoint, { ...endpoint, index: 1 }], simulated)
+  await complete(follower, 900_000, walletOf(1))
+  // Ten seconds each, for the whole range and its halves, quarters and eighths.
+  expect(time.nowMs).toBe(40_000)
+  expect(answered.length).toBeGreaterThan(1)
+  // A minute later it is asked again.
+  stalled.asked.length = 0
+  await complete(follower, 900_001, walletOf(2))
+  expect(stalled.asked).toEqual([])
+  time.nowMs += 60_000
+  await complete(follower, 900_002, walletOf(3))
+  expect(stalled.asked.length).toBeGreaterThan(0)
+  await follower.close()
+})
+
+test('one that answers only ranges that are short enough is no stalled one', async () => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered } = quietEndpoint(1_000_000)
+  const stalled = stalledEndpoint(time)
+  const slow: BackgroundEndpoint = {
+    ...endpoint,
+    request(read, signal) {
+      const { fromBlock, toBlock } = (read.params[0] ?? {}) as Partial<FilterJson>
+      const isSlow = Number(toBlock) - Number(fromBlock) + 1 > 200_000
+      return (isSlow ? stalled.endpoint : endpoint).request(read, signal)
+    },
+  }
+  const follower = follow([slow], simulated)
+  await complete(follower, 900_000, walletOf(1))
+  // The whole range, its halves and its quarters were late.
+  expect(time.nowMs).toBe(30_000)
+  expect(Math.max(...answered.map(({ fromBlock, toBlock }) => toBlock - fromBlock + 1))).toBeLessThanOrEqual(200_000)
+  await follower.close()
+})
+
+test('the only endpoint stalls: the caller is told, and a minute later it is asked again', async () => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered } = quietEndpoint(1_000_000)
+  const stalled = stalledEndpoint(time)
+  let isStalled = true
+  const request: BackgroundEndpoint['request'] = (read, signal) =>
+    (isStalled ? stalled.endpoint : endpoint).request(read, signal)
+  const follower = follow([{ ...endpoint, request }], simulated)
+  await expect(complete(follower, 900_000, walletOf(1))).rejects.toBeInstanceOf(UnavailableError)
+  expect(answered).toEqual([])
+  isStalled = false
+  const stalledToMs = time.nowMs
+  const isComplete = () =>
+    complete(follower, 900_000, walletOf(1)).then(
+      () => true,
+      () => false,
+    )
+  await until('a complete history', isComplete)
+  expect(answered.length).toBeGreaterThan(1)
+  // A minute, and at most one of the pauses that attempts make between them.
+  expect(time.nowMs - stalledToMs).toBeLessThan(60_000 + 30_000)
   await follower.close()
 })

@@ -36,6 +36,7 @@ test('too many results halve this window or take the proposed length, and leave 
   expect(refused(capped, { kind: 'results', blocks: undefined }, 8_000)).toEqual({ blocks: 4_000, cap: 8_000 })
   expect(refused(capped, { kind: 'results', blocks: 123 }, 8_000)).toEqual({ blocks: 123, cap: 8_000 })
   expect(refused(startWindow(1, undefined), { kind: 'results', blocks: undefined }, 1).blocks).toBe(1)
+  expect(refused(capped, { kind: 'late' }, 8_000)).toEqual({ blocks: 4_000, cap: 8_000 })
   expect(refused(capped, { kind: 'rate', pauseMs: 1 }, 8_000)).toBe(capped)
 })
 

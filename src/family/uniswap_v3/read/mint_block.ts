@@ -46,8 +46,9 @@ export function createMintFinder(): MintFinder {
           return mintsOf(await createLogSource(endpoint, client.chain.id).logs(filter, window, within))
         } catch (error) {
           const reaction = error instanceof LogsRefusedError ? error.reaction : undefined
-          if (reaction?.kind !== 'range' && reaction?.kind !== 'results') throw error
           const half = Math.ceil((window.toBlock - window.fromBlock + 1) / 2)
+          if (reaction?.kind === 'late') return { blocks: half }
+          if (reaction?.kind !== 'range' && reaction?.kind !== 'results') throw error
           return { blocks: Math.min(half, reaction.blocks ?? half) }
         }
       },

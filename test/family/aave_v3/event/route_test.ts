@@ -19,6 +19,8 @@ import { BANK } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { chainOf, DEVNET_ROW } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { capped } from '../../../history/simulation/capped.ts'
+import { CAP_DIALECTS } from '../../../history/simulation/endpoint.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { familyRoutes } from '../../../support/family.ts'
@@ -38,6 +40,8 @@ const ABI = parseAbi([
   'function transmit(int256 answer)',
 ])
 const DAI = ASSETS.dai.address
+
+const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
 interface WireEvent {
   readonly type: string
@@ -272,6 +276,29 @@ test('an answer costs 1 credit, names its block, and links to its neighbours', a
   expect(reply.pagination).toMatchObject({ page: 2, limit: 2, total: truthAbout(wallet).length })
   expect(reply.pagination?.next_page).toContain('page=3')
   expect(reply.pagination?.prev_page).toContain('page=1')
+})
+
+test('an answer whose end would take too many requests names the final block, where it ends', async () => {
+  const [wallet] = past.wallets as [Address]
+  const newest = Number(await aave.blockNumber())
+  faulty.rule(capped(dialect, 2))
+  // What is learned about the endpoint is of no use to the other tests.
+  const fresh = clientOf()
+  const young = createHistory({
+    ...{ clients: new Map([[1, fresh]]), db: database.db, clock: systemClock, log: silentLog, holder: 'capped' },
+  })
+  const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [fresh], db: database.db, history: young })
+  const events = routes.find(({ path }) => path === PATH) as Route
+  const query = `wallet=${wallet}&limit=25`
+  const { reply } = await askRoute(events, { params: { chain_id: '1' }, query }).finally(async () => {
+    await young.close()
+    fresh.close()
+  })
+  const final = truthAbout(wallet).filter((text) => Number(text.split(' ')[0]) <= newest - DEPTH)
+  expect(final.length).toBeLessThan(truthAbout(wallet).length)
+  expect(textsOf(wallet, reply.data as WireEvent[])).toEqual(final.slice(0, 25))
+  expect(reply.pagination?.total).toBe(final.length)
+  expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(newest - DEPTH) }])
 })
 
 test('a wallet that was only sent aTokens has no events, though its balance is complete', async () => {
