@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { UNISWAP_V3 } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
-import { type Devnet, sharedDevnet } from '../devnet/mod.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +23,8 @@ let program: Program
 let final = 0
 
 beforeAll(async () => {
-  devnet = await sharedDevnet()
+  // Not the shared one: the markets move its time and its prices.
+  devnet = await startDevnet()
   await devnet.aave()
   final = Number(await devnet.rpc.call<string>('eth_blockNumber')) - DEPTH
   upstream = await startFaultyRpc(devnet.rpcUrl)
@@ -41,6 +42,7 @@ afterAll(async () => {
   await upstream?.stop()
   await database?.close()
   program?.remove()
+  await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
 const run = (...words: string[]): Promise<Finished> => runCommand(program, ['index', ...words])
