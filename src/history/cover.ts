@@ -1,6 +1,5 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
-import { FIRST_BLOCKS } from './follow/plan.ts'
 import { createProof, type Proof, type ProvenLogs, rankedSources } from './logs/proof.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
@@ -29,6 +28,11 @@ export interface CoverRequest<Row, Place extends StreamPlace> {
 const PARTS_AT_ONCE = 3
 /** Ranges of an endpoint's length that one part takes. */
 const WINDOWS_A_PART = 4
+/**
+ * The first range that is asked for; what an endpoint takes is learned from it. For everybody it is short: on a dense
+ * chain answers that are too long cost more than the few short ones from which ranges grow on a sparse chain.
+ */
+const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
 /** Times that transactions may need further receipts. */
 const RECEIPT_ROUNDS = 2
 

@@ -8,6 +8,7 @@ import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
+import { grouped } from '../lib/grouped.ts'
 import { fromBytes, toDigits } from './rows/part.ts'
 
 const list = query(listSql, 'read')
@@ -123,10 +124,4 @@ async function keep(
 
 function keyOf({ token, block }: Pick<WantedPrice, 'token' | 'block'>): string {
   return `${token.toLowerCase() as Hex}:${block.number}`
-}
-
-function grouped<Item, Key>(items: readonly Item[], key: (item: Item) => Key): Map<Key, Item[]> {
-  const groups = new Map<Key, Item[]>()
-  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item])
-  return groups
 }

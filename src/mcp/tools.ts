@@ -1,5 +1,6 @@
-import { DOCUMENT_VERSION, operationId, withRequestId } from '../http/openapi/document.ts'
+import { DOCUMENT_VERSION, operationId } from '../http/openapi/document.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from '../http/openapi/json_schema.ts'
+import { withRequestId } from '../http/openapi/operation.ts'
 import type { Message } from '../http/plane/gateway.ts'
 import { parametersOf } from '../http/request/parameters.ts'
 import type { Route } from '../http/route.ts'

@@ -6,8 +6,8 @@ export type Plan = 'subject' | 'everybody' | 'impossible'
 
 /** A subject's history is fetched alone if it takes at most this many ranges. */
 export const WINDOWS_MAX = 64
-/** The first range that is asked for, for a subject and for everybody; what an endpoint takes is learned from it. */
-export const FIRST_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
+/** How long a range is thought to be while no endpoint has refused one. */
+const USUAL_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
 /** With shorter ranges than this nobody waits for a scan of a whole chain. */
 export const SCAN_BLOCKS_MIN = 1_000
 
@@ -29,7 +29,7 @@ export function planOf({
   readonly isFollowed: boolean
   readonly widest: number | undefined
 }): Plan {
-  const longest = { ...FIRST_BLOCKS, ...(widest === undefined ? {} : { subject: widest, everybody: widest }) }
+  const longest = { ...USUAL_BLOCKS, ...(widest === undefined ? {} : { subject: widest, everybody: widest }) }
   // Where everybody's history is kept, one request completes it for all who ask.
   if (isFollowed && windowsOf(everybody, longest.everybody) <= WINDOWS_MAX) return 'everybody'
   if (windowsOf(missing, longest.subject) <= WINDOWS_MAX) return 'subject'

@@ -2,7 +2,8 @@ import type { Route } from '../route.ts'
 import { braced } from '../route_table.ts'
 import { codesOf } from './codes.ts'
 import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
-import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
+import { jsonSchema } from './json_schema.ts'
+import { askedOf, withRequestId } from './operation.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
 
@@ -69,18 +70,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': route.price,
-    parameters: fieldsOf(route.input).map((field) => {
-      const inPath = path.includes(`{${field.name}}`)
-      return {
-        name: field.name,
-        in: inPath ? 'path' : 'query',
-        required: inPath || field.required,
-        schema: field.schema,
-      }
-    }),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(route.body) } } } }),
+    ...askedOf(route),
     responses: {
       200: {
         description: `Answered. Credits: ${route.price}`,
@@ -111,17 +101,6 @@ export function operationId({ method, path }: Route): string {
     .slice(2)
     .map((segment) => segment.replace(/^\{(.*)\}$/, 'by_$1'))
   return [method.toLowerCase(), ...words].join('_').replace(/[^a-z0-9]+/gi, '_')
-}
-
-/** Schema of a success body: that of `Route.output` with the `request_id` that the app adds. */
-export function withRequestId(schema: JsonSchema): JsonSchema {
-  const properties = (schema['properties'] ?? {}) as JsonSchema
-  const required = (schema['required'] ?? []) as readonly string[]
-  return {
-    ...schema,
-    properties: { ...properties, request_id: { type: 'string' } },
-    required: [...required, 'request_id'],
-  }
 }
 
 function order(a: Route, b: Route): number {

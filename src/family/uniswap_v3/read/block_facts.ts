@@ -11,6 +11,7 @@ import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import type { OwnPrice, PnlToken } from '../pnl/flow_price.ts'
 import { type BlockFacts, pricedBlocks } from '../pnl/life.ts'
 import { tellsPoolPrice } from '../pnl/pool_price.ts'
@@ -23,6 +24,11 @@ interface FactsQuestion {
   readonly rows: readonly PositionFlow[]
   /** The last block that can never be replaced, so far as is known. */
   readonly finalTo: number
+}
+
+/** A question with its flows by block, as it is asked block by block. */
+interface SortedQuestion extends FactsQuestion {
+  readonly byBlock: ReadonlyMap<number, readonly PositionFlow[]>
 }
 
 /** Reads times and prices of blocks, and remembers them. */
@@ -43,8 +49,8 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
 
   /** A block by the time in its logs; by its header, with its hash, if they have none or it may be replaced. */
-  async function blockOf({ client, rows, finalTo }: FactsQuestion, number: number, signal: AbortSignal) {
-    const timestampSec = rows.find(({ block }) => block === number)?.timestampSec ?? null
+  async function blockOf({ client, byBlock, finalTo }: SortedQuestion, number: number, signal: AbortSignal) {
+    const timestampSec = byBlock.get(number)?.[0]?.timestampSec ?? null
     if (timestampSec === null || number > finalTo) return await blocks.byNumber(client, BigInt(number), signal)
     return { number: BigInt(number), timestampSec: BigInt(timestampSec) }
   }
@@ -65,11 +71,11 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
   }
 
   async function readSome(
-    question: FactsQuestion,
+    question: SortedQuestion,
     { some, wanted }: { readonly some: readonly PriceBlock[]; readonly wanted: ReadonlySet<number> },
     signal: AbortSignal,
   ): Promise<[number, BlockFacts][]> {
-    const { client, tokens, rows, finalTo } = question
+    const { client, tokens, byBlock, finalTo } = question
     const priced = some.filter(({ number }) => wanted.has(Number(number)))
     const outcomes = await prices.pricesAt(
       client,
@@ -89,7 +95,7 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
         if (at < 0) return [number, { timestampSec }]
         const own: Both<OwnPrice> = [ownOf(outcomes[2 * at]), ownOf(outcomes[2 * at + 1])]
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
-        const isTold = rows.some((row) => row.block === number && tellsPoolPrice(row))
+        const isTold = byBlock.get(number)?.some(tellsPoolPrice) === true
         if (!isOneMissing || isTold) return [number, { timestampSec, own }]
         const sqrtPriceX96 = await poolPriceAt(question, block, shared)
         return [number, { timestampSec, own, ...(sqrtPriceX96 === undefined ? {} : { sqrtPriceX96 }) }]
@@ -99,8 +105,9 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
   }
 
   return {
-    async read(question, signal) {
-      const numbers = [...new Set(question.rows.map(({ block }) => block))]
+    async read(asked, signal) {
+      const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
+      const numbers = [...question.byBlock.keys()]
       const wanted = pricedBlocks(question.rows)
       const facts = new Map<number, BlockFacts>()
       for (let at = 0; at < numbers.length; at += BLOCKS_AT_ONCE) {

@@ -1,5 +1,6 @@
-import { ERROR_CODES } from '../../../lib/error.ts'
-import { fieldsOf, type JsonSchema, jsonSchema } from '../../openapi/json_schema.ts'
+import { jsonSchema } from '../../openapi/json_schema.ts'
+import { askedOf, withRequestId } from '../../openapi/operation.ts'
+import { ERROR_SCHEMA } from '../../openapi/responses.ts'
 import { braced } from '../../route_table.ts'
 import type { ActRoute } from './route.ts'
 
@@ -69,18 +70,7 @@ function operation(route: ActRoute): unknown {
     operationId: [route.method.toLowerCase(), ...path.split('/').slice(3)].join('_').replace(/[^a-z0-9]+/gi, '_'),
     summary: route.summary,
     tags: [path.split('/')[3] ?? 'other'],
-    parameters: fieldsOf(route.input).map((field) => {
-      const inPath = path.includes(`{${field.name}}`)
-      return {
-        name: field.name,
-        in: inPath ? 'path' : 'query',
-        required: inPath || field.required,
-        schema: field.schema,
-      }
-    }),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(route.body) } } } }),
+    ...askedOf(route),
     responses: {
       [String(route.status ?? 200)]: {
         description: 'Done.',
@@ -91,37 +81,9 @@ function operation(route: ActRoute): unknown {
   }
 }
 
-function withRequestId(schema: JsonSchema): JsonSchema {
-  const properties = (schema['properties'] ?? {}) as JsonSchema
-  const required = (schema['required'] ?? []) as readonly string[]
-  return {
-    ...schema,
-    properties: { ...properties, request_id: { type: 'string' } },
-    required: [...required, 'request_id'],
-  }
-}
-
 /** The runtime answers 431 by itself, without a body. */
 function failed(status: string): unknown {
   const description = DESCRIPTIONS[Number(status)]
   if (status === '431') return { description }
   return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
-}
-
-const ERROR_SCHEMA = {
-  type: 'object',
-  properties: {
-    error: {
-      type: 'object',
-      properties: {
-        code: { type: 'string', enum: ERROR_CODES },
-        message: { type: 'string' },
-        request_id: { type: 'string' },
-      },
-      required: ['code', 'message', 'request_id'],
-      additionalProperties: false,
-    },
-  },
-  required: ['error'],
-  additionalProperties: false,
 }
