@@ -68,7 +68,9 @@ export async function benchAnswers({
   const children: Child[] = []
   const services: Service[] = []
   const devnet = await startDevnet({ ageSec: SCENARIO_SEC + MORPHO_SEC })
-  const solana = startSolanaDouble({ accounts: scene(), slot: SLOT })
+  // Its prices are written once, and must last as long as the bench.
+  const lasting = { maxPriceAgeSec: BigInt(BLOCK_AGE_SEC_MAX) }
+  const solana = startSolanaDouble({ accounts: scene({ sol: lasting, usdc: lasting }), slot: SLOT })
   try {
     const start = (file: string, env: Readonly<Record<string, string>> = {}) => {
       const child = startChild(file, env)
