@@ -93,6 +93,8 @@ export interface Call {
 /** A result that is ready to be shown. */
 export interface Answer {
   readonly credits: number
+  /** See `route`; undefined if nothing is known of what decides the reply. */
+  readonly madeOf: readonly object[] | undefined
   present(context: PresentContext): Reply
 }
 
@@ -108,12 +110,20 @@ export interface Route extends RouteFacts {
 
 /** An endpoint without a body: its input is strings in path and query. */
 export function route<Input, Result>(
-  definition: RouteWork<Input, Result> & { readonly input: GenericSchema<unknown, Input> },
+  definition: RouteWork<Input, Result> & {
+    readonly input: GenericSchema<unknown, Input>
+    /**
+     * The readings that the reply is made of, if they and the address of the request alone decide what it says: while
+     * they are the same objects, its text is not made again.
+     */
+    readonly madeOf?: (result: Result) => readonly object[] | undefined
+  },
 ): Route {
+  const { input, madeOf } = definition
   return {
     ...factsOf(definition),
-    input: definition.input,
-    accept: async ({ parameters }) => callOf(definition, validated(definition.input, parameters)),
+    input,
+    accept: async ({ parameters }) => callOf(definition, validated(input, parameters), madeOf),
   }
 }
 
@@ -147,14 +157,18 @@ function factsOf(facts: RouteFacts): RouteFacts {
   }
 }
 
-function callOf<Input, Result>(work: RouteWork<Input, Result>, input: Input): Call {
+function callOf<Input, Result>(
+  work: RouteWork<Input, Result>,
+  input: Input,
+  madeOf: (result: Result) => readonly object[] | undefined = () => undefined,
+): Call {
   return {
     creditsMin: work.creditsMin(input),
     async read(context) {
       const result = await work.read(input, context)
       const credits = work.credits(result, input)
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-      return { credits, present: (presenting) => work.present(result, input, presenting) }
+      return { credits, madeOf: madeOf(result), present: (presenting) => work.present(result, input, presenting) }
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type Address, getAddress, type Hex } from 'viem'
+import { type Address, checksumAddress, type Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LensPage } from './pages.ts'
 
@@ -41,7 +41,7 @@ function createLensCursor(text: Hex): LensCursor {
     number,
     uint: (bytes) => BigInt(`0x${take(bytes)}`),
     hex: (bytes) => `0x${take(bytes)}`,
-    address: () => getAddress(`0x${take(20)}`),
+    address: () => checksumAddress(`0x${take(20)}`),
     text() {
       const length = number(2)
       return length === TEXT_MISSING ? undefined : `0x${take(length)}`

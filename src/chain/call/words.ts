@@ -1,4 +1,4 @@
-import { type Address, getAddress, type Hex } from 'viem'
+import { type Address, checksumAddress, type Hex } from 'viem'
 
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
@@ -51,5 +51,5 @@ export function wordOf(answer: Hex, index: number): bigint {
 
 /** The checksummed address in the word at an index. */
 export function addressOf(answer: Hex, index: number): Address {
-  return getAddress(`0x${answer.slice(26 + index * 64, 66 + index * 64)}`)
+  return checksumAddress(`0x${answer.slice(26 + index * 64, 66 + index * 64)}`)
 }

@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { getAddress } from 'viem'
+import { checksumAddress } from 'viem'
 import {
   borrowUtilization,
   currentLtv,
@@ -26,7 +26,7 @@ const ZERO = rational(0n, 1n)
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
-    wallet: getAddress(wallet),
+    wallet: checksumAddress(wallet),
     positions: positions.map(presentPosition),
     calculations: positions.map((position) => presentCalculations(position, target)),
   }
@@ -36,7 +36,7 @@ export function presentWallet({ chainId, wallet, positions }: WalletPositions, t
 export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
   return {
     chain_id: chainId,
-    wallet: getAddress(wallet),
+    wallet: checksumAddress(wallet),
     positions: positions.map((position) => presentCommon(position).reduced),
     calculations: positions.map((position) => ({
       healthFactor: healthFactorOf(position),

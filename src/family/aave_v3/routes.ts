@@ -66,6 +66,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     price: '15 credits per chain on which the wallet has a position, counted before pagination.',
     creditsMin: () => 0,
     read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter, signal }),
+    madeOf: ({ reads }) => reads,
     credits: ({ matching }) => matching.length * CREDITS,
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),

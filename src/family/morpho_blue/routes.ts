@@ -68,6 +68,7 @@ export function createRoutes(options: {
         const read = await reader.read(place, { marketId: market_id, wallet, signal })
         return { block: read.block, position: positionIn(read, { chain_id, wallet, market_id }) }
       },
+      madeOf: ({ position }) => [position],
       credits: () => CREDITS,
       present: ({ block, position }, { chain_id, wallet, market_id }) => ({
         data: presentYield({ chainId: chain_id, wallet, marketId: market_id }, position),

@@ -1,4 +1,4 @@
-import { getAddress } from 'viem'
+import { checksumAddress } from 'viem'
 import type { UsdPrice } from '../../chain/price.ts'
 import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { figuresOf, type RangePrices } from './figures.ts'
@@ -16,11 +16,11 @@ interface PresentOptions {
 /** A position in an answer; with `full`, its figures too. */
 export function presentPosition(position: Position, options: PresentOptions) {
   const { tokenId, chainId, deployment, owner, liquidity, pool } = position
-  const wallet = getAddress(owner)
+  const wallet = checksumAddress(owner)
   return {
     token_id: tokenId.toString(),
     chain_id: chainId,
-    manager_address: getAddress(deployment.manager),
+    manager_address: checksumAddress(deployment.manager),
     wallet,
     is_active: liquidity > 0n,
     position_state: {
@@ -32,7 +32,7 @@ export function presentPosition(position: Position, options: PresentOptions) {
       token0: presentToken(position.token0),
       token1: presentToken(position.token1),
       pool: {
-        id: getAddress(pool.address),
+        id: checksumAddress(pool.address),
         tick: pool.tick.toString(),
         feeTier: pool.fee.toString(),
         ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
@@ -46,11 +46,11 @@ export function presentPosition(position: Position, options: PresentOptions) {
 
 /** A position that was left out, with the reason. */
 export function presentSpam({ tokenId, chainId, manager, reason }: SpamPosition) {
-  return { token_id: tokenId.toString(), chain_id: chainId, manager_address: getAddress(manager), reason }
+  return { token_id: tokenId.toString(), chain_id: chainId, manager_address: checksumAddress(manager), reason }
 }
 
 function presentToken({ address, symbol, decimals, name }: PricedToken) {
-  return { id: getAddress(address), symbol, decimals, name }
+  return { id: checksumAddress(address), symbol, decimals, name }
 }
 
 function presentFigures(position: Position) {

@@ -3,11 +3,12 @@ import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Failure, failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
+import { openingOf } from '../opening.ts'
 import { readJson } from '../request/body.ts'
 import { bearerKey } from '../request/key.ts'
 import { readParameters } from '../request/parameters.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Answer, Asked, PresentContext, Reply } from '../route.ts'
+import type { Answer, Asked } from '../route.ts'
 import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
@@ -156,12 +157,12 @@ async function work(
   } finally {
     services.slots.free(organizationId)
   }
-  const reply = answer.present(new RequestAddress(exchange))
-  const body = successText(reply, requestId)
+  const { opening, headers } = openingOf(answer, exchange)
+  const body = `${opening},"request_id":${JSON.stringify(requestId)}}`
   await exchange.purse?.take(organizationId, answer.credits)
   // Checked last: an answer to a closed connection is not charged.
   if (request.signal.aborted) return CALLER_LEFT
-  return { status: 200, body, credits: answer.credits, headers: { ...reply.headers, ...asOf(reply) } }
+  return { status: 200, body, credits: answer.credits, headers }
 }
 
 function settlementOf(
@@ -194,28 +195,4 @@ function loggedFailure(error: unknown, { found, requestId }: Exchange, log: Log)
   if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
   else if (shown.status >= 500) log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
   return shown
-}
-
-/** Absolute address of a request, built only if a route asks for it. */
-class RequestAddress implements PresentContext {
-  readonly #exchange: Exchange
-
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange
-  }
-
-  get url(): URL {
-    const { base, path, query } = this.#exchange
-    return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
-  }
-}
-
-function successText({ data, pagination, counts }: Reply, requestId: string): string {
-  if (data === undefined) throw new Error('Cannot answer without data')
-  return JSON.stringify({ data, pagination, counts, request_id: requestId })
-}
-
-function asOf(reply: Reply): Readonly<Record<string, string>> {
-  if (reply.asOf === undefined || reply.asOf.length === 0) return {}
-  return { 'x-as-of': reply.asOf.map(({ chainId, blockNumber }) => `${chainId}:${blockNumber}`).join(',') }
 }

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import type { Address } from 'viem'
-import { getAddress } from 'viem/utils'
+import { type Address, checksumAddress, type Hex } from 'viem'
 import { pow10, UINT256_MAX } from '../../lib/number/fixed_point.ts'
 import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
@@ -31,8 +30,13 @@ export function documented<Input>(schema: Documented): v.MetadataAction<Input, {
 export const evmAddress = v.pipe(
   v.string('expected an EVM address, 0x and 40 hexadecimal digits'),
   v.regex(EVM_ADDRESS.pattern, 'expected an EVM address, 0x and 40 hexadecimal digits'),
-  v.check(isOneCaseOrChecksummed, 'expected an EVM address with a right checksum, or all in lower case'),
-  v.transform((text): Address => getAddress(text.toLowerCase())),
+  v.rawTransform(({ dataset, addIssue, NEVER }): Address => {
+    const text = dataset.value
+    const address = checksumAddress(text.toLowerCase() as Hex)
+    if (address === text || isOneCase(text)) return address
+    addIssue({ message: 'expected an EVM address with a right checksum, or all in lower case' })
+    return NEVER
+  }),
   documented({
     ...textSchema(EVM_ADDRESS),
     description: 'EVM address; in mixed case its checksum must be right.',
@@ -238,8 +242,7 @@ function isTargetHealthFactor(text: string): boolean {
   return units > pow10(18) && units <= 100n * pow10(18)
 }
 
-function isOneCaseOrChecksummed(text: string): boolean {
+function isOneCase(text: string): boolean {
   const digits = text.slice(2)
-  const lower = digits.toLowerCase()
-  return digits === lower || digits === digits.toUpperCase() || getAddress(`0x${lower}`) === text
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase()
 }

@@ -4,12 +4,14 @@ export async function together<T>(
   signal: AbortSignal,
 ): Promise<T[]> {
   const [only] = tasks
-  if (only !== undefined && tasks.length === 1) return [await only(signal)]
+  if (only === undefined) return []
+  if (tasks.length === 1) return [await only(signal)]
   const others = new AbortController()
   const shared = AbortSignal.any([signal, others.signal])
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
-  } finally {
+  } catch (error) {
     others.abort()
+    throw error
   }
 }

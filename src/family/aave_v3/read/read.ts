@@ -1,4 +1,5 @@
-import { type Address, keccak256, stringToHex } from 'viem'
+import { hash } from 'node:crypto'
+import type { Address } from 'viem'
 import { type BlockCache, createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../../chain/call/lens.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
@@ -108,7 +109,7 @@ export function createLendingReader(options: {
 function keyOf({ deployments, block }: Place, wallets: readonly Address[]): string {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
   const question = `${block?.hash ?? ''}:${providers.join()}:${wallets.join()}`.toLowerCase()
-  return `aave_v3:${question.length <= 256 ? question : keccak256(stringToHex(question))}`
+  return `aave_v3:${question.length <= 256 ? question : hash('sha256', question)}`
 }
 
 function ladderFor(

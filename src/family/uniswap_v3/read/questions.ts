@@ -1,4 +1,4 @@
-import { type Address, isAddressEqual, zeroAddress } from 'viem'
+import { type Address, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { type LensWay, ladderOf, type Rung } from '../../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../../chain/price.ts'
@@ -151,7 +151,7 @@ function ladderFor<Answer>(
 /** Counts a wallet's positions over all managers of a place. Throws if a manager does not answer or beyond `max`. */
 function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
-  const maySilence = isAddressEqual(wallet, zeroAddress)
+  const maySilence = wallet === zeroAddress
   return (managers: RawRead['managers'], max: number): number => {
     if (!maySilence) checkManagers(managers, deployments)
     const count = managers.reduce((sum, { balance = 0 }) => sum + balance, 0)

@@ -57,6 +57,8 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       const profits = full ? await profitsAtHand(livesAtHand(), { items, places, reads }) : undefined
       return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
     },
+    // Profits come from histories, which grow while the block is the same.
+    madeOf: ({ reads, items, profits }) => (profits === undefined ? [...reads, ...items] : undefined),
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
     present: ({ reads, matching, items, profits, unreadable }, { full, page, limit }, { url }) => ({

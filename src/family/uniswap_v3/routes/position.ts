@@ -41,6 +41,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const profit = profitIfPriced(told)
       return { position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
     },
+    madeOf: ({ position, profit }) => (profit === undefined ? [position] : undefined),
     credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     present: ({ position, profit, asOf }, { full }) => ({
       data: {
