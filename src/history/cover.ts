@@ -49,62 +49,80 @@ export async function cover<Row, Place extends StreamPlace>(
   const within = AbortSignal.any([signal, failing.signal])
   const { fromBlock } = request.range
   let toBlock = request.range.toBlock
-  let stored: Promise<unknown> = Promise.resolve(request.later)
+  let decoded: Promise<Meaning<Row>> = Promise.resolve({ rows: [], witnesses: 0, next: request.later })
+  let stored: Promise<unknown> = Promise.resolve()
   const underWay = new Set<Promise<unknown>>()
   try {
     while (toBlock >= fromBlock && request.mayGoOn()) {
       const range = { fromBlock: Math.max(fromBlock, toBlock - blocksOfPart(request, toBlock) + 1), toBlock }
-      const proof = proofOf(request, range)
-      const proven = proof.logs(within)
-      // Awaited below, after what comes before it.
-      proven.catch(() => {})
-      stored = storeAfter(stored, { request, range, proof, proven, signal: within })
+      decoded = awaitedLater(decodeAfter(decoded, request, range, within))
+      stored = storeAfter(stored, request, range, decoded)
       const part: Promise<unknown> = stored.then(() => underWay.delete(part))
       underWay.add(part)
       toBlock = range.fromBlock - 1
       if (underWay.size >= PARTS_AT_ONCE) await Promise.race(underWay)
     }
-    return await stored
+    await stored
+    return (await decoded).next
   } finally {
     failing.abort()
     await Promise.allSettled(underWay)
   }
 }
 
+/** What the logs of a range mean. */
+interface Meaning<Row> {
+  readonly rows: readonly Row[]
+  readonly witnesses: number
+  /** What `Stream.continuity` gave. */
+  readonly next: unknown
+}
+
+/** Reads and proves a part at once; decodes it when the part before it, which is newer, is decoded. */
+async function decodeAfter<Row, Place extends StreamPlace>(
+  before: Promise<Meaning<Row>>,
+  request: CoverRequest<Row, Place>,
+  range: Range,
+  signal: AbortSignal,
+): Promise<Meaning<Row>> {
+  const proof = proofOf(request, range)
+  const proven = await proof.logs(signal)
+  const later = (await before).next
+  return await decodeProven(request, { proof, proven, later, signal })
+}
+
+/** Stores a part when the part before it is stored. */
 async function storeAfter<Row, Place extends StreamPlace>(
   before: Promise<unknown>,
-  part: {
-    readonly request: CoverRequest<Row, Place>
-    readonly range: Range
-    readonly proof: Proof
-    readonly proven: Promise<ProvenLogs>
-    readonly signal: AbortSignal
-  },
-): Promise<unknown> {
-  const { request, range, proof, signal } = part
+  request: CoverRequest<Row, Place>,
+  range: Range,
+  decoded: Promise<Meaning<Row>>,
+): Promise<void> {
+  await before
   const { stream, place, subjects, db } = request
-  const proven = await part.proven
-  // Ranges come newest first, and each is compared with the one after it.
-  const later = await before
-  const { rows, witnesses, next } = await decodeProven(request, { range, proof, proven, later, signal })
+  const { rows, witnesses } = await decoded
   const wanted = subjects === null ? null : new Set(subjects)
   const mine = wanted === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
   await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
   request.onStored(range)
-  return next
+}
+
+/** The same promise; that it fails before somebody awaits it is no mistake. */
+function awaitedLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
 }
 
 /** Decodes and checks; what a check finds missing is read again, elsewhere and otherwise divided. */
 async function decodeProven<Row, Place extends StreamPlace>(
   { stream, place, subjects }: CoverRequest<Row, Place>,
   part: {
-    readonly range: Range
     readonly proof: Proof
     readonly proven: ProvenLogs
     readonly later: unknown
     readonly signal: AbortSignal
   },
-): Promise<{ readonly rows: readonly Row[]; readonly witnesses: number; readonly next: unknown }> {
+): Promise<Meaning<Row>> {
   const { proof, later, signal } = part
   let { proven } = part
   for (;;) {

@@ -40,8 +40,6 @@ export interface Transport {
 
 /** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
-/** An answer up to this long is read at once, which costs less than reading it in pieces. */
-const AT_ONCE_BYTES_MAX = 1024 * 1024
 /** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
 
@@ -108,7 +106,8 @@ export function createTransport(options: {
 }
 
 async function readText(response: Response, signal: AbortSignal): Promise<string> {
-  if (isKnownToBeShort(response)) return decode(await response.arrayBuffer())
+  // Read at once, it costs less than in pieces.
+  if (isAnnounced(response)) return decode(await response.arrayBuffer())
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -131,14 +130,11 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
   }
 }
 
-/** True if HTTP itself ends the body soon: its length is announced, and it is not compressed. */
-function isKnownToBeShort({ headers }: Response): boolean {
+/** True if HTTP itself ends the body in time: a length that we read is announced, and it is not compressed. */
+function isAnnounced({ headers }: Response): boolean {
   const length = headers.get('content-length')
   return (
-    length !== null &&
-    /^\d{1,7}$/.test(length) &&
-    Number(length) <= AT_ONCE_BYTES_MAX &&
-    !headers.has('content-encoding')
+    length !== null && /^\d{1,7}$/.test(length) && Number(length) <= BODY_BYTES_MAX && !headers.has('content-encoding')
   )
 }
 

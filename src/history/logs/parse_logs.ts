@@ -3,14 +3,14 @@ import type { HistoryLog } from '../stream.ts'
 
 const ADDRESS = /^0x[0-9a-f]{40}$/
 const WORD = /^0x[0-9a-f]{64}$/
-const BYTES = /^0x(?:[0-9a-f]{2})*$/
+const DIGITS = /^0x[0-9a-f]*$/
 /** At most 2^52: JSON numbers and dates hold it exactly. */
 const QUANTITY = /^0x[0-9a-f]{1,13}$/
 
 /** Reads the result of `eth_getLogs`. Throws `TypeError` on anything that is not a list of mined logs. */
 export function parseLogs(result: unknown): readonly HistoryLog[] {
   if (!Array.isArray(result)) throw new TypeError('Expected a list of logs')
-  return result.map(parseLog)
+  return result.map(logParser())
 }
 
 /** A transaction's logs, and the block that holds it. */
@@ -33,21 +33,46 @@ export function parseReceipt(result: unknown): Receipt | undefined {
   return { transactionHash, blockHash, blockNumber, logs }
 }
 
-function parseLog(value: unknown): HistoryLog {
-  const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
-  const { topics, removed, blockTimestamp } = log
-  if (!Array.isArray(topics) || topics.length > 4 || removed === true) throw new TypeError('Expected a mined log')
-  return {
-    address: matching(log['address'], ADDRESS),
-    topics: topics.map(word),
-    data: matching(log['data'], BYTES),
-    blockNumber: quantity(log['blockNumber']),
-    blockHash: word(log['blockHash']),
-    transactionHash: word(log['transactionHash']),
-    transactionIndex: quantity(log['transactionIndex']),
-    logIndex: quantity(log['logIndex']),
-    timestampSec: blockTimestamp === undefined || blockTimestamp === null ? null : quantity(blockTimestamp),
+/** Logs of one list mostly share what the one before them has: that is read once. */
+function logParser(): (value: unknown) => HistoryLog {
+  const [address, blockHash, transactionHash] = [onceInARow(addressFrom), onceInARow(word), onceInARow(word)]
+  const [blockNumber, transactionIndex, timestamp] = [onceInARow(quantity), onceInARow(quantity), onceInARow(quantity)]
+  return (value) => {
+    const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
+    const { topics, removed, blockTimestamp } = log
+    if (!Array.isArray(topics) || topics.length > 4 || removed === true) throw new TypeError('Expected a mined log')
+    return {
+      address: address(log['address']),
+      topics: topics.map(word),
+      data: bytes(log['data']),
+      blockNumber: blockNumber(log['blockNumber']),
+      blockHash: blockHash(log['blockHash']),
+      transactionHash: transactionHash(log['transactionHash']),
+      transactionIndex: transactionIndex(log['transactionIndex']),
+      logIndex: quantity(log['logIndex']),
+      timestampSec: blockTimestamp === undefined || blockTimestamp === null ? null : timestamp(blockTimestamp),
+    }
   }
+}
+
+/** The same function, which runs once for equal values that follow each other. */
+function onceInARow<T>(parse: (value: unknown) => T): (value: unknown) => T {
+  let last: { readonly value: unknown; readonly parsed: T } | undefined
+  return (value) => {
+    if (last === undefined || last.value !== value) last = { value, parsed: parse(value) }
+    return last.parsed
+  }
+}
+
+function addressFrom(value: unknown): Hex {
+  return matching(value, ADDRESS)
+}
+
+/** Whole bytes: a regular expression that counts in pairs takes several times as long. */
+function bytes(value: unknown): Hex {
+  const digits = matching(value, DIGITS)
+  if (digits.length % 2 === 1) throw new TypeError('Expected whole bytes in a log')
+  return digits
 }
 
 function word(value: unknown): Hex {

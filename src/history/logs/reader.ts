@@ -106,7 +106,7 @@ export function createLearnedSource(options: {
   function windowOf({ key, firstBlocks }: Pick<LogsRequest, 'key' | 'firstBlocks'>): Window {
     const window = windows.get(key) ?? startWindow(firstBlocks, cap)
     // Another kind of filter may have met a cap meanwhile.
-    return cap === undefined || window.blocks <= cap ? window : { blocks: cap, cap }
+    return cap === undefined || window.blocks <= cap ? window : { ...window, blocks: cap, cap }
   }
 
   /** Learns from a refusal of a whole range; throws if no shorter range would be taken either. */
@@ -144,15 +144,23 @@ export function createLearnedSource(options: {
     let failures = 0
     let waits = 0
     for (;;) {
+      let isAsked = false
       try {
-        const logs = await throttle.run(() => source.logs(filter, range, signal), signal)
+        const logs = await throttle.run(() => {
+          // While this waited for its turn, others may have learned that it is too long.
+          if (cap !== undefined && range.toBlock - range.fromBlock >= cap) {
+            throw new LogsRefusedError(0, { kind: 'range', blocks: cap })
+          }
+          isAsked = true
+          return source.logs(filter, range, signal)
+        }, signal)
         record('useful')
         failuresInARow = 0
         lateInARow = 0
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
-        record(error instanceof LogsRefusedError ? 'refused' : 'failed')
+        if (isAsked) record(error instanceof LogsRefusedError ? 'refused' : 'failed')
         if (error instanceof FalseLogsError) rest('false')
         if (error instanceof LogsRefusedError) {
           if (error.reaction.kind !== 'rate') throw error

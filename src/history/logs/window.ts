@@ -6,17 +6,19 @@ export interface Window {
   readonly blocks: number
   /** The longest range that the endpoint takes, as it said or as its refusals show; undefined if it never refused. */
   readonly cap: number | undefined
+  /** How fast it grows: slower once an answer was too long or too late. */
+  readonly growth: number
 }
 
 /** An answer holds about this many logs: some 1.5 MB, far below what an answer may hold. */
 const LOGS_AIM = 2_000
-const GROWTH = 1.5
+const GROWTH = { first: 4, later: 1.5 } as const
 /** Lengths that endpoints without a number in their refusal usually take. */
 const USUAL_CAPS = [1_000_000, 500_000, 100_000, 50_000, 20_000, 10_000, 5_000, 3_000, 2_000, 1_000, 500, 100, 10, 5, 1]
 
 /** A window before anything is known, within the cap that other filters have met at the same endpoint. */
 export function startWindow(blocks: number, cap: number | undefined): Window {
-  return { blocks: Math.min(blocks, cap ?? blocks), cap }
+  return { blocks: Math.min(blocks, cap ?? blocks), cap, growth: GROWTH.first }
 }
 
 /** After an answer to a range of `blocks` blocks. */
@@ -24,7 +26,7 @@ export function answered(window: Window, { blocks, logs }: { readonly blocks: nu
   // What a shorter range held says too little about a longer one, unless it held too much already.
   if (blocks < window.blocks && logs < LOGS_AIM) return window
   const dense = logs === 0 ? Number.POSITIVE_INFINITY : (blocks * LOGS_AIM) / logs
-  const next = Math.max(window.blocks / 2, Math.min(window.blocks * GROWTH, dense))
+  const next = Math.max(window.blocks / 2, Math.min(window.blocks * window.growth, dense))
   return within({ ...window, blocks: Math.ceil(next) })
 }
 
@@ -32,17 +34,19 @@ export function answered(window: Window, { blocks, logs }: { readonly blocks: nu
 export function refused(window: Window, reaction: Reaction, blocks: number): Window {
   if (reaction.kind === 'range') {
     const cap = reaction.blocks ?? USUAL_CAPS.find((usual) => usual < blocks) ?? 1
-    return within({ blocks: Math.min(window.blocks, cap), cap: Math.min(window.cap ?? cap, cap) })
+    return within({ ...window, blocks: Math.min(window.blocks, cap), cap: Math.min(window.cap ?? cap, cap) })
   }
   if (reaction.kind === 'results' || reaction.kind === 'late') {
     const proposed = reaction.kind === 'results' ? reaction.blocks : undefined
-    return within({ ...window, blocks: Math.min(window.blocks, proposed ?? Math.ceil(blocks / 2)) })
+    const shorter = Math.min(window.blocks, proposed ?? Math.ceil(blocks / 2))
+    return within({ ...window, blocks: shorter, growth: GROWTH.later })
   }
   return window
 }
 
-function within({ blocks, cap }: Window): Window {
-  return { blocks: Math.max(1, Math.min(blocks, cap ?? blocks)), cap }
+function within(window: Window): Window {
+  const { blocks, cap = blocks } = window
+  return { ...window, blocks: Math.max(1, Math.min(blocks, cap)) }
 }
 
 /** A range of blocks, both included. */

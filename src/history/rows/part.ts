@@ -15,9 +15,9 @@ export class NotStoredError extends Error {
   }
 }
 
-/** Bytes as statements of history take them: hexadecimal without prefix, in lower case. */
+/** Bytes as statements of history take them: hexadecimal without prefix. They decode it, so its case does not matter. */
 export function toDigits(bytes: Hex): string {
-  return bytes.slice(2).toLowerCase()
+  return bytes.slice(2)
 }
 
 /** The other way. */

@@ -4,10 +4,20 @@ import { answered, piecesOf, refused, startWindow } from '../../../src/history/l
 
 test('a window grows while answers are sparse, and aims at 2,000 logs', () => {
   const start = startWindow(10_000, undefined)
-  expect(answered(start, { blocks: 10_000, logs: 0 }).blocks).toBe(15_000)
+  expect(answered(start, { blocks: 10_000, logs: 0 }).blocks).toBe(40_000)
+  expect(answered(start, { blocks: 10_000, logs: 400 }).blocks).toBe(40_000)
   expect(answered(start, { blocks: 10_000, logs: 1_600 }).blocks).toBe(12_500)
   expect(answered(start, { blocks: 10_000, logs: 2_500 }).blocks).toBe(8_000)
   expect(answered(start, { blocks: 10_000, logs: 9_000 }).blocks).toBe(5_000)
+})
+
+test('a window that was too long once grows slower from then on', () => {
+  for (const reaction of [{ kind: 'late' }, { kind: 'results', blocks: undefined }] as const) {
+    const halved = refused(startWindow(10_000, undefined), reaction, 10_000)
+    const grown = answered(halved, { blocks: 5_000, logs: 0 })
+    expect(grown.blocks).toBe(7_500)
+    expect(answered(grown, { blocks: 7_500, logs: 0 }).blocks).toBe(11_250)
+  }
 })
 
 test('a short range at the end of the work changes nothing, unless it was dense', () => {
@@ -18,10 +28,10 @@ test('a short range at the end of the work changes nothing, unless it was dense'
 
 test('a stated cap only tightens, and no growth passes it', () => {
   const capped = refused(startWindow(10_000, undefined), { kind: 'range', blocks: 2_000 }, 10_000)
-  expect(capped).toEqual({ blocks: 2_000, cap: 2_000 })
+  expect(capped).toMatchObject({ blocks: 2_000, cap: 2_000 })
   expect(answered(capped, { blocks: 2_000, logs: 0 })).toEqual(capped)
   expect(refused(capped, { kind: 'range', blocks: 5_000 }, 10_000)).toEqual(capped)
-  expect(refused(capped, { kind: 'range', blocks: 10 }, 2_000)).toEqual({ blocks: 10, cap: 10 })
+  expect(refused(capped, { kind: 'range', blocks: 10 }, 2_000)).toMatchObject({ blocks: 10, cap: 10 })
 })
 
 test('a refusal without a number tries the next usual cap', () => {
@@ -33,10 +43,10 @@ test('a refusal without a number tries the next usual cap', () => {
 
 test('too many results halve this window or take the proposed length, and leave the cap alone', () => {
   const capped = startWindow(8_000, 8_000)
-  expect(refused(capped, { kind: 'results', blocks: undefined }, 8_000)).toEqual({ blocks: 4_000, cap: 8_000 })
-  expect(refused(capped, { kind: 'results', blocks: 123 }, 8_000)).toEqual({ blocks: 123, cap: 8_000 })
+  expect(refused(capped, { kind: 'results', blocks: undefined }, 8_000)).toMatchObject({ blocks: 4_000, cap: 8_000 })
+  expect(refused(capped, { kind: 'results', blocks: 123 }, 8_000)).toMatchObject({ blocks: 123, cap: 8_000 })
   expect(refused(startWindow(1, undefined), { kind: 'results', blocks: undefined }, 1).blocks).toBe(1)
-  expect(refused(capped, { kind: 'late' }, 8_000)).toEqual({ blocks: 4_000, cap: 8_000 })
+  expect(refused(capped, { kind: 'late' }, 8_000)).toMatchObject({ blocks: 4_000, cap: 8_000 })
   expect(refused(capped, { kind: 'rate', pauseMs: 1 }, 8_000)).toBe(capped)
 })
 
