@@ -124,7 +124,7 @@ export async function readByRung<T>(
   const known = endpoint.learned.get(topic)
   const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
   const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))
-  let last: unknown = new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
+  let last: unknown
   let mayLearn = true
   for (const rung of order) {
     try {
@@ -140,6 +140,7 @@ export async function readByRung<T>(
       if (!unsupported) mayLearn = false
     }
   }
+  if (last === undefined) throw new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
   throw mayLearn && last instanceof RpcRefusedError ? new IncapableError(last) : last
 }
 

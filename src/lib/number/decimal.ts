@@ -33,7 +33,8 @@ export function rescale(
   options: { readonly from: number; readonly to: number; readonly rounding: Rounding },
 ): bigint {
   const { from, to, rounding } = options
-  if (to >= from) return units * pow10(to - from)
+  if (to === from) return units
+  if (to > from) return units * pow10(to - from)
   const divisor = pow10(from - to)
   return rounding === 'toward_zero' ? units / divisor : divHalfAwayFromZero(units, divisor)
 }

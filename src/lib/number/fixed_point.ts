@@ -36,7 +36,10 @@ export function wrap256(value: bigint): bigint {
   return BigInt.asUintN(256, value)
 }
 
+/** Those that 256 bits can count. */
+const POWERS = Array.from({ length: 78 }, (_, exponent) => 10n ** BigInt(exponent))
+
 /** 10^exponent. */
 export function pow10(exponent: number): bigint {
-  return 10n ** BigInt(exponent)
+  return POWERS[exponent] ?? 10n ** BigInt(exponent)
 }
