@@ -197,6 +197,14 @@ declare module '*/queries/history_coverage_update_checked.sql' {
   export default text
 }
 
+declare module '*/queries/history_forget.sql' {
+  const text: SqlText<
+    [chain_id: string | number],
+    { events: string; flows: string; prices: string }
+  >
+  export default text
+}
+
 declare module '*/queries/history_progress_list.sql' {
   const text: SqlText<
     [],

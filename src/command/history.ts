@@ -1,7 +1,8 @@
 import type { Database } from '../db/database.ts'
 import type { FollowedHistory } from '../family/family.ts'
 import type { StoredProgress } from '../history/coverage.ts'
-import { createCoverage } from '../history/coverage.ts'
+import { createCoverage, forgetHistory } from '../history/coverage.ts'
+import { HistoryStoppedError } from '../history/finality.ts'
 import { pause } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
@@ -27,10 +28,14 @@ export const indexCommand: Command = {
     chain: 'id of the only chain to read; all that are served if absent',
     family: 'the only protocol to read, such as aave-v3; all if absent',
   },
-  flags: { status: 'only tell what is stored' },
+  flags: {
+    status: 'only tell what is stored',
+    forget: 'forget what is stored of --chain, so that it is read anew; daily snapshots stay',
+  },
   summary: 'Read the history of protocols ahead, newest first; it goes on where it stopped',
   run: async (args, io) => {
     await withAccountDatabase(io, async (db) => {
+      if (args.flags.has('forget')) return await forget(args, io, db)
       if (!args.flags.has('status')) await readAhead(args, io, db)
       const stored = await createCoverage(db, '').progress()
       print(stored.map(toJson), { args, io, text: statusText(stored) })
@@ -54,13 +59,27 @@ async function readAhead(args: CommandArgs, io: CommandIo, db: Database): Promis
   }
 }
 
-function isWanted({ chainId, title }: FollowedHistory, { options }: CommandArgs): boolean {
-  const { chain, family } = options
-  const bounds = { what: '--chain', min: 1, max: CHAIN_ID_MAX }
-  return (
-    (chain === undefined || parseWhole(chain, bounds) === chainId) &&
-    (family === undefined || title.split(' ')[0] === family)
+async function forget(args: CommandArgs, io: CommandIo, db: Database): Promise<void> {
+  const chainId = chainOf(args)
+  if (chainId === undefined || args.flags.has('status') || args.options['family'] !== undefined)
+    throw new UsageError('Cannot forget: expected --forget with --chain and nothing else')
+  const forgotten = await forgetHistory(db, chainId)
+  const counts = Object.entries(forgotten).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
+  print(
+    { chain_id: chainId, ...forgotten },
+    { args, io, text: `Forgot the history of chain ${chainId}: ${counts.join(', ')}` },
   )
+}
+
+/** The only chain that is meant; undefined for all. */
+function chainOf({ options: { chain } }: CommandArgs): number | undefined {
+  return chain === undefined ? undefined : parseWhole(chain, { what: '--chain', min: 1, max: CHAIN_ID_MAX })
+}
+
+function isWanted({ chainId, title }: FollowedHistory, args: CommandArgs): boolean {
+  const { family } = args.options
+  const chain = chainOf(args)
+  return (chain === undefined || chain === chainId) && (family === undefined || title.split(' ')[0] === family)
 }
 
 /** Reads one history, and tells about it now and then. What fails is tried again, as long as there is progress. */
@@ -85,6 +104,8 @@ async function readOne(
         return say('complete')
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
+        if (error instanceof HistoryStoppedError)
+          throw new CommandError(`${error.message}; if the chain is right, begin anew with --forget`, { cause: error })
         const blocks = left() ?? fewest
         if (blocks < fewest) attempts = 1
         fewest = Math.min(fewest, blocks)
@@ -128,6 +149,6 @@ function lineOf({ place, stream, subjects, asked, isStopped }: StoredProgress): 
   const cells = Math.floor((percent * BAR_CELLS) / 100)
   const bar = `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
   const left = asked === undefined ? 'everybody not asked for' : `${asked.missing.toLocaleString('en')} blocks left`
-  const state = isStopped ? '  STOPPED: a final block was replaced' : ''
+  const state = isStopped ? '  STOPPED: a final block was replaced; --forget begins anew' : ''
   return `${bar}  chain ${place.chainId} ${stream} ${place.contract}  ${left}, ${subjects} subjects alone${state}`
 }

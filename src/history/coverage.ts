@@ -6,6 +6,7 @@ import leaseSql from '../../sql/queries/history_coverage_lease.sql' with { type:
 import listSql from '../../sql/queries/history_coverage_list.sql' with { type: 'text' }
 import releaseSql from '../../sql/queries/history_coverage_release.sql' with { type: 'text' }
 import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' with { type: 'text' }
+import forgetSql from '../../sql/queries/history_forget.sql' with { type: 'text' }
 import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -20,6 +21,7 @@ const lease = query(leaseSql, 'background')
 const list = query(listSql, 'read')
 const release = query(releaseSql, 'background')
 const checked = query(checkedSql, 'background')
+const forget = query(forgetSql, 'background')
 const progress = query(progressSql, 'background')
 
 /** A history in the database. */
@@ -58,6 +60,13 @@ export interface StoredProgress extends HistoryName {
   readonly isStopped: boolean
 }
 
+/** How many rows were forgotten. */
+export interface Forgotten {
+  readonly events: number
+  readonly flows: number
+  readonly prices: number
+}
+
 /** What is stored, and who works on what. Every change is one statement. */
 export interface Coverage {
   /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
@@ -74,6 +83,8 @@ export interface Coverage {
   progress(): Promise<readonly StoredProgress[]>
 }
 
+/** Time limit of forgetting, milliseconds: it reads all rows of all chains. */
+const FORGET_DEADLINE_MS = 600_000
 /** A process that died leaves its work to others after this time. */
 const LEASE_SEC = 30
 
@@ -127,6 +138,15 @@ export function createCoverage(db: Database, holder: string): Coverage {
       }))
     },
   }
+}
+
+/**
+ * Forgets a chain's events, flows and prices, and that its history was stopped: all of it is then read anew. Throws as
+ * `Database.run`.
+ */
+export async function forgetHistory(db: Database, chainId: number): Promise<Forgotten> {
+  const [row] = await forget(db, [chainId], { deadlineMs: FORGET_DEADLINE_MS })
+  return { events: Number(row?.events), flows: Number(row?.flows), prices: Number(row?.prices) }
 }
 
 function subjectOf(digits: string): Hex | null {

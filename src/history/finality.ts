@@ -22,6 +22,9 @@ export interface Finality {
   tip(client: ChainClient, signal: AbortSignal): Promise<Tip>
 }
 
+/** The chain's history was built on a block that the chain does not have any more. */
+export class HistoryStoppedError extends UnavailableError {}
+
 /** Nodes behind one address differ by a few blocks; a range of blocks that all of them have cannot come back empty. */
 const DEPTH_MIN = 8n
 const CHAINS_MAX = 1_000
@@ -62,7 +65,7 @@ export function createFinality(options: {
       if (!isReplaced || anchor === undefined || !(await isReplacedEverywhere(client, anchor, signal))) throw error
       await coverage.stop(chain.id, anchor)
       log.error({
-        msg: 'Stopped the history of a chain: a final block was replaced',
+        msg: 'Stopped the history of a chain: a final block was replaced. If the chain is right, have its history forgotten by "walletscope index --chain … --forget"',
         chainId: chain.id,
         block: anchor.number,
       })
@@ -112,8 +115,8 @@ async function isReplacedEverywhere(client: ChainClient, anchor: Anchor, signal:
   )
 }
 
-function stopped({ chain }: ChainClient, { number }: Anchor): UnavailableError {
-  return new UnavailableError(
+function stopped({ chain }: ChainClient, { number }: Anchor): HistoryStoppedError {
+  return new HistoryStoppedError(
     `The history of chain ${chain.id} (${chain.name}) is stopped: block ${number} was final and is not part of the chain any more`,
     { retryAfterSec: STOPPED_RETRY_SEC },
   )

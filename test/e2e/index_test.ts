@@ -52,6 +52,11 @@ function asksForLogs(): boolean {
   return upstream.seen.some(({ method }) => method === 'eth_getLogs')
 }
 
+async function rowsOf(table: string): Promise<number> {
+  const [row] = await database.db.run<{ readonly rows: number }>(`select count(*)::int as rows from ${table}`, [])
+  return row?.rows ?? 0
+}
+
 /** The contracts of all histories, as the status names them. */
 const POOLS = (['main', 'lido', 'etherfi'] as const).map((market) => MARKETS[market].pool.toLowerCase()).sort()
 const MANAGER = UNISWAP_V3.manager.toLowerCase()
@@ -89,9 +94,38 @@ test('one family alone, as JSON without a word besides', async () => {
     },
   ])
   await database.db.run('update history_chain set stopped_at = now()', [])
-  const stopped = '0 subjects alone  STOPPED: a final block was replaced\n'
+  const stopped = '0 subjects alone  STOPPED: a final block was replaced; --forget begins anew\n'
   expect(await run('--status')).toEqual(done(`${FULL}  chain 1 uniswap_v3_flow ${MANAGER}  0 blocks left, ${stopped}`))
 }, 30_000)
+
+test('the history of a chain that was stopped is forgotten, that of another one stays, and it is read anew', async () => {
+  await run('--family', 'uniswap-v3')
+  const flows = await rowsOf('position_flow')
+  expect(flows).toBeGreaterThan(0)
+  await database.db.run(
+    `with other as (insert into history_place (chain_id, contract) values (2, '\\x02') returning id)
+     insert into position_flow (token_id, place, block, log_index, kind, liquidity, amount0, amount1, tx_hash)
+     select 1, id, 1, 0, 'increase', 1, 1, 1, '\\x01' from other`,
+    [],
+  )
+  await database.db.run('update history_chain set stopped_at = now()', [])
+  const refused = await run('--family', 'uniswap-v3')
+  expect(refused.stderr).toContain('is not part of the chain any more; if the chain is right, begin anew with --forget')
+  upstream.reset()
+
+  expect(await run('--chain', '1', '--forget')).toEqual(
+    done(`Forgot the history of chain 1: 0 events, ${flows} flows, 0 prices\n`),
+  )
+  expect(upstream.seen).toEqual([])
+  expect([await rowsOf('position_flow'), await rowsOf('history_coverage'), await rowsOf('history_chain')]).toEqual([
+    1, 0, 0,
+  ])
+  expect((await run('--family', 'uniswap-v3')).status).toBe(0)
+  expect(await rowsOf('position_flow')).toBe(flows + 1)
+  expect(await run('--chain', '1', '--forget', '--json')).toEqual(
+    done(`${JSON.stringify({ chain_id: 1, events: 0, flows, prices: 0 }, null, 2)}\n`),
+  )
+}, 90_000)
 
 test('one that is stopped says so, status 1, and goes on from there', async () => {
   upstream.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
@@ -116,6 +150,9 @@ test.each([
   { words: ['--family', 'kamino'], says: 'Cannot find such a history: expected a served chain and its protocol' },
   { words: ['--chain', 'one'], says: '--chain' },
   { words: ['--loud'], says: '--loud' },
+  { words: ['--forget'], says: 'expected --forget with --chain and nothing else' },
+  { words: ['--forget', '--chain', '1', '--status'], says: 'expected --forget with --chain and nothing else' },
+  { words: ['--forget', '--chain', '1', '--family', 'aave-v3'], says: 'expected --forget with --chain' },
 ])(
   'wrong usage is told in one line, status 2: $words',
   async ({ words, says }) => {

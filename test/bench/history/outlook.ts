@@ -21,7 +21,10 @@ const ENDPOINTS = [
   { name: "one's own node", cap: 0, logsMax: 100_000, perSecond: 0 },
 ] as const
 
-/** Requests, hours and gigabytes that everybody's history takes, from samples of the same density, with the arithmetic. */
+/**
+ * Requests, hours and gigabytes that everybody's history takes, with the arithmetic. The search for the right length of
+ * a range comes once, so what is extrapolated is the difference between a sample and its half, both of one density.
+ */
 export async function printOutlook(db: Database, { quick }: { readonly quick: boolean }): Promise<void> {
   const rows: string[][] = []
   const sums: string[] = []
@@ -29,12 +32,12 @@ export async function printOutlook(db: Database, { quick }: { readonly quick: bo
     const logsPerBlock = (actsADay * LOGS_PER_ACT * DAYS) / blocks
     for (const { name: endpoint, cap, logsMax, perSecond } of ENDPOINTS) {
       const sampled = quick ? sampleBlocks / 8 : sampleBlocks
-      const scan = await scanLongChain(db, {
-        ...{ chainId: 31_337, blocks: sampled + 10, actsPerBlock: logsPerBlock / 2, wallets: 10_000, cap, logsMax },
-      })
-      const times = blocks / sampled
-      const requests = scan.requests * times
-      const workHours = (scan.ms * times) / 3_600_000
+      const chain = { chainId: 31_337, actsPerBlock: logsPerBlock / 2, wallets: 10_000, cap, logsMax }
+      const half = await scanLongChain(db, { ...chain, blocks: sampled / 2 + 10 })
+      const scan = await scanLongChain(db, { ...chain, blocks: sampled + 10 })
+      const times = (blocks - sampled) / (sampled / 2)
+      const requests = scan.requests + times * (scan.requests - half.requests)
+      const workHours = (scan.ms + times * (scan.ms - half.ms)) / 3_600_000
       const rateHours = perSecond === 0 ? 0 : requests / perSecond / 3_600
       const bytesARow = scan.bytes / scan.rows
       const gigabytes = (actsADay * DAYS * bytesARow) / 1e9
@@ -42,7 +45,7 @@ export async function printOutlook(db: Database, { quick }: { readonly quick: bo
         ...[name, endpoint, requests.toFixed(0), Math.max(workHours, rateHours).toFixed(2), gigabytes.toFixed(1)],
       ])
       sums.push(
-        `${name}, ${endpoint}: ${sampled} blocks took ${describe(scan)}; × ${times.toFixed(1)} = ${requests.toFixed(0)} requests, ${workHours.toFixed(2)} h of work${perSecond === 0 ? '' : `, ${rateHours.toFixed(2)} h at ${perSecond} requests a second`}; ${actsADay} × ${DAYS} rows × ${bytesARow.toFixed(0)} B`,
+        `${name}, ${endpoint}: ${sampled / 2} blocks took ${describe(half)}, ${sampled} took ${describe(scan)}; that and ${times.toFixed(1)} times the difference are ${requests.toFixed(0)} requests, ${workHours.toFixed(2)} h of work${perSecond === 0 ? '' : `, ${rateHours.toFixed(2)} h at ${perSecond} requests a second`}; ${actsADay} × ${DAYS} rows × ${bytesARow.toFixed(0)} B`,
       )
     }
   }
