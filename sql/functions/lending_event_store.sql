@@ -26,6 +26,8 @@ begin
     p_wallets, p_blocks, p_log_indexes, p_legs, p_kinds, p_assets, p_amounts, p_counterparties, p_tx_hashes, p_times,
     p_indexes
   ) u (wallet, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray)
+  -- A wallet's rows lie together, which costs less to store and to read.
+  order by u.wallet collate "C", u.block, u.log_index, u.leg
   on conflict do nothing;
   return true;
 end

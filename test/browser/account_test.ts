@@ -1,51 +1,38 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { runJson } from '../e2e/accounts.ts'
-import { audit, BROWSER, focused, launchBrowser, openPage, overflow, tabTo, type Watched } from './browser.ts'
-import { DEAD_CHAIN, type Scene, startScene } from './scene.ts'
+import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
+import { DEAD_CHAIN } from './scene.ts'
+import { setStage } from './stage.ts'
 
 const START_MS = 60_000
 const ANSWER_MS = 20_000
 const LIST = 'v1/positions/uniswap-v3'
 
 describe.skipIf(BROWSER === undefined)('pages with a session', () => {
-  let scene: Scene
-  let browser: Browser
-  let watched: Watched
-  beforeAll(async () => {
-    ;[scene, browser] = await Promise.all([startScene({ lending: false }), launchBrowser()])
-  }, START_MS)
-  afterAll(async () => {
-    await browser?.close()
-    await scene?.stop()
-  }, START_MS)
-  afterEach(async () => {
-    const { complaints, requests } = watched
-    await watched.close()
-    expect(complaints).toEqual([])
-    expect(requests.filter((address) => !address.startsWith(scene.url))).toEqual([])
-  })
+  const stage = setStage({ lending: false, startMs: START_MS, answerMs: ANSWER_MS })
 
   /** Opens a page, signed in by a link of the command line if `words` say for whom. */
   async function open(path: string, words?: readonly string[]): Promise<Page> {
-    watched = await openPage(browser)
-    const { page } = watched
-    page.setDefaultTimeout(ANSWER_MS)
+    const page = await stage.open()
     if (words === undefined) {
-      await page.goto(`${scene.url}${path}`)
+      await page.goto(`${stage.scene.url}${path}`)
       return page
     }
-    const { url } = await runJson(scene.program, ['login', ...words])
-    await page.goto(`${scene.url}login${new URL(url).search}`)
+    const { url } = await runJson(stage.scene.program, ['login', ...words])
+    await page.goto(`${stage.scene.url}login${new URL(url).search}`)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.waitForURL(`${scene.url}${path.split('#')[0]}`)
-    if (path.includes('#')) await page.goto(`${scene.url}${path}`)
+    await page.waitForURL(`${stage.scene.url}${path.split('#')[0]}`)
+    if (path.includes('#')) await page.goto(`${stage.scene.url}${path}`)
     return page
   }
 
   /** Status of a call with a key, and the code of its error. */
-  async function call(key: string | undefined, target = `${LIST}?wallet=${scene.devnet.wallets.single}&chain_id=1`) {
-    const response = await fetch(`${scene.url}${target}`, { headers: { authorization: `Bearer ${key}` } })
+  async function call(
+    key: string | undefined,
+    target = `${LIST}?wallet=${stage.scene.devnet.wallets.single}&chain_id=1`,
+  ) {
+    const response = await fetch(`${stage.scene.url}${target}`, { headers: { authorization: `Bearer ${key}` } })
     const body = (await response.json()) as { readonly error?: { readonly code: string } }
     return [response.status, body.error?.code].filter((each) => each !== undefined).join(' ')
   }
@@ -64,12 +51,12 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   )
 
   test('an organization sees what it has left, what it asked, how long that took, and its log as it grows', async () => {
-    const { keys, ids } = scene.accounts
+    const { keys, ids } = stage.scene.accounts
     for (let calls = 0; calls < 6; calls++) await call(keys.main)
     await call(keys.main, `${LIST}?wallet=nobody&chain_id=1`)
     await call(keys.main, `${LIST}/99999?chain_id=1`)
     const page = await open('usage', ['--org', ids.main])
-    const { balance } = await runJson(scene.program, ['credits', 'show', ids.main])
+    const { balance } = await runJson(stage.scene.program, ['credits', 'show', ids.main])
     await card(page, 'Balance').getByText(Number(balance).toLocaleString('en')).first().waitFor()
     const rows = page.locator('.log tbody tr')
     await rows.first().waitFor()
@@ -90,7 +77,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   }, 60_000)
 
   test('a key is made by keyboard, shown once, replaced with a time of grace, and revoked', async () => {
-    const page = await open('usage', ['--org', scene.accounts.ids.main])
+    const page = await open('usage', ['--org', stage.scene.accounts.ids.main])
     await page.getByText('Name of a new key').waitFor()
     await tabTo(page, 'Name of a new key')
     await page.keyboard.type('by keyboard')
@@ -127,7 +114,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   }, 60_000)
 
   test('an organization without anything has empty states and no figures that it does not have', async () => {
-    const { id } = await runJson(scene.program, ['org', 'create', 'fresh'])
+    const { id } = await runJson(stage.scene.program, ['org', 'create', 'fresh'])
     const page = await open('usage', ['--org', id])
     for (const text of [
       'No request in 24h',
@@ -143,7 +130,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   }, 30_000)
 
   test('a suspended organization is told so, and why it gets no key', async () => {
-    const page = await open('usage', ['--org', scene.accounts.ids.suspended])
+    const page = await open('usage', ['--org', stage.scene.accounts.ids.suspended])
     await page.getByText('This organization is suspended').waitFor()
     await page.getByLabel('Name of a new key').fill('one more')
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -179,7 +166,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
       await page.locator('.badge').getByText(state).first().waitFor()
       expect(await call(key)).toBe(answer)
     }
-    const { rate_limit: limit } = (await runJson(scene.program, ['org', 'list'])).find(
+    const { rate_limit: limit } = (await runJson(stage.scene.program, ['org', 'list'])).find(
       (each: { readonly id: string }) => each.id === id,
     )
     expect(limit).toBe(50)
@@ -194,7 +181,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
 
   test('a switch that the operator turns off is felt by the next request', async () => {
     const page = await open('operator#switches', [])
-    const { main } = scene.accounts.keys
+    const { main } = stage.scene.accounts.keys
     const button = page.getByRole('switch', { name: `GET /${LIST}`, exact: true })
     await button.click()
     await page.getByText('off since').waitFor()
@@ -208,9 +195,9 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   }, 30_000)
 
   test('chains with their endpoints, the dead one among them, and how far histories are', async () => {
-    const { main } = scene.accounts.keys
+    const { main } = stage.scene.accounts.keys
     // Only final blocks are stored: for Anvil those are 64 blocks old.
-    await scene.devnet.rpc.call('anvil_mine', '0x60')
+    await stage.scene.devnet.rpc.call('anvil_mine', '0x60')
     expect(await call(main, 'v1/positions/uniswap-v3/1/pnl?chain_id=1')).toBe('200')
     const page = await open('operator#chains', [])
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
@@ -223,15 +210,15 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
   }, 30_000)
 
   test('whoever signs out is out', async () => {
-    const page = await open('usage', ['--org', scene.accounts.ids.main])
-    const cookies = await page.context().cookies(`${scene.url}dashboard/v1/session`)
+    const page = await open('usage', ['--org', stage.scene.accounts.ids.main])
+    const cookies = await page.context().cookies(`${stage.scene.url}dashboard/v1/session`)
     expect(cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite }))).toEqual([
       { httpOnly: true, sameSite: 'Strict' },
     ])
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('walletscope login').waitFor()
     const { name, value } = cookies[0] ?? { name: '', value: '' }
-    const again = await fetch(`${scene.url}dashboard/v1/session`, { headers: { cookie: `${name}=${value}` } })
+    const again = await fetch(`${stage.scene.url}dashboard/v1/session`, { headers: { cookie: `${name}=${value}` } })
     expect(again.status).toBe(401)
   }, 30_000)
 })

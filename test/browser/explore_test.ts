@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import type { Json } from '../e2e/scenarios.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../support/kamino_scene.ts'
-import { audit, BROWSER, focused, launchBrowser, openPage, overflow, tabTo, type Watched } from './browser.ts'
-import { DEAD_CHAIN, type Scene, startScene } from './scene.ts'
+import { audit, BROWSER, focused, overflow, tabTo } from './browser.ts'
+import { DEAD_CHAIN } from './scene.ts'
+import { setStage } from './stage.ts'
 
 const START_MS = 120_000
 /** An answer may take as long as an endpoint that is away takes to be given up. */
@@ -16,30 +17,13 @@ function shown(usd: string): string {
 }
 
 describe.skipIf(BROWSER === undefined)('Explore', () => {
-  let scene: Scene
-  let browser: Browser
-  let watched: Watched
-  beforeAll(async () => {
-    ;[scene, browser] = await Promise.all([startScene({ lending: true }), launchBrowser()])
-  }, START_MS)
-  afterAll(async () => {
-    await browser?.close()
-    await scene?.stop()
-  }, START_MS)
-  afterEach(async () => {
-    const { complaints, requests } = watched
-    await watched.close()
-    expect(complaints).toEqual([])
-    expect(requests.filter((address) => !address.startsWith(scene.url))).toEqual([])
-  })
+  const stage = setStage({ lending: true, startMs: START_MS, answerMs: ANSWER_MS })
 
   /** Opens the page with a key, at a link to a view, and waits until all chains have answered. */
-  async function look(fragment: string, key = scene.accounts.keys.main): Promise<Page> {
-    watched = await openPage(browser)
-    const { page } = watched
-    page.setDefaultTimeout(ANSWER_MS)
+  async function look(fragment: string, key = stage.scene.accounts.keys.main): Promise<Page> {
+    const page = await stage.open()
     await page.addInitScript(`sessionStorage.setItem('${KEY}', '${key}')`)
-    await page.goto(`${scene.url}${fragment}`)
+    await page.goto(`${stage.scene.url}${fragment}`)
     return page
   }
 
@@ -49,16 +33,15 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
 
   /** What the service itself answers to a call that the page shows. */
   async function call(target: string): Promise<Json> {
-    const headers = { authorization: `Bearer ${scene.accounts.keys.main}` }
-    return (await fetch(new URL(target, scene.url), { headers })).json()
+    const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
+    return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
-  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${scene.devnet.wallets[name]}`
+  const wallet = (name: 'provider' | 'spammed' | 'empty' | 'retired') => `#wallet=${stage.scene.devnet.wallets[name]}`
 
   test('by keyboard alone: a key, a mistyped wallet, a wallet, its figures', async () => {
-    watched = await openPage(browser)
-    const { page } = watched
-    await page.goto(scene.url)
+    const page = await stage.open()
+    await page.goto(stage.scene.url)
     await page.getByLabel('API key').waitFor()
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
@@ -69,7 +52,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.keyboard.press('Enter')
     await page.getByText('paste the whole of it').waitFor()
     await page.keyboard.press('Control+A')
-    await page.keyboard.type(scene.accounts.keys.main ?? '')
+    await page.keyboard.type(stage.scene.accounts.keys.main ?? '')
     await page.keyboard.press('Enter')
     await page.getByRole('textbox', { name: 'Wallet' }).waitFor()
     await tabTo(page, 'Wallet')
@@ -78,10 +61,10 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByText('this has 4').waitFor()
     expect(await audit(page)).toEqual([])
     await page.keyboard.press('Control+A')
-    await page.keyboard.type(scene.devnet.wallets.empty)
+    await page.keyboard.type(stage.scene.devnet.wallets.empty)
     await page.keyboard.press('Enter')
     await page.getByText('Nothing on Ethereum').first().waitFor()
-    expect(page.url()).toBe(`${scene.url}${wallet('empty')}`)
+    expect(page.url()).toBe(`${stage.scene.url}${wallet('empty')}`)
     await page.goBack()
     await page.getByRole('heading', { level: 1 }).getByText('hold').waitFor()
   }, 60_000)
@@ -89,7 +72,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   test('every position is a picture with the figures of the answer, its block, its price and its call', async () => {
     const page = await look(wallet('provider'))
     await answered(page)
-    const { provider } = scene.devnet.wallets
+    const { provider } = stage.scene.devnet.wallets
     const answer = await call(`v1/positions/uniswap-v3?wallet=${provider}&full=true&chain_id=1`)
     const cards = page.locator('.position')
     expect(await cards.count()).toBe(answer.data.length)
@@ -157,14 +140,14 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
     await page.locator('.position').getByText('Closed').first().waitFor()
     expect(await audit(page)).toEqual([])
-    await page.goto(`${scene.url}${wallet('spammed')}`)
+    await page.goto(`${stage.scene.url}${wallet('spammed')}`)
     await page.getByText('1 position left out as spam').click()
     await page.getByText('its name contains a link').waitFor()
     expect(await page.locator('.position').count()).toBe(1)
   }, 60_000)
 
   test('lending: the health factor, the safe amounts, both sides, and Morpho by its market', async () => {
-    const { wallets } = await scene.devnet.aave()
+    const { wallets } = await stage.scene.devnet.aave()
     const page = await look(`#wallet=${wallets.everywhere}`)
     const gauge = page.locator('.market .gauge-value')
     await gauge.first().waitFor()
@@ -183,8 +166,8 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
 
-    const morpho = await scene.devnet.morpho()
-    await page.goto(`${scene.url}#wallet=${morpho.wallets.borrower}`)
+    const morpho = await stage.scene.devnet.morpho()
+    await page.goto(`${stage.scene.url}#wallet=${morpho.wallets.borrower}`)
     await page.getByLabel('Market id').fill('0x12')
     await page.getByRole('button', { name: /^Add/ }).click()
     await page.getByText('64 hexadecimal digits').waitFor()
@@ -196,7 +179,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   }, 90_000)
 
   test('lending over time: the daily series as charts and as a table, and the events on them', async () => {
-    const { wallets } = await scene.devnet.aave()
+    const { wallets } = await stage.scene.devnet.aave()
     const page = await look(`#wallet=${wallets.everywhere}`)
     const card = page.locator('.market').first()
     await card.scrollIntoViewIfNeeded()
@@ -225,11 +208,11 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   }, 90_000)
 
   test('profit and loss for its price, with the parts that it is made of', async () => {
-    const page = await look(`#wallet=${scene.devnet.wallets.single}`)
+    const page = await look(`#wallet=${stage.scene.devnet.wallets.single}`)
     const card = page.locator('.position').first()
     await card.getByRole('button', { name: /^Profit and loss/ }).click()
     await card.locator('.pnl').waitFor()
-    const { data } = await call(`v1/positions/uniswap-v3/${scene.devnet.positions.single}/pnl?chain_id=1`)
+    const { data } = await call(`v1/positions/uniswap-v3/${stage.scene.devnet.positions.single}/pnl?chain_id=1`)
     const exact = await card.locator('.pnl .figure-all').allTextContents()
     const parts = (await card.locator('.bars .figure-all').allTextContents()).map((text) => Number(text.split(' ')[0]))
     expect(exact).toContain(`${data.pnl_usd_value} USD`)
@@ -249,7 +232,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.locator('.title .badge').waitFor()
     expect(page.url()).toContain('as_of=')
     await answered(page)
-    const asked = watched.requests.filter((address) => address.includes('at_time='))
+    const asked = stage.requests.filter((address) => address.includes('at_time='))
     expect(asked.length).toBe(4)
     expect(await page.locator('.position').count()).toBeGreaterThan(0)
     expect(await audit(page)).toEqual([])
@@ -267,16 +250,15 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   }, 60_000)
 
   test('a link opens for whoever has a key, and tells the server nothing of the wallet', async () => {
-    watched = await openPage(browser)
-    const { page } = watched
-    await page.goto(`${scene.url}${wallet('empty')}`)
+    const page = await stage.open()
+    await page.goto(`${stage.scene.url}${wallet('empty')}`)
     await page.getByText('It opens with your key').waitFor()
-    const { empty } = scene.devnet.wallets
-    expect(watched.requests.filter((address) => address.includes(empty) && !address.includes('#'))).toEqual([])
-    await page.getByLabel('API key').fill(scene.accounts.keys.main ?? '')
+    const { empty } = stage.scene.devnet.wallets
+    expect(stage.requests.filter((address) => address.includes(empty) && !address.includes('#'))).toEqual([])
+    await page.getByLabel('API key').fill(stage.scene.accounts.keys.main ?? '')
     await page.keyboard.press('Enter')
     await answered(page)
-    const leaks = watched.requests.filter((address) => address.includes('ws_sk_'))
+    const leaks = stage.requests.filter((address) => address.includes('ws_sk_'))
     expect([page.url().includes('ws_sk_'), leaks]).toEqual([false, []])
     await page.getByRole('button', { name: 'Forget key' }).click()
     await page.getByLabel('API key').waitFor()
@@ -291,7 +273,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   ] as const)(
     'with a key that is %s every part says so and what helps',
     async (name, code, advice) => {
-      const page = await look(wallet('provider'), scene.accounts.keys[name])
+      const page = await look(wallet('provider'), stage.scene.accounts.keys[name])
       const notice = page.getByRole('alert').filter({ hasText: code }).first()
       await notice.waitFor()
       expect(await notice.innerText()).toContain(advice)
@@ -303,7 +285,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
   )
 
   test('at one request a second every part is answered in its turn, and none is refused', async () => {
-    const page = await look(wallet('empty'), scene.accounts.keys.limited)
+    const page = await look(wallet('empty'), stage.scene.accounts.keys.limited)
     await answered(page)
     const failed = await page.getByRole('alert').allInnerTexts()
     expect(failed.filter((text) => text.includes('RATE_LIMIT_EXCEEDED'))).toEqual([])

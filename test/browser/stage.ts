@@ -1,0 +1,51 @@
+import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser, openPage, type Watched } from './browser.ts'
+import { type Scene, startScene } from './scene.ts'
+
+/** One scene and one browser for all tests of a `describe`. */
+export interface Stage {
+  readonly scene: Scene
+  /** Addresses that the page of the test has asked. */
+  readonly requests: readonly string[]
+  /** Opens the page of a test. It must end without a complaint and ask nobody but the service. */
+  open(): Promise<Page>
+}
+
+/** Sets the stage before the tests. Milliseconds: how long that may take, and how long a page may wait for anything. */
+export function setStage(options: {
+  readonly lending: boolean
+  readonly startMs: number
+  readonly answerMs: number
+}): Stage {
+  const { lending, startMs, answerMs } = options
+  let scene: Scene
+  let browser: Browser
+  let watched: Watched
+  beforeAll(async () => {
+    ;[scene, browser] = await Promise.all([startScene({ lending }), launchBrowser()])
+  }, startMs)
+  afterAll(async () => {
+    await browser?.close()
+    await scene?.stop()
+  }, startMs)
+  afterEach(async () => {
+    const { complaints, requests } = watched
+    await watched.close()
+    expect(complaints).toEqual([])
+    expect(requests.filter((address) => !address.startsWith(scene.url))).toEqual([])
+  })
+  return {
+    get scene() {
+      return scene
+    },
+    get requests() {
+      return watched.requests
+    },
+    async open() {
+      watched = await openPage(browser)
+      watched.page.setDefaultTimeout(answerMs)
+      return watched.page
+    },
+  }
+}
