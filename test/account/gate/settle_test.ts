@@ -117,13 +117,18 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     await db.run(statement, [organizationId], { lane: 'gate' })
   }
 
-  // Without its window, which must be primed.
-  await db.run('delete from rate_window where organization_id = $1', [organizationId])
-  const before = await rowsRead()
-  await admitBatch(db, requests, createFacts({ clock: systemClock }))
-  // An organization that pays, one that does not, and a status that is not counted yet.
-  await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
-  expect((await rowsRead()) - before).toBeLessThan(100)
+  // Another session may report now what it read before, but only once.
+  const reads: number[] = []
+  for (let round = 0; round < 3; round++) {
+    // Without its window, which must be primed.
+    await db.run('delete from rate_window where organization_id = $1', [organizationId])
+    const before = await rowsRead()
+    await admitBatch(db, requests, createFacts({ clock: systemClock }))
+    // An organization that pays, one that does not, and a status that is not counted yet.
+    await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
+    reads.push((await rowsRead()) - before)
+  }
+  expect(Math.min(...reads)).toBeLessThan(100)
 })
 
 test('batches that bring the same new names at once agree on their numbers', async () => {
