@@ -7,7 +7,8 @@
 -- Like the gate's other functions it looks up few rows by key, in tables that grow from empty to very large while plans
 -- stay cached: the settings make it use the indexes, whatever the statistics say. If a row to change is joined,
 -- `= any (array[…])` instead of `=` leaves no other plan: two plain columns allow joins that read all of an index and
--- look cheap while the table is small.
+-- look cheap while the table is small. For the same reason a bound that is the same for all rows is put on `era + 0`:
+-- on `era` alone it would find the rows of all organizations that are idle.
 create or replace function gate_admit(
   p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[], p_payers text[], p_keys text[]
 ) returns table (
@@ -130,7 +131,7 @@ begin
   ended as (
     delete from rate_window_state w
     using decided d
-    where d.era < v_era and w.organization_id = any (array[d.id]) and w.era < v_era
+    where d.era < v_era and w.organization_id = any (array[d.id]) and w.era + 0 < v_era
   )
   select v_epoch, v_changed, false, floor(extract(epoch from v_now) * 1000)::bigint,
     array_agg(coalesce(b.balance, 0) order by d.no), array_agg(d.used order by d.no),

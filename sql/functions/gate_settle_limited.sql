@@ -102,7 +102,7 @@ begin
   delete from api_key_day d
   using unnest(p_organizations, p_keys, p_limits) k (organization_id, api_key_id, most)
   where k.most > 0 and d.organization_id = any (array[k.organization_id]) and d.api_key_id = any (array[k.api_key_id])
-    and d.day < v_day - 1;
+    and d.day + 0 < v_day - 1;
 
   return query
   select s.row_no, s.organization_id, s.balance

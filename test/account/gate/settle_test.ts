@@ -91,9 +91,11 @@ test('settleBatch() pays in order of arrival even if the balance is less than at
 test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
   const { key, caller, organizationId } = await createAccount(db)
   const requests = [{ hash: hashKey(key), endpoint: null, features: [], client: undefined }]
+  const limited = { ...caller, day: { limit: 1_000n, remaining: 1_000n } }
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
   await admitBatch(db, requests, createFacts({ clock: systemClock }))
   await settleBatch(db, [settlement(caller)])
+  await settleBatch(db, [settlement(limited)])
 
   await createMany(3_000)
   const others = `from generate_series(1, 3000) n cross join organization o where o.id = $1`
@@ -101,9 +103,12 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     `insert into api_key (organization_id, id, name, hash, last4)
      select 'org_many' || n, 'key', 'many', sha256(n::text::bytea), 'many' ${others}`,
     `insert into rate_window (organization_id) select 'org_many' || n ${others}`,
+    // Of organizations that are idle since.
     `insert into rate_window_state (organization_id, era, at, upto, since)
-     select 'org_many' || n, s.era, '{}', '{}', 0 from generate_series(1, 3000) n cross join rate_window_state s
+     select 'org_many' || n, s.era - 1, '{}', '{}', 0 from generate_series(1, 3000) n cross join rate_window_state s
      where s.organization_id = $1`,
+    `insert into api_key_day select 'org_many' || n, 'key', d.day - 2, 1 from generate_series(1, 3000) n
+     cross join api_key_day d where d.organization_id = $1`,
     `insert into request_caller (organization_no, organization_id, api_key_id)
      select 1000 + n, 'org_many' || n, 'key' ${others} on conflict do nothing`,
     `insert into request_path (path) select '/v1/many/' || n ${others}`,
@@ -126,6 +131,7 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     await admitBatch(db, requests, createFacts({ clock: systemClock }))
     // An organization that pays, one that does not, and a status that is not counted yet.
     await settleBatch(db, [settlement(caller), settlement(caller, { status: 404, credits: 0 })])
+    await settleBatch(db, [settlement(limited)])
     reads.push((await rowsRead()) - before)
   }
   expect(Math.min(...reads)).toBeLessThan(100)
@@ -175,7 +181,7 @@ async function rowsRead(): Promise<number> {
   await db.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await db.run<{ read: string }>(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables
-     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'request_rollup', 'request_log',
+     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'api_key_day', 'request_rollup', 'request_log',
        'request_caller', 'request_path')`,
     [],
   )
