@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { parseJson } from '../../../src/http/request/body.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
+import { cpuSeconds } from '../../support/cpu.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 
 describe('parseJson()', () => {
@@ -41,17 +42,18 @@ describe('parseJson()', () => {
     expect(() => parseJson(text)).toThrow(CodedError)
   })
 
-  test('refuses a million brackets at once', () => {
-    const started = performance.now()
-    expect(() => parseJson('['.repeat(1_000_000))).toThrow('expected at most 16 levels of nesting')
-    expect(() => parseJson('{"a":'.repeat(50_000))).toThrow(CodedError)
-    expect(performance.now() - started).toBeLessThan(1_000)
+  test('refuses a million brackets at once', async () => {
+    const seconds = await cpuSeconds(() => {
+      expect(() => parseJson('['.repeat(1_000_000))).toThrow('expected at most 16 levels of nesting')
+      expect(() => parseJson('{"a":'.repeat(50_000))).toThrow(CodedError)
+    })
+    expect(seconds).toBeLessThan(1)
   })
 
-  test('reads 256 KiB of small items at once', () => {
-    const started = performance.now()
-    expect(parseJson(`[${'1,'.repeat(130_000)}1]`)).toHaveLength(130_001)
-    expect(performance.now() - started).toBeLessThan(1_000)
+  test('reads 256 KiB of small items at once', async () => {
+    const text = `[${'1,'.repeat(130_000)}1]`
+    const seconds = await cpuSeconds(() => expect(parseJson(text)).toHaveLength(130_001))
+    expect(seconds).toBeLessThan(1)
   })
 })
 

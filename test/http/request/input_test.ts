@@ -15,6 +15,7 @@ import {
 } from '../../../src/http/request/input.ts'
 import { type RawInput, readParameters, validated } from '../../../src/http/request/parameters.ts'
 import { CodedError } from '../../../src/lib/error.ts'
+import { cpuSeconds } from '../../support/cpu.ts'
 
 const CHECKSUMMED = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 
@@ -289,17 +290,18 @@ describe('parseInput()', () => {
     expect(parse('x=1', { id: '+1' })).not.toContain('%2B')
   })
 
-  test('refuses 8 KB of anything at once', () => {
-    const started = performance.now()
-    for (const text of ['0', '1', '9', '-', 'a', '2024-', '0x', '%30', '.']) {
-      const long = text.repeat(8_000 / text.length)
-      for (const schema of [evmAddress, page, tokenId, targetHealthFactor, instantFrom, shortText(64)]) {
-        expect(outcome(() => parseInput(v.object({ x: schema }), { params: {}, query: `x=${long}` }))).toStartWith(
-          'INVALID_PARAMETER',
-        )
+  test('refuses 8 KB of anything at once', async () => {
+    const seconds = await cpuSeconds(() => {
+      for (const text of ['0', '1', '9', '-', 'a', '2024-', '0x', '%30', '.']) {
+        const long = text.repeat(8_000 / text.length)
+        for (const schema of [evmAddress, page, tokenId, targetHealthFactor, instantFrom, shortText(64)]) {
+          expect(outcome(() => parseInput(v.object({ x: schema }), { params: {}, query: `x=${long}` }))).toStartWith(
+            'INVALID_PARAMETER',
+          )
+        }
       }
-    }
-    expect(performance.now() - started).toBeLessThan(1_000)
+    })
+    expect(seconds).toBeLessThan(1)
   })
 
   test('a check of several parameters together gives its own sentence', () => {
