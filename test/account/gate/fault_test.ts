@@ -155,35 +155,33 @@ test('a void of a charged request gives back its credits once, however often it 
 })
 
 test('a settlement that has to ask twice still ends by its deadline, and its late charge is given back', async () => {
-  const deadlineMs = 500
+  const deadlineMs = 1_000
   const { gate, close } = await instance(temporaryDirectory(), deadlineMs)
-  const { caller, organizationId } = await createAccount(admin, { credits: 100 })
+  const { caller, organizationId } = await createAccount(admin, { credits: 6 })
   await gate.settle(settlement(caller))
-  const holders = [open(), open()]
+  const holders = [open(), open()] as const
   // Connects before anything is timed.
   await Promise.all(holders.map((holder) => holder.run('select 1', [])))
-  const takeBack = (holder: Database | undefined, { credits, seconds }: { credits: number; seconds: number }) =>
-    holder?.run(
-      `with changed as (
-         update credit_balance set balance = balance - $2, granted = granted - $2 where organization_id = $1 returning 1
-       )
-       select pg_sleep($3) from changed`,
-      [organizationId, credits, seconds],
-    )
-  const first = takeBack(holders[0], { credits: 94, seconds: 0.4 })
-  await Bun.sleep(50)
-  // Its first statement waits for the first holder and finds too little left, its second one waits for the second.
+  const hold = { lane: 'background', deadlineMs: 10_000 } as const
+  // Its first statement waits for the number of a new path and finds too few credits, its second one for the balance.
+  const held = [
+    holders[0].run("select pg_advisory_xact_lock(hashtext('request_log_numbers')), pg_sleep(0.7)", [], hold),
+    holders[1].run(
+      'select pg_sleep(3) from (select from credit_balance where organization_id = $1 for update) b',
+      [organizationId],
+      hold,
+    ),
+  ]
+  await Bun.sleep(100)
   const startMs = performance.now()
-  const late = settlement({ ...caller, credits: 1_000_000n }, { credits: 7 })
-  const settling = gate.settle(late).catch((error: unknown) => error)
-  await Bun.sleep(50)
-  const second = takeBack(holders[1], { credits: 1, seconds: 1 })
-  expect(await settling).toBeInstanceOf(UnavailableError)
-  expect(performance.now() - startMs).toBeLessThan(deadlineMs + 200)
-  await Promise.all([first, second])
+  const late = settlement({ ...caller, credits: 1_000_000n }, { credits: 7, path: `/v1/new/${organizationId}` })
+  expect(await gate.settle(late).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
+  // With a deadline of its own, the second statement would end after 1,600 ms.
+  expect(performance.now() - startMs).toBeWithin(deadlineMs - 20, deadlineMs + 400)
+  await Promise.all(held)
   await until('the void is done', () => gate.voidsWaiting === 0)
   expect(await rowOf(late.settlementId)).toEqual({ status: 503, credits: 0 })
-  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 4, granted: 5, statuses: { 200: 1, 503: 1 } })
+  expect(await readBooks(admin, organizationId)).toMatchObject({ balance: 5, granted: 6, statuses: { 200: 1, 503: 1 } })
   await Promise.all(holders.map((holder) => holder.close()))
   await close()
 }, 15_000)
