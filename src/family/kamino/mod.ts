@@ -20,9 +20,9 @@ export const KAMINO = defineFamily({
   routes({ settings, connect }) {
     const deployment = settings.get(SOLANA_CHAIN_ID)
     const reader = once(() => {
-      const { solana, log } = connect()
+      const { solana, clock, log } = connect()
       if (solana === undefined || deployment === undefined) return undefined
-      return createObligationReader({ solana, program: deployment, log })
+      return createObligationReader({ solana, program: deployment, clock, log })
     })
     return createRoutes(reader)
   },

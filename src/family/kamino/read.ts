@@ -1,5 +1,8 @@
 import type { SolanaAccount, SolanaAccounts } from '../../chain/solana/accounts.ts'
 import type { SolanaClient, SolanaSession } from '../../chain/solana/client.ts'
+import type { LendingPosition } from '../../finance/lending.ts'
+import { createCache } from '../../lib/cache.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import {
@@ -17,7 +20,7 @@ import {
   scopeEntriesOf,
   scopeFeedOf,
 } from './layout.ts'
-import { type Asset, elevationGroupOf, isSoundReserve, type Snapshot } from './math.ts'
+import { type Asset, elevationGroupOf, isSoundReserve, positionOf, type Snapshot } from './math.ts'
 import { priceOf } from './price.ts'
 import type { KaminoProgram } from './program.ts'
 
@@ -25,6 +28,8 @@ import type { KaminoProgram } from './program.ts'
 const READS_MAX = 3
 /** Obligations and reserves that are remembered; beyond that the oldest are forgotten. */
 const REMEMBERED_MAX = 10_000
+/** Readings that are kept until the next slot. */
+const CACHE_ENTRIES_MAX = 10_000
 
 /** Which obligation to read. It is answered only if all three belong together. */
 interface ObligationQuery {
@@ -33,19 +38,29 @@ interface ObligationQuery {
   readonly wallet: string
 }
 
-/** What was found, or why it is not the obligation that was asked for. */
-export type ObligationReading =
-  | { readonly kind: 'found'; readonly snapshot: Snapshot }
-  | { readonly kind: 'absent'; readonly reason: 'no_obligation' | 'other_wallet' | 'other_market' }
+/** An obligation's figures as of a slot. */
+export interface FoundObligation {
+  readonly kind: 'found'
+  readonly slot: bigint
+  readonly position: LendingPosition
+}
+
+/** Why the accounts are not the obligation that was asked for. */
+interface AbsentObligation {
+  readonly kind: 'absent'
+  readonly reason: 'no_obligation' | 'other_wallet' | 'other_market'
+}
+
+/** What was read of an obligation. */
+export type ObligationReading = FoundObligation | AbsentObligation
 
 /** Reads obligations with everything their figures need. */
 export interface ObligationReader {
-  /** Real duration of a slot, milliseconds, for yields. */
-  readonly slotMs: number
   /**
    * Reads an obligation, its market, its reserves and their live prices at one confirmed slot, in at most three
-   * requests, and in one if it was read before. Throws `UpstreamError` if Solana cannot be read, if an account that the
-   * obligation names is missing or broken, or if the program would accept no price of a token.
+   * requests, and in one if it was read before. Callers that ask within the duration of a slot share one reading.
+   * Throws `UpstreamError` if Solana cannot be read, if an account that the obligation names is missing or broken, or if
+   * the program would accept no price of a token.
    */
   read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
 }
@@ -60,16 +75,19 @@ interface Moment {
 
 /** What one set of accounts gives: an answer, or what is still missing for one. */
 type Verdict =
-  | { readonly kind: 'done'; readonly reading: ObligationReading }
+  | { readonly kind: 'done'; readonly reading: Snapshot | AbsentObligation }
   | { readonly kind: 'incomplete'; readonly problem: string }
 
 /** Makes a reader. It remembers the reserves of obligations and the feeds of reserves, to ask for all at once. */
 export function createObligationReader(options: {
   readonly solana: SolanaClient
   readonly program: KaminoProgram
+  readonly clock: Clock
   readonly log: Log
 }): ObligationReader {
-  const { solana, program, log } = options
+  const { solana, program, clock, log } = options
+  const { slotMs } = solana
+  const cache = createCache<ObligationReading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   const reservesOf = createMemory<readonly string[]>()
   const feedOf = createMemory<string>()
 
@@ -149,7 +167,7 @@ export function createObligationReader(options: {
       }
       assets.set(address, { reserve, price: found.price })
     }
-    return { kind: 'done', reading: { kind: 'found', snapshot: { ...moment, obligation, market, assets } } }
+    return { kind: 'done', reading: { ...moment, obligation, market, assets } }
   }
 
   /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
@@ -160,7 +178,7 @@ export function createObligationReader(options: {
     return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
   }
 
-  async function readIn(session: SolanaSession, query: ObligationQuery): Promise<ObligationReading> {
+  async function readIn(session: SolanaSession, query: ObligationQuery): Promise<Snapshot | AbsentObligation> {
     let minSlot = 0n
     let problem = ''
     for (let reads = 0; reads < READS_MAX; reads++) {
@@ -176,8 +194,18 @@ export function createObligationReader(options: {
   }
 
   return {
-    slotMs: solana.slotMs,
-    read: (query, signal) => solana.read((session) => readIn(session, query), { signal }),
+    read(query, signal) {
+      const readOnce = async (shared: AbortSignal) => {
+        const startedMs = clock.monotonicMs()
+        const reading = await solana.read((session) => readIn(session, query), { signal: shared })
+        const value: ObligationReading =
+          'kind' in reading ? reading : { kind: 'found', slot: reading.slot, position: positionOf(reading, { slotMs }) }
+        // The node answered from its newest slot, so the next one comes at most a slot after the request.
+        return { value, lifeMs: slotMs - (clock.monotonicMs() - startedMs) }
+      }
+      const key = `${query.obligationAddress}:${query.marketAddress}:${query.wallet}`
+      return cache.get({ key, read: readOnce, joinMs: slotMs }, signal)
+    },
   }
 }
 

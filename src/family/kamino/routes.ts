@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import type { LendingPosition } from '../../finance/lending.ts'
 import { documented, targetHealthFactor } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
@@ -8,9 +7,8 @@ import { formatExact } from '../../lib/number/decimal.ts'
 import { parseRational, type Rational } from '../../lib/number/rational.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
-import { positionOf } from './math.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
-import type { ObligationReader, ObligationReading } from './read.ts'
+import type { FoundObligation, ObligationReader, ObligationReading } from './read.ts'
 
 /** What an obligation's yield or risk figures cost. */
 const CREDITS = 8
@@ -33,14 +31,9 @@ const input = v.object({
 
 type Input = v.InferOutput<typeof input>
 
-interface Result {
-  readonly slot: bigint
-  readonly position: LendingPosition
-}
-
 /** Yield and risk of one obligation. Without a reader they answer that Solana is not configured. */
 export function createRoutes(connected: () => ObligationReader | undefined): readonly Route[] {
-  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
+  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<FoundObligation> {
     const reader = connected()
     if (reader === undefined) {
       throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
@@ -54,7 +47,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
       signal,
     )
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
-    return { slot: reading.snapshot.slot, position: positionOf(reading.snapshot, reader) }
+    return reading
   }
 
   const common = {
@@ -65,6 +58,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     creditsMin: () => CREDITS,
     credits: () => CREDITS,
     read,
+    madeOf: ({ position }: FoundObligation) => [position],
   } as const
 
   return [

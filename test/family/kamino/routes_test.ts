@@ -3,7 +3,7 @@ import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/c
 import { KAMINO } from '../../../src/family/kamino/mod.ts'
 import type { KaminoProgram } from '../../../src/family/kamino/program.ts'
 import type { Reply, Route } from '../../../src/http/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'
 import { familyRoutes } from '../../support/family.ts'
@@ -34,18 +34,22 @@ import {
 import { startSolanaDouble } from '../../support/solana.ts'
 
 const double = startSolanaDouble()
+/** Nothing that was read lives longer than a slot. */
+const SLOT_MS = 400
 let lines: string[] = []
+let passedMs = 0
+const clock: Clock = { now: systemClock.now, monotonicMs: () => systemClock.monotonicMs() + passedMs }
 let family = newFamily()
 
 function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readonly string[] } = {}) {
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const { rpcUrls = [double.url], ...program } = options
   const solana = createSolanaClient({
-    ...{ rpcUrls, maxSlotAgeSec: 60, slotMs: 400 },
-    ...{ clock: systemClock, log, random: () => 0 },
+    ...{ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS },
+    ...{ clock, log, random: () => 0 },
   })
   const row = { klendProgram: program.programId, scopeProgram: program.scopeProgramId }
-  return { routes: familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], log }) }
+  return { routes: familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log }) }
 }
 
 beforeEach(() => {
@@ -101,6 +105,7 @@ async function ask(
 
 async function figures(kind: 'yield' | 'risk', changes: SceneChanges = {}): Promise<Record<string, unknown>> {
   double.accounts = scene(changes)
+  passedMs += SLOT_MS
   const { reply, message } = await ask(kind)
   if (reply === undefined) throw new Error(message)
   return reply.data as Record<string, unknown>
@@ -451,8 +456,29 @@ describe('reads', () => {
   test('are three for an obligation never seen, one for one seen before', async () => {
     expect((await ask('risk')).status).toBe(200)
     expect(asked()).toEqual([3, 5, 6])
+    passedMs += SLOT_MS
     expect((await ask('yield')).status).toBe(200)
     expect(asked()).toEqual([3, 5, 6, 6])
+  })
+
+  test('are shared by all who ask within the duration of a slot, and by nobody after it', async () => {
+    await ask('risk')
+    const before = asked().length
+    const answers = await Promise.all([ask('risk'), ask('yield'), ask('risk', { target_health_factor: '3' })])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(asked().length).toBe(before)
+    expect((await ask('risk', { wallet: addressOf('another wallet') })).status).toBe(404)
+    expect(asked().length).toBe(before + 1)
+    double.slot += 1
+    passedMs += SLOT_MS
+    expect((await ask('risk')).reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT + 1) }])
+  })
+
+  test('that fail are not kept', async () => {
+    double.always = { kind: 'http', status: 503 }
+    expect((await ask('risk')).status).toBe(502)
+    double.always = undefined
+    expect((await ask('risk')).status).toBe(200)
   })
 
   test('answer from the last slot alone, and never go back', async () => {
@@ -467,6 +493,7 @@ describe('reads', () => {
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: 'MAX' })
     double.seen.length = 0
     double.accounts = scene()
+    passedMs += SLOT_MS
     expect((await ask('risk')).reply?.data).toMatchObject({ health_factor: '2.0000' })
     expect(asked().length).toBeLessThanOrEqual(3)
   })
