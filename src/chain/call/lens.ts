@@ -3,20 +3,19 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { type Block, isAtBlock, type PinnedBlock } from '../block.ts'
 import { readLatestBlock } from '../read_block.ts'
-import { type BlockAt, type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import { type Endpoint, IncapableError, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import { callTogether } from './bundle/bundle.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
-
-/** Code that is executed without being deployed, and what it is called with. */
-interface LensCall {
-  /** Runtime bytecode. */
-  readonly runtime: Hex
-  /** Call data: selector and arguments. */
-  readonly data: Hex
-  readonly block: BlockAt
-}
+import { callByOverride, type LensCall } from './override.ts'
 
 /** Runs a lens with this call data at this block, in the way of its rung. */
-type CallLens = (call: Omit<LensCall, 'runtime'>) => Promise<Hex>
+type CallLens = (call: LensQuestion) => Promise<Hex>
+
+/** What a lens is asked. */
+interface LensQuestion extends Omit<LensCall, 'runtime'> {
+  /** True if it never takes more than 20 million gas, so that it may share an `eth_call` with others. */
+  readonly isLight?: boolean
+}
 
 /** How a lens is asked on one rung of one endpoint. */
 export interface LensAccess {
@@ -47,22 +46,8 @@ export interface Rung<T> {
   run(signal: AbortSignal): Promise<T>
 }
 
-/** No contract and no key has this address. It is the ASCII of the name, so that a node's log shows who called. */
-const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 /** How long a lower rung is used before the best one is tried again. */
 const LEARNED_MS = 10 * 60_000
-
-/**
- * `eth_call` with `runtime` as the code of an address (state override). Only the node limits the size of code,
- * arguments and answer. Throws `RpcRefusedError` if the endpoint does not override, `RevertError` as the lens does.
- */
-export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  const { runtime, data, block } = call
-  const answer = await endpoint.call({ to: LENS_ADDRESS, code: runtime, data, block }, signal)
-  // A lens always answers some bytes; an empty answer comes from an address without code.
-  if (answer === '0x') throw new RpcRefusedError(0, 'The endpoint ignored the state override')
-  return answer
-}
 
 /**
  * `eth_call` of init code that deploys `runtime`, calls it with `data` and reverts with the outcome, so that the answer
@@ -100,7 +85,10 @@ export function ladderOf<T>(options: {
   return ways.map((name) => ({
     name,
     run(signal) {
-      const call: CallLens = ({ data, block }) => CALL_LENS[name](endpoint, { runtime, data, block }, signal)
+      const call: CallLens = ({ data, block, isLight = false }) => {
+        const callLens = name === 'override' && isLight ? callTogether : CALL_LENS[name]
+        return callLens(endpoint, { runtime, data, block }, signal)
+      }
       const pin = async () => at ?? (await readLatestBlock(endpoint, chainId, signal))
       return byLens({ call, at, pin, observeBlock }, name)
     },

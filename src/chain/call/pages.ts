@@ -50,11 +50,11 @@ interface PlacedPage<Page extends LensPage> {
 export type PlacedPages<Page extends LensPage> = [PlacedPage<Page>, ...PlacedPage<Page>[]]
 
 /**
- * All pages at a past block; or one page at the latest block, if it holds all entries. A longer list is read from its first page on, a few pages at a
- * time, at a block pinned by its hash: two blocks of one height may agree in parent, time and everything else that a
- * call can see, so only the hash proves that all pages saw the same block. If a page ends early for lack of gas or
- * bytes, the next one starts there. Pages come in the order of entries. Throws `UpstreamError` if they do not belong to
- * one block, `RpcRefusedError` if one call cannot hold even one entry.
+ * All pages at a past block; or one page at the latest block, if it holds all entries. A longer list is read from its
+ * first page on, a few pages at a time, at a block pinned by its hash: two blocks of one height may agree in parent,
+ * time and everything else that a call can see, so only the hash proves that all pages saw the same block. If a page
+ * ends early for lack of gas or bytes, the next one starts there. Pages come in the order of entries. Throws
+ * `UpstreamError` if they do not belong to one block, `RpcRefusedError` if one call cannot hold even one entry.
  */
 export async function readPages<Page extends LensPage>(source: PagesSource<Page>): Promise<PlacedPages<Page>> {
   const { pageSize, countMin = 0, at } = source

@@ -9,6 +9,8 @@ import type { Priority } from './slots.ts'
 export interface Endpoint {
   /** Position in the configuration, for logs; the URL is a secret. */
   readonly index: number
+  /** Who waits for what is asked here. */
+  readonly priority: Priority
   /**
    * `eth_call`. Throws `RevertError` (with the revert data) if the contract reverts, `RpcRefusedError` if the endpoint
    * refuses the request (unsupported override, gas cap, size), `UpstreamError` for everything else. If the endpoint
@@ -62,6 +64,8 @@ export interface EthCall {
   readonly block: BlockAt
   /** Runtime code at `to` during this call (state override). */
   readonly code?: Hex
+  /** The same at further addresses. */
+  readonly others?: Readonly<Record<Hex, Hex>>
 }
 
 /** Reads of one chain over its endpoints. */

@@ -96,8 +96,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
 
   function within({ timeoutMs, isLastResort, mayCome, priority }: ReadLimits): Endpoint {
     return {
-      index,
-      learned,
+      ...{ index, learned, priority },
       observeBlock(block) {
         // A block of another chain must not be compared with the blocks of other endpoints.
         if (removed) throw new UpstreamError('The endpoint serves another chain')
@@ -146,10 +145,12 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 }
 
-function callParams({ to, data, block, code }: EthCall): unknown[] {
+function callParams({ to, data, block, code, others }: EthCall): unknown[] {
   const transaction = to === undefined ? { data } : { to, data }
   const at = tagOf(block)
-  return to === undefined || code === undefined ? [transaction, at] : [transaction, at, { [to]: { code } }]
+  if (to === undefined || code === undefined) return [transaction, at]
+  const codes = Object.entries({ [to]: code, ...others }).map(([address, each]) => [address, { code: each }])
+  return [transaction, at, Object.fromEntries(codes)]
 }
 
 /** A block as a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */

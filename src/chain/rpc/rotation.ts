@@ -123,6 +123,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   const background = new AbortController()
   /** Probes, and the single try that an endpoint in state `open` gets. */
   const trials = new Map<E, Promise<unknown>>()
+  /** Failures that count already: callers may share a request, and then share its error. */
+  const counted = new WeakSet<Error>()
   let succeededMs = Number.NEGATIVE_INFINITY
   let lookedMs = clock.monotonicMs() + policy.firstLookMs - LOOK_MS
   let looks = 0
@@ -131,7 +133,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     return state === 'open' || (state === 'doubtful' && lostAt === 'doubtful')
   }
 
-  function isFailure(error: unknown): boolean {
+  function isFailure(error: unknown): error is Error {
     if (error instanceof RpcRefusedError) return policy.blamesRefusals
     const isBlameless = error instanceof CrowdedError || error instanceof HeadError || error instanceof ShallowError
     return error instanceof UpstreamError && !isBlameless
@@ -149,7 +151,10 @@ export function createRotation<E extends RotatingEndpoint>(options: {
     } catch (error) {
       if (!blames) throw error
       if (error instanceof BusyError) health.limited(error.retryAfterMs)
-      else if (isFailure(error) && !signal.aborted) health.failed()
+      else if (isFailure(error) && !signal.aborted && !counted.has(error)) {
+        counted.add(error)
+        health.failed()
+      }
       if (!isLost(before) && isLost(health.state())) {
         log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index, reason: reasonOf(error) })
       }

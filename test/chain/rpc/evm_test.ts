@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { blockAgeMaxSec } from '../../../src/chain/block_age.ts'
+import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
 import type { Chain } from '../../../src/chain/chain.ts'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
@@ -180,6 +181,20 @@ test('read() lets one caller at a time try an endpoint that failed repeatedly, a
   expect(answers).toEqual(Array(10).fill(0n))
   expect(rpcs[0]?.depth()).toBe(2)
   expect(lines.filter((line) => line.includes('Regained an RPC endpoint')).length).toBe(1)
+})
+
+test('read() blames an endpoint once for a request that callers share, and each of them asks again', async () => {
+  const client = createClient(1)
+  let bundles = 0
+  rpcs[0]?.rule(({ params }) => {
+    const isBundle = Object.keys((params[2] ?? {}) as object).length === 2
+    return isBundle && bundles++ === 0 ? { kind: 'http', status: 500, body: '' } : undefined
+  })
+  const echo = { runtime: '0x366000600037366000f3', data: '0x12', block: 'latest' } as const
+  const ask = () => client.read((endpoint, signal) => callTogether(endpoint, echo, signal), { signal: never })
+  expect(await Promise.all(Array.from({ length: 16 }, ask))).toEqual(Array(16).fill('0x12'))
+  expect(bundles).toBeGreaterThan(0)
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
 })
 
 test('read() waits out a Retry-After that fits into its budget, and says how long if it does not', async () => {

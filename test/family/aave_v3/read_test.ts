@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { borrowsOf, suppliesOf, totalsOf } from '../../../src/family/aave_v3/math.ts'
-import type { Position } from '../../../src/family/aave_v3/position.ts'
+import type { ChainRead, Position } from '../../../src/family/aave_v3/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
@@ -13,7 +13,7 @@ import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS, type Opinion } from '../../support/staged/opinions.ts'
-import { chainOf, clientOf, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
+import { chainOf, clientOf, countedChains, DEPLOYMENTS, patient, positionIn, readWallets } from './support.ts'
 
 const RANDOM_COUNT = 300
 const NAMES = Object.keys(MARKETS) as MarketName[]
@@ -38,6 +38,22 @@ function namesOf(positions: readonly Position[]): string[] {
 }
 
 describe('read()', () => {
+  test('gives many callers that ask at once what each is given alone, in far fewer requests', async () => {
+    const { clients, count, reset } = countedChains(devnet, [1])
+    const client = clients.get(1)
+    if (client === undefined) throw new Error('Cannot find the chain')
+    const some = wallets.slice(0, 80)
+    const alone: ChainRead[] = []
+    for (const wallet of some) alone.push(await readWallets(client, [wallet]))
+    reset()
+    expect(await Promise.all(some.map((wallet) => readWallets(client, [wallet])))).toEqual(alone)
+    expect(count()).toBe(8 + 72 / 8)
+    // Many wallets take too much gas to share it.
+    reset()
+    await Promise.all(Array.from({ length: 16 }, (_, index) => readWallets(client, wallets.slice(index, index + 20))))
+    expect(count()).toBe(16)
+  }, 60_000)
+
   test('gives the account figures of every wallet as the pool tells them at that block', async () => {
     const read = await readWallets(clientOf(chainOf(devnet)), wallets)
     const counts = { compared: 0, inDebt: 0, inEMode: 0 }

@@ -3,6 +3,7 @@ import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math.ts'
+import type { PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { RAY } from '../../../src/finance/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -39,6 +40,18 @@ async function withProxy<T>(work: (proxy: FaultyRpc, read: ReturnType<typeof rea
 }
 
 describe('read()', () => {
+  test('gives many callers that ask at once what each is given alone: none sees what another accrues', async () => {
+    await withProxy(async (proxy, read) => {
+      const alone: PositionRead[] = []
+      for (const { market, wallet } of everything()) alone.push(await read(market, wallet))
+      proxy.reset()
+      const together = await Promise.all(everything().map(({ market, wallet }) => read(market, wallet)))
+      expect(together).toEqual(alone)
+      expect(alone.length).toBeGreaterThan(24)
+      expect(proxy.seen).toHaveLength(8 + Math.ceil((alone.length - 8) / 8))
+    })
+  }, 60_000)
+
   test('accrues hundreds of random positions to the wei as the contract does, and as its own SDK does', async () => {
     const read = readerOf(clientOf(chainOf(devnet)))
     const random = await morpho.startRandom(20_261_121)

@@ -58,6 +58,19 @@ describe('readWallet()', () => {
     }
   })
 
+  test('gives many wallets that ask at once what each is given alone, in far fewer requests', async () => {
+    const wallets = [...Object.values(devnet.wallets), SIXTY, THREE_HUNDRED, ...randomWallets]
+    const { client, requests } = countedClient(chainOf(devnet))
+    const { reader, places } = readerOf(client)
+    const alone: ChainRead<BriefPosition>[] = []
+    for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { places, signal: patient })))
+    expect(requests).toHaveLength(wallets.length)
+    requests.length = 0
+    const together = await Promise.all(wallets.map((wallet) => reader.readWallet(wallet, { places, signal: patient })))
+    expect(together.flat()).toEqual(alone)
+    expect(requests).toHaveLength(8 + Math.ceil((wallets.length - 8) / 8))
+  }, 60_000)
+
   test('finds nothing at the zero address, for which managers refuse to count, without an error', async () => {
     for (const rung of OPINIONS) {
       const { positions, spams, unreadable, block } = await readWallet(zeroAddress, rung)

@@ -6,6 +6,8 @@ import type { RawRead } from './state.ts'
 
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
+/** So many wallets take far less gas than a light question may. */
+const LIGHT_WALLETS_MAX = 4
 
 /** How the lens is read in one of the ways. */
 export interface LensSource extends LensAccess {
@@ -15,8 +17,9 @@ export interface LensSource extends LensAccess {
 }
 
 /**
- * What wallets have: one call at the latest block, or, for many wallets or in the past, all pages at one pinned block. Throws
- * `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one wallet.
+ * What wallets have: one call at the latest block, or, for many wallets or in the past, all pages at one pinned block.
+ * Throws `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one
+ * wallet.
  */
 export async function readByLens(source: LensSource, wallets: readonly Address[]): Promise<RawRead> {
   const { providers, call, ...paging } = source
@@ -24,8 +27,9 @@ export async function readByLens(source: LensSource, wallets: readonly Address[]
     ...paging,
     countMin: wallets.length,
     async read({ start, end, block }) {
-      const data = encodeRead({ providers, wallets: wallets.slice(start, end), bytesMax: PAGE_BYTES_MAX })
-      return decodeLens(await call({ data, block }))
+      const asked = wallets.slice(start, end)
+      const data = encodeRead({ providers, wallets: asked, bytesMax: PAGE_BYTES_MAX })
+      return decodeLens(await call({ data, block, isLight: asked.length <= LIGHT_WALLETS_MAX }))
     },
     count: () => wallets.length,
   })

@@ -101,7 +101,7 @@ function ladderFor(
     at: block,
     runtime: LENS_RUNTIME,
     async byLens({ call, at, observeBlock }) {
-      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: at ?? 'latest' }))
+      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: at ?? 'latest', isLight: true }))
       observeBlock(raw.block)
       return raw
     },

@@ -35,9 +35,8 @@ interface ListRequest {
 
 /**
  * A wallet's whole list: one call at the latest block, or, for longer lists or in the past, all pages at one pinned
- * block. Of a list
- * of more than `wholeMax` entries only the first page is read, and `taken` shows it. Throws `UpstreamError` if the
- * pages do not belong to one block, `RpcRefusedError` if a call is not enough for one position.
+ * block. Of a list of more than `wholeMax` entries only the first page is read, and `taken` shows it. Throws
+ * `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one position.
  */
 export async function readWalletByLens(
   { subject, call, ...paging }: LensSource,
@@ -47,7 +46,7 @@ export async function readWalletByLens(
     ...paging,
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-      return await inTurns(decodeLens(await call({ data, block })))
+      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {
       const count = countOf(managers)
@@ -111,7 +110,8 @@ export async function readSomeByLens(
 
 /** The position of one id on every manager that knows it, in one call. */
 export async function readOneByLens(source: LensSource, tokenId: bigint): Promise<RawRead> {
-  const answer = await source.call({ data: encodeOne(source.subject, tokenId), block: source.at ?? 'latest' })
+  const data = encodeOne(source.subject, tokenId)
+  const answer = await source.call({ data, block: source.at ?? 'latest', isLight: true })
   const read = await inTurns(decodeLens(answer))
   source.observeBlock(read.block)
   return read

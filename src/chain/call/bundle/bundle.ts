@@ -1,0 +1,177 @@
+import type { Hex } from 'viem'
+import { untilAborted } from '../../../lib/async/abort.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { type BlockAt, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
+import { answered, callByOverride, LENS_ADDRESS, type LensCall } from '../override.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+
+/** No contract and no key has this address either. */
+const BUNDLE_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d62756e646c'
+/** So many calls are under way to an endpoint before further ones leave together: few callers share nothing. */
+const ALONE_MAX = 8
+/** Calls in one bundle: a node runs them one after the other. */
+const CALLS_MAX = 8
+/** How many calls go alone after a bundle that the endpoint did not run. */
+const ALONE_AFTER_FAILURE = 10_000
+
+/** One caller's call, until it is answered. */
+interface Waiting {
+  readonly endpoint: Endpoint
+  readonly call: LensCall
+  readonly signal: AbortSignal
+  readonly resolve: (answer: Hex) => void
+  readonly reject: (error: unknown) => void
+  /** Tells the bundle that it is in that the caller has left. */
+  leave: () => void
+}
+
+/** What is known about the calls to one endpoint. */
+interface Desk {
+  /** `eth_call`s under way. */
+  running: number
+  /** Calls that go alone before the next bundle is tried. */
+  aloneLeft: number
+  waiting: Waiting[]
+}
+
+/** By what all clients of an endpoint share. */
+const desks = new WeakMap<Endpoint['learned'], Desk>()
+
+/**
+ * Calls a lens like `callByOverride`, but in one `eth_call` with others if many ask at the same time: those that come
+ * within one turn of the event loop, of the same lens at the same block. Everyone gets the answer, revert or refusal
+ * that the call alone would have had, if it takes no more gas than `lens.sol` grants; what a bundle could not ask is
+ * asked alone.
+ */
+export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+  const desk = deskOf(endpoint)
+  if (desk.running < ALONE_MAX || endpoint.priority === 'background' || desk.aloneLeft > 0) {
+    if (desk.aloneLeft > 0) desk.aloneLeft--
+    return await counted(desk, () => callByOverride(endpoint, call, signal))
+  }
+  let waiting: Waiting | undefined
+  const answer = new Promise<Hex>((resolve, reject) => {
+    waiting = { endpoint, call, signal, resolve, reject, leave: () => {} }
+    desk.waiting.push(waiting)
+    if (desk.waiting.length === 1) setImmediate(() => sendAll(desk))
+  })
+  try {
+    return await untilAborted(answer, signal)
+  } finally {
+    waiting?.leave()
+  }
+}
+
+function deskOf({ learned }: Endpoint): Desk {
+  const known = desks.get(learned)
+  if (known !== undefined) return known
+  const desk: Desk = { running: 0, aloneLeft: 0, waiting: [] }
+  desks.set(learned, desk)
+  return desk
+}
+
+async function counted<T>(desk: Desk, run: () => Promise<T>): Promise<T> {
+  desk.running++
+  try {
+    return await run()
+  } finally {
+    desk.running--
+  }
+}
+
+/** Sends what waits, sorted by lens and block. */
+function sendAll(desk: Desk): void {
+  const staying = desk.waiting.filter(({ signal }) => !signal.aborted)
+  desk.waiting = []
+  const groups: [Waiting, ...Waiting[]][] = []
+  for (const waiting of staying) {
+    const group = groups.find(([first]) => isAlike(first.call, waiting.call))
+    if (group === undefined) groups.push([waiting])
+    else group.push(waiting)
+  }
+  for (const group of groups) {
+    for (let from = 0; from < group.length; from += CALLS_MAX) void send(desk, group.slice(from, from + CALLS_MAX))
+  }
+}
+
+function isAlike(one: LensCall, other: LensCall): boolean {
+  return one.runtime === other.runtime && hashOrTag(one.block) === hashOrTag(other.block)
+}
+
+function hashOrTag(block: BlockAt): Hex | bigint | 'latest' {
+  return typeof block === 'object' ? block.hash : block
+}
+
+async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
+  const [first] = bundle
+  if (first === undefined) return
+  if (bundle.length === 1) return await sendAlone(desk, first)
+  try {
+    const answers = await counted(desk, () => ask(first, bundle))
+    for (const [index, waiting] of bundle.entries()) {
+      const answer = answers[index]
+      if (answer === undefined) void sendAlone(desk, waiting)
+      else if (answer.ok) waiting.resolve(answer.data)
+      else waiting.reject(new RevertError(answer.data))
+    }
+  } catch (error) {
+    if (error instanceof RpcRefusedError || error instanceof RevertError) {
+      desk.aloneLeft = ALONE_AFTER_FAILURE
+      for (const waiting of bundle) void sendAlone(desk, waiting)
+    } else {
+      for (const waiting of bundle) waiting.reject(error)
+    }
+  }
+}
+
+async function sendAlone(desk: Desk, { endpoint, call, signal, resolve, reject }: Waiting): Promise<void> {
+  if (signal.aborted) return
+  await counted(desk, () => callByOverride(endpoint, call, signal)).then(resolve, reject)
+}
+
+/** What the lens said to one question. */
+interface Answer {
+  /** False: it reverted with `data`. */
+  readonly ok: boolean
+  readonly data: Hex
+}
+
+/** Asks for all of them, until the last one has left. */
+async function ask({ endpoint, call }: Waiting, bundle: readonly Waiting[]): Promise<readonly Answer[]> {
+  const left = new AbortController()
+  let staying = bundle.length
+  const leave = () => {
+    staying--
+    if (staying === 0) left.abort()
+  }
+  for (const waiting of bundle) waiting.leave = leave
+  try {
+    const questions = bundle.map(({ call: { data } }) => lengthOf(data) + data.slice(2)).join('')
+    const request: EthCall = {
+      ...{ to: BUNDLE_ADDRESS, code: LENS_RUNTIME, others: { [LENS_ADDRESS]: call.runtime } },
+      ...{ data: `0x${questions}`, block: call.block },
+    }
+    return decode(answered(await endpoint.call(request, left.signal)), bundle.length)
+  } finally {
+    for (const waiting of bundle) waiting.leave = () => {}
+  }
+}
+
+/** Four bytes. */
+function lengthOf(data: Hex): string {
+  return (data.length / 2 - 1).toString(16).padStart(8, '0')
+}
+
+/** Throws `UpstreamError` for anything that is not a row of answers. */
+function decode(text: Hex, questions: number): readonly Answer[] {
+  const answers: Answer[] = []
+  for (let at = 2; at < text.length; ) {
+    const end = at + 10 + 2 * Number.parseInt(text.slice(at + 2, at + 10), 16)
+    if (!(end <= text.length) || answers.length === questions) {
+      throw new UpstreamError('Cannot decode a bundle: it is not a row of answers')
+    }
+    answers.push({ ok: text.startsWith('01', at), data: `0x${text.slice(at + 10, end)}` })
+    at = end
+  }
+  return answers
+}

@@ -1,0 +1,198 @@
+import { expect, test } from 'bun:test'
+import { type Hex, numberToHex, size } from 'viem'
+import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
+import { type LensWay, ladderOf, readByRung } from '../../../src/chain/call/lens.ts'
+import { callByOverride } from '../../../src/chain/call/override.ts'
+import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
+import { useFaultyChain } from '../../support/endpoint.ts'
+import type { SeenRequest } from '../../support/rpc.ts'
+import { until } from '../../support/until.ts'
+
+const never = new AbortController().signal
+
+/** Answers its call data. */
+const ECHO: Hex = '0x366000600037366000f3'
+/**
+ * Answers its call data, but by the first byte of that: 1 reverts with it, 2 burns all gas, 3 counts its calls in
+ * storage and answers how many there were, 4 answers it when only 10 million gas are left, 5 answers 300,000 zeros.
+ */
+const LENS: Hex = `0x${[
+  ...['60003560f81c', '8060011460', '33', '57', '8060021460', '3e', '57', '8060031460', '40', '57'],
+  ...['8060041460', '53', '57', '8060051460', '67', '57', '366000600037366000f3'],
+  ...['5b366000600037366000fd', '5bfe', '5b6000546001018060005560005260206000f3'],
+  ...['5b629896805a11605357366000600037366000f3', '5b620493e06000f3'],
+].join('')}`
+const [REVERTS, BURNS, COUNTS, THIRSTS, FILLS] = ['01', '02', '03', '04', '05'] as const
+
+const chain = useFaultyChain()
+
+/** Data of a question that nobody else asks. */
+function question(index: number, tag = '00'): Hex {
+  return `0x${tag}${index.toString(16).padStart(8, '0')}`
+}
+
+function ask(data: Hex, options: { readonly signal?: AbortSignal; readonly endpoint?: Endpoint } = {}): Promise<Hex> {
+  const { signal = never, endpoint = chain.endpoint } = options
+  return callTogether(endpoint, { runtime: LENS, data, block: 'latest' }, signal)
+}
+
+/** Questions that come at once. The first eight find nobody under way and go alone. */
+function crowd(count: number, tagOf: (index: number) => string = () => '00'): Hex[] {
+  return Array.from({ length: count }, (_, index) => question(index, tagOf(index)))
+}
+
+function isBundle({ params }: SeenRequest): boolean {
+  return Object.keys((params[2] ?? {}) as object).length === 2
+}
+
+const bundles = () => chain.rpc.seen.filter(isBundle).length
+
+test('callTogether() sends the calls of few callers alone, and those of many eight at a time', async () => {
+  expect(await Promise.all(crowd(8).map((data) => ask(data)))).toEqual(crowd(8))
+  expect([chain.rpc.seen.length, bundles()]).toEqual([8, 0])
+  chain.rpc.reset()
+  expect(await Promise.all(crowd(33).map((data) => ask(data)))).toEqual(crowd(33))
+  // Eight alone, three times eight, and one that is left.
+  expect([chain.rpc.seen.length, bundles()]).toEqual([12, 3])
+  expect(chain.rpc.depth()).toBe(1)
+})
+
+test('callTogether() gives everyone the answer or revert that the call alone has', async () => {
+  const questions = crowd(40, (index) => (index % 3 === 1 ? REVERTS : '00'))
+  const outcomes = await Promise.allSettled(questions.map((data) => ask(data)))
+  for (const [index, outcome] of outcomes.entries()) {
+    const data = questions[index]
+    if (index % 3 !== 1) expect(outcome).toEqual({ status: 'fulfilled', value: data as Hex })
+    else expect(outcome).toMatchObject({ status: 'rejected', reason: { data } })
+  }
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(13)
+  expect(bundles()).toBe(4)
+})
+
+test('callTogether() undoes what one call changes before the next one', async () => {
+  expect(await ask(question(0, COUNTS))).toBe(numberToHex(1, { size: 32 }))
+  const counts = await Promise.all(crowd(24, () => COUNTS).map((data) => ask(data)))
+  expect(new Set(counts)).toEqual(new Set([numberToHex(1, { size: 32 })]))
+  expect(bundles()).toBe(2)
+})
+
+test.each([
+  ['burns all gas', BURNS],
+  ['leaves too little gas for another', THIRSTS],
+] as const)('callTogether() asks alone what comes after a call that %s', async (_, tag) => {
+  const questions = crowd(16, (index) => (index === 11 ? tag : '00'))
+  const outcomes = await Promise.allSettled(questions.map((data) => ask(data)))
+  const alone = await callByOverride(
+    chain.endpoint,
+    { runtime: LENS, data: questions[11] ?? '0x', block: 'latest' },
+    never,
+  ).catch((error: Error) => error)
+  for (const [index, outcome] of outcomes.entries()) {
+    if (index === 11 && alone instanceof Error) expect(outcome).toMatchObject({ reason: { message: alone.message } })
+    else expect(outcome).toEqual({ status: 'fulfilled', value: questions[index] as Hex })
+  }
+  // Of the bundle, three were answered before it; it may have answered itself.
+  const again = tag === BURNS ? 5 : 4
+  expect(chain.rpc.seen.filter((each) => !isBundle(each))).toHaveLength(8 + again + 1)
+  // That was no fault of the endpoint.
+  chain.rpc.reset()
+  await Promise.all(crowd(16).map((data) => ask(data)))
+  expect(bundles()).toBe(1)
+})
+
+test('callTogether() asks alone what does not fit into one answer', async () => {
+  const answers = await Promise.all(crowd(16, () => FILLS).map((data) => ask(data)))
+  expect(answers.map(size)).toEqual(Array(16).fill(300_000))
+  // Four fill a million bytes.
+  expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + 4, 1])
+})
+
+test('callTogether() never mixes lenses or blocks, and sends work in the background alone', async () => {
+  const before = crowd(8).map((data) => ask(data))
+  const at = (runtime: Hex, block: bigint | 'latest') =>
+    crowd(4).map((data) => callTogether(chain.endpoint, { runtime, data, block }, never))
+  const mixed = [at(LENS, 'latest'), at(ECHO, 'latest'), at(LENS, 0n)]
+  const background = crowd(4).map((data) => ask(data, { endpoint: { ...chain.endpoint, priority: 'background' } }))
+  for (const answers of [...mixed, background]) expect(await Promise.all(answers)).toEqual(crowd(4))
+  await Promise.all(before)
+  expect(chain.rpc.seen).toHaveLength(8 + 3 + 4)
+  expect(bundles()).toBe(3)
+})
+
+test.each([
+  ['refuses', { kind: 'error', error: { code: -32602, message: 'too many overrides' } }],
+  ['ignores', { kind: 'result', result: '0x' }],
+  ['reverts', { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } }],
+] as const)(
+  'callTogether() asks everyone alone if the endpoint %s a bundle, and tries none for a while',
+  async (_, fault) => {
+    chain.rpc.rule((request) => (isBundle(request) ? fault : undefined))
+    expect(await Promise.all(crowd(24).map((data) => ask(data)))).toEqual(crowd(24))
+    expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 2 + 16, 2])
+    chain.rpc.reset()
+    expect(await Promise.all(crowd(24).map((data) => ask(data)))).toEqual(crowd(24))
+    expect([chain.rpc.seen.length, bundles()]).toEqual([24, 0])
+  },
+)
+
+test.each([
+  ['is down', { kind: 'http', status: 500, body: '' }],
+  ['answers other numbers than it says', { kind: 'result', result: '0x01000000ff00' }],
+  ['answers more than was asked', { kind: 'result', result: `0x${'010000000100'.repeat(9)}` }],
+  ['answers half a length', { kind: 'result', result: '0x010000' }],
+] as const)('callTogether() fails everyone of a bundle with one error if the endpoint %s', async (_, fault) => {
+  chain.rpc.rule((request) => (isBundle(request) ? fault : undefined))
+  const outcomes = await Promise.allSettled(crowd(16).map((data) => ask(data)))
+  const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : []))
+  expect(errors).toHaveLength(8)
+  expect(errors[0]).toBeInstanceOf(UpstreamError)
+  expect(errors[0]).not.toBeInstanceOf(RevertError)
+  // Their callers rotate each, and the endpoint is blamed once.
+  expect(new Set(errors).size).toBe(1)
+})
+
+test('callTogether() goes on for the others if some leave, and ends a request that all have left', async () => {
+  chain.rpc.rule((request) => (isBundle(request) ? { kind: 'hang' } : undefined))
+  const leaving = new AbortController()
+  const before = crowd(8).map((data) => ask(data))
+  const left = crowd(4).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
+  const last = new AbortController()
+  const staying = ask(question(99), { signal: last.signal }).catch((error: unknown) => error)
+  await until('the bundle is sent', () => bundles() === 1)
+  leaving.abort()
+  for (const each of left) expect(await each).toBeInstanceOf(AbortedError)
+  await Promise.all(before)
+  await Bun.sleep(50)
+  expect(chain.rpc.waiting()).toBe(1)
+  last.abort()
+  expect(await staying).toBeInstanceOf(AbortedError)
+  await until('the request has ended', () => chain.rpc.waiting() === 0)
+})
+
+test('callTogether() sends nothing for those who leave before their turn', async () => {
+  const before = crowd(8).map((data) => ask(data))
+  const leaving = new AbortController()
+  const left = crowd(6).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
+  leaving.abort()
+  for (const each of left) expect(await each).toBeInstanceOf(AbortedError)
+  await Promise.all(before)
+  expect([chain.rpc.seen.length, bundles()]).toEqual([8, 0])
+})
+
+test('a lens is asked together with others only by override, and only if its question is light', async () => {
+  const run = async (way: LensWay, isLight: boolean) => {
+    chain.rpc.reset()
+    const asked = crowd(24).map((data) => {
+      const ladder = ladderOf({
+        ...{ ways: [way], endpoint: chain.endpoint, chainId: 1, runtime: LENS },
+        byLens: ({ call }) => call({ data, block: 'latest', isLight }),
+      })
+      return readByRung(chain.endpoint, { topic: 'test', rungs: ladder, clock: systemClock }, never)
+    })
+    expect(await Promise.all(asked)).toEqual(crowd(24))
+    return bundles()
+  }
+  expect([await run('override', true), await run('override', false), await run('deployless', true)]).toEqual([2, 0, 0])
+})
