@@ -53,6 +53,8 @@ test('callTogether() sends the calls of few callers alone, and those of many eig
   expect(await Promise.all(crowd(8).map((data) => ask(data)))).toEqual(crowd(8))
   expect([chain.rpc.seen.length, bundles()]).toEqual([8, 0])
   chain.rpc.reset()
+  // Long enough for all that go together to arrive before the first is answered.
+  chain.rpc.rule(() => ({ kind: 'delay', ms: 100 }))
   expect(await Promise.all(crowd(33).map((data) => ask(data)))).toEqual(crowd(33))
   // Eight alone, three times eight, and one that is left.
   expect([chain.rpc.seen.length, bundles()]).toEqual([12, 3])
@@ -195,4 +197,17 @@ test('a lens is asked together with others only by override, and only if its que
     return bundles()
   }
   expect([await run('override', true), await run('override', false), await run('deployless', true)]).toEqual([2, 0, 0])
+})
+
+test('callTogether() asks nothing alone for those who left while their bundle was under way', async () => {
+  const leaving = new AbortController()
+  const done = async () => leaving.abort()
+  chain.rpc.rule((request) => (isBundle(request) ? { kind: 'meanwhile', done } : undefined))
+  const before = crowd(8).map((data) => ask(data))
+  const burning = ask(question(8, BURNS)).catch((error: unknown) => error)
+  const left = ask(question(9), { signal: leaving.signal }).catch((error: unknown) => error)
+  expect(await left).toBeInstanceOf(AbortedError)
+  expect(await burning).toBeInstanceOf(Error)
+  await Promise.all(before)
+  expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + 1, 1])
 })

@@ -125,7 +125,6 @@ async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
 }
 
 async function sendAlone(desk: Desk, { endpoint, call, signal, resolve, reject }: Waiting): Promise<void> {
-  if (signal.aborted) return
   await counted(desk, () => callByOverride(endpoint, call, signal)).then(resolve, reject)
 }
 
