@@ -13,7 +13,7 @@ type CallLens = (call: LensQuestion) => Promise<Hex>
 
 /** What a lens is asked. */
 interface LensQuestion extends Omit<LensCall, 'runtime'> {
-  /** True if it never takes more than 20 million gas, so that it may share an `eth_call` with others. */
+  /** True if 20 million gas are enough for it, so that it may share an `eth_call` with others. */
   readonly isLight?: boolean
 }
 

@@ -122,10 +122,10 @@ export async function benchAnswers({
 
     const rows: string[][] = []
     for (const question of questions) {
-      const isAsked = ({ name }: Way, callers: number) =>
-        name === 'usual'
-          ? callers <= question.usualCallersMax
-          : name !== 'ours, cold' || question.isShared === undefined
+      const isAsked = ({ name }: Way, callers: number) => {
+        if (name === 'usual') return callers <= question.usualCallersMax
+        return name !== 'ours, cold' || question.isShared !== true
+      }
       const jobOf = ({ name, port, keys }: Way, connections: number) => {
         const asked = name === 'constant' ? { path: CONSTANT_PATH } : question
         return { ...asked, port, keys, connections }

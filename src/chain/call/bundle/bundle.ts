@@ -21,8 +21,6 @@ interface Waiting {
   readonly signal: AbortSignal
   readonly resolve: (answer: Hex) => void
   readonly reject: (error: unknown) => void
-  /** Tells the bundle that it is in that the caller has left. */
-  leave: () => void
 }
 
 /** What is known about the calls to one endpoint. */
@@ -49,17 +47,11 @@ export async function callTogether(endpoint: Endpoint, call: LensCall, signal: A
     if (desk.aloneLeft > 0) desk.aloneLeft--
     return await counted(desk, () => callByOverride(endpoint, call, signal))
   }
-  let waiting: Waiting | undefined
   const answer = new Promise<Hex>((resolve, reject) => {
-    waiting = { endpoint, call, signal, resolve, reject, leave: () => {} }
-    desk.waiting.push(waiting)
+    desk.waiting.push({ endpoint, call, signal, resolve, reject })
     if (desk.waiting.length === 1) setImmediate(() => sendAll(desk))
   })
-  try {
-    return await untilAborted(answer, signal)
-  } finally {
-    waiting?.leave()
-  }
+  return await untilAborted(answer, signal)
 }
 
 function deskOf({ learned }: Endpoint): Desk {
@@ -138,12 +130,10 @@ interface Answer {
 /** Asks for all of them, until the last one has left. */
 async function ask({ endpoint, call }: Waiting, bundle: readonly Waiting[]): Promise<readonly Answer[]> {
   const left = new AbortController()
-  let staying = bundle.length
   const leave = () => {
-    staying--
-    if (staying === 0) left.abort()
+    if (bundle.every(({ signal }) => signal.aborted)) left.abort()
   }
-  for (const waiting of bundle) waiting.leave = leave
+  for (const { signal } of bundle) signal.addEventListener('abort', leave)
   try {
     const questions = bundle.map(({ call: { data } }) => lengthOf(data) + data.slice(2)).join('')
     const request: EthCall = {
@@ -152,7 +142,7 @@ async function ask({ endpoint, call }: Waiting, bundle: readonly Waiting[]): Pro
     }
     return decode(answered(await endpoint.call(request, left.signal)), bundle.length)
   } finally {
-    for (const waiting of bundle) waiting.leave = () => {}
+    for (const { signal } of bundle) signal.removeEventListener('abort', leave)
   }
 }
 

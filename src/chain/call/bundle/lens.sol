@@ -10,6 +10,7 @@ pragma solidity 0.8.27;
 /// Each question is asked in a frame that reverts, so that what one of them changes (a market that accrues its
 /// interest) is undone before the next one.
 contract Lens {
+    /// Where `override.ts` puts a lens.
     address private constant LENS = 0x77616c6C657473636F70652D2D2D2D2D2d6C656E;
     /// What a question finds at least. Nodes allow 50 million, and a question takes less than one as a rule.
     uint256 private constant GAS_MIN = 22_000_000;

@@ -46,6 +46,7 @@ export async function readWalletByLens(
     ...paging,
     async read({ start, end, block }) {
       const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
+      // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
       return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {
