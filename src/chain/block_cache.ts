@@ -19,6 +19,8 @@ export interface BlockCache<T> {
    * request, so that a wrong clock cannot keep it longer. With a block time of 0 nothing is reused.
    */
   reuse(request: BlockRead<T>, signal: AbortSignal): Promise<T>
+  /** The same if it is kept, without reading. */
+  kept(request: Omit<BlockRead<T>, 'read'>): T | undefined
 }
 
 /** Makes a cache of at most `entriesMax` results, and at most `bytesMax` bytes if `bytesOf` gives a result's size. */
@@ -41,7 +43,12 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         return { value, lifeMs: Math.min(untilNextBlockMs, untilTooOldMs) }
       }
       // A read that began a block time ago may see an older block than the caller's own read would.
-      return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.blockTimeMs }, signal)
+      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.blockTimeMs }, signal)
     },
+    kept: ({ chain, key }) => cache.kept(keyOf(chain, key)),
   }
+}
+
+function keyOf({ id }: Chain, key: string): string {
+  return `${id}:${key}`
 }

@@ -16,6 +16,11 @@ export interface Moment {
   readonly at_time?: number | undefined
 }
 
+/** True if a question is about the newest block. */
+export function isNow({ at_block, at_time }: Moment): boolean {
+  return at_block === undefined && at_time === undefined
+}
+
 /** A contract that was deployed at some block. */
 interface Deployed {
   /** No events before it; 0 if nobody knows. */
@@ -97,8 +102,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   return {
     async at(places, moment, signal) {
-      const { at_block, at_time } = moment
-      if (at_block === undefined && at_time === undefined) return [...places]
+      if (isNow(moment)) return [...places]
       const found = await together(
         places.map((place) => (shared: AbortSignal) => placeAt(place, moment, shared)),
         signal,

@@ -15,6 +15,20 @@ export interface Place<Deployment> {
 /** A contract that a family reads at does not answer, as if it did not stand there yet. */
 export class SilentError extends UpstreamError {}
 
+/** What is known of every place; undefined if something is not. */
+export function allOf<Place, Known>(
+  places: readonly Place[],
+  known: (place: Place) => Known | undefined,
+): Known[] | undefined {
+  const found: Known[] = []
+  for (const place of places) {
+    const one = known(place)
+    if (one === undefined) return undefined
+    found.push(one)
+  }
+  return found
+}
+
 /** What a place says about the reading itself. */
 export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
   return {

@@ -1,4 +1,4 @@
-import type { Answer, PresentContext, Reply } from './route.ts'
+import type { Answer, Call, PresentContext, Reply } from './route.ts'
 
 /** Where a request was sent, in the parts of `Exchange`. */
 interface Place {
@@ -8,15 +8,18 @@ interface Place {
 }
 
 /** A success but for its request id, ready to be sent. */
-interface Opening {
+export interface Opening {
   /** Text of a JSON object up to its closing brace. */
   readonly opening: string
   readonly headers: Readonly<Record<string, string>>
+  readonly credits: number
 }
 
 /** The opening that was made of a reading last, and what decided it. */
-interface Kept extends Opening {
-  readonly address: string
+interface Kept {
+  readonly made: Opening
+  readonly input: object
+  readonly place: Place
   readonly madeOf: readonly object[]
 }
 
@@ -24,33 +27,48 @@ interface Kept extends Opening {
 const kept = new WeakMap<object, Kept>()
 
 /**
- * The beginning of an answer. Within one block many callers ask the same and get the same readings: the text is then
- * the one that was made before.
+ * The beginning of an answer that needs no reading: within one block many callers ask the same, and what was said
+ * before, of the same readings, is said again. Undefined if there is none.
  */
-export function openingOf(answer: Answer, { base, path, query }: Place): Opening {
-  const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
+export function openingAtHand(call: Call, place: Place): Opening | undefined {
+  const readings = call.kept()
+  return readings && madeBefore(call, readings, place)
+}
+
+/** The beginning of an answer, made once for callers who share its readings. */
+export function openingOf(call: Call, answer: Answer, place: Place): Opening {
   const { madeOf } = answer
+  const before = madeOf && madeBefore(call, madeOf, place)
+  if (before !== undefined) return before
+  const made = openingFrom(answer, place)
+  const { base, path, query } = place
   const [first] = madeOf ?? []
-  if (madeOf === undefined || first === undefined) return openingFrom(answer, address)
-  const before = kept.get(first)
-  if (before !== undefined && before.address === address && isSame(before.madeOf, madeOf)) return before
-  const made = { ...openingFrom(answer, address), address, madeOf }
-  kept.set(first, made)
+  if (madeOf !== undefined && first !== undefined)
+    kept.set(first, { made, input: call.input, place: { base, path, query }, madeOf })
   return made
 }
 
-function openingFrom(answer: Answer, address: string): Opening {
-  const reply = answer.present(new RequestAddress(address))
+function madeBefore(call: Call, readings: readonly object[], { base, path, query }: Place): Opening | undefined {
+  const [first] = readings
+  const before = first && kept.get(first)
+  if (before === undefined || before.input !== call.input || !isSame(before.madeOf, readings)) return undefined
+  const { place, made } = before
+  return place.base === base && place.path === path && place.query === query ? made : undefined
+}
+
+function isSame(before: readonly object[], now: readonly object[]): boolean {
+  return before.length === now.length && before.every((each, index) => each === now[index])
+}
+
+function openingFrom(answer: Answer, { base, path, query }: Place): Opening {
+  const reply = answer.present(new RequestAddress(query === '' ? `${base}${path}` : `${base}${path}?${query}`))
   const { data, pagination, counts } = reply
   if (data === undefined) throw new Error('Cannot answer without data')
   return {
     opening: JSON.stringify({ data, pagination, counts }).slice(0, -1),
     headers: { ...reply.headers, ...asOf(reply) },
+    credits: answer.credits,
   }
-}
-
-function isSame(before: readonly object[], now: readonly object[]): boolean {
-  return before.length === now.length && before.every((each, index) => each === now[index])
 }
 
 function asOf({ asOf: reads = [] }: Reply): Readonly<Record<string, string>> {

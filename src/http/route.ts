@@ -1,4 +1,5 @@
 import type { GenericSchema } from 'valibot'
+import { createRecent } from '../lib/recent.ts'
 import { type Parameters, validated } from './request/parameters.ts'
 
 /** What a reader may use of the request besides its typed input. */
@@ -77,25 +78,45 @@ interface RouteWork<Input, Result> extends RouteFacts {
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
 export interface Asked {
+  /** Text that the parameters are made from, if there is one: the same text is checked once. */
+  readonly text?: string
   /** Path and query parameters together. */
-  readonly parameters: Parameters
+  readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
-  readonly body: () => Promise<unknown>
+  readonly body: () => Promise<AskedBody>
+}
+
+/** A body, and its text if that is known. */
+export interface AskedBody {
+  readonly text?: string
+  readonly value: () => unknown
 }
 
 /** A request whose input is valid. */
 export interface Call {
+  /** The same object for the same text, while it is remembered. */
+  readonly input: object
   /** The least that a success can cost. */
   readonly creditsMin: number
+  /** The readings that the answer would be made of, if all of them are kept. */
+  kept(): readonly object[] | undefined
   read(context: ReadContext): Promise<Answer>
 }
 
 /** A result that is ready to be shown. */
 export interface Answer {
   readonly credits: number
-  /** See `route`; undefined if nothing is known of what decides the reply. */
+  /** The readings that it is made of; undefined if more than they, the input and the address decides what it says. */
   readonly madeOf: readonly object[] | undefined
   present(context: PresentContext): Reply
+}
+
+/** How an answer depends on readings, for a route whose answers can be given again while they are kept. */
+interface Repeatable<Input, Result> {
+  /** The readings that are kept for this input, each the object that a result would be made of; undefined if any is not. */
+  readonly kept: (input: Input) => readonly object[] | undefined
+  /** The readings of a result, in the same order, if they, the input and the address alone decide the answer. */
+  readonly madeOf: (result: Result) => readonly object[] | undefined
 }
 
 /** One endpoint. Its types stay inside: it takes text or JSON and gives a reply and its price. */
@@ -108,22 +129,27 @@ export interface Route extends RouteFacts {
   accept(asked: Asked): Promise<Call>
 }
 
+/** Inputs that a route remembers, and characters of the text that they were made from. */
+const INPUTS_MAX = 2_000
+const INPUT_CHARS_MAX = 2_000_000
+
 /** An endpoint without a body: its input is strings in path and query. */
-export function route<Input, Result>(
+export function route<Input extends object, Result>(
   definition: RouteWork<Input, Result> & {
     readonly input: GenericSchema<unknown, Input>
-    /**
-     * The readings that the reply is made of, if they and the address of the request alone decide what it says: while
-     * they are the same objects, its text is not made again.
-     */
-    readonly madeOf?: (result: Result) => readonly object[] | undefined
+    readonly repeatable?: Repeatable<Input, Result>
   },
 ): Route {
-  const { input, madeOf } = definition
+  const { input } = definition
+  const checked = createChecks<Input>()
   return {
     ...factsOf(definition),
     input,
-    accept: async ({ parameters }) => callOf(definition, validated(input, parameters), madeOf),
+    accept: async ({ text, parameters }) =>
+      callOf(
+        definition,
+        checked(text, () => validated(input, parameters())),
+      ),
   }
 }
 
@@ -132,16 +158,37 @@ export function routeWithBody<Input extends object, Body extends object, Result>
   definition: RouteWork<Input & Body, Result> & {
     readonly input: GenericSchema<unknown, Input>
     readonly body: GenericSchema<unknown, Body>
+    readonly repeatable?: Repeatable<Input & Body, Result>
   },
 ): Route {
+  const checkedParameters = createChecks<Input>()
+  const checked = createChecks<Input & Body>()
   return {
     ...factsOf(definition),
     input: definition.input,
     body: definition.body,
-    async accept({ parameters, body }) {
-      const input = validated(definition.input, parameters)
-      return callOf(definition, { ...input, ...validated(definition.body, { values: await body() }) })
+    async accept({ text, parameters, body }) {
+      const input = checkedParameters(text, () => validated(definition.input, parameters()))
+      const sent = await body()
+      const both = text === undefined || sent.text === undefined ? undefined : `${text}\n${sent.text}`
+      const merged = () => ({ ...input, ...validated(definition.body, { values: sent.value() }) })
+      return callOf(definition, checked(both, merged))
     },
+  }
+}
+
+/** Remembers what texts were found to say: callers ask the same again and again. */
+function createChecks<Input extends object>() {
+  const inputs = createRecent<Input>({
+    ...{ entriesMax: INPUTS_MAX, weightMax: INPUT_CHARS_MAX },
+    weightOf: (_, text) => text.length,
+  })
+  return (text: string | undefined, check: () => Input): Input => {
+    const known = text === undefined ? undefined : inputs.get(text)
+    if (known !== undefined) return known
+    const input = check()
+    if (text !== undefined) inputs.set(text, input)
+    return input
   }
 }
 
@@ -157,18 +204,21 @@ function factsOf(facts: RouteFacts): RouteFacts {
   }
 }
 
-function callOf<Input, Result>(
-  work: RouteWork<Input, Result>,
+function callOf<Input extends object, Result>(
+  work: RouteWork<Input, Result> & { readonly repeatable?: Repeatable<Input, Result> },
   input: Input,
-  madeOf: (result: Result) => readonly object[] | undefined = () => undefined,
 ): Call {
+  const { repeatable } = work
   return {
+    input,
     creditsMin: work.creditsMin(input),
+    kept: () => repeatable?.kept(input),
     async read(context) {
       const result = await work.read(input, context)
       const credits = work.credits(result, input)
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-      return { credits, madeOf: madeOf(result), present: (presenting) => work.present(result, input, presenting) }
+      const madeOf = repeatable?.madeOf(result)
+      return { credits, madeOf, present: (presenting) => work.present(result, input, presenting) }
     },
   }
 }

@@ -1,6 +1,7 @@
 import { untilAborted } from './async/abort.ts'
 import type { Clock } from './clock.ts'
 import { AbortedError } from './error.ts'
+import { createRecent } from './recent.ts'
 
 /** A value and how long it may be reused, in milliseconds from now; 0 or less: not at all. */
 export interface Cacheable<T> {
@@ -24,6 +25,8 @@ export interface Cache<T> {
    * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
    */
   get(request: CacheRead<T>, signal: AbortSignal): Promise<T>
+  /** The value of `key` if it is kept. */
+  kept(key: string): T | undefined
   /** Entries kept at the moment, expired ones included. */
   readonly size: number
 }
@@ -31,7 +34,6 @@ export interface Cache<T> {
 interface Entry<T> {
   readonly value: T
   readonly untilMs: number
-  readonly bytes: number
 }
 
 interface Flight<T> {
@@ -50,38 +52,19 @@ export function createCache<T>(options: {
   readonly bytesOf?: (value: T) => number
 }): Cache<T> {
   const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
-  const entries = new Map<string, Entry<T>>()
+  const entries = createRecent<Entry<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
   const flights = new Map<string, Flight<T>>()
-  let bytesKept = 0
-
-  function drop(key: string): void {
-    bytesKept -= entries.get(key)?.bytes ?? 0
-    entries.delete(key)
-  }
 
   function keep(key: string, { value, lifeMs }: Cacheable<T>): void {
-    drop(key)
-    const bytes = bytesOf(value)
-    if (!(lifeMs > 0) || bytes > bytesMax) return
-    entries.set(key, { value, untilMs: clock.monotonicMs() + lifeMs, bytes })
-    bytesKept += bytes
-    for (const oldest of entries.keys()) {
-      if (entries.size <= entriesMax && bytesKept <= bytesMax) break
-      drop(oldest)
-    }
+    if (lifeMs > 0) entries.set(key, { value, untilMs: clock.monotonicMs() + lifeMs })
+    else entries.delete(key)
   }
 
   function find(key: string): Entry<T> | undefined {
     const entry = entries.get(key)
-    if (entry === undefined) return undefined
-    if (entry.untilMs <= clock.monotonicMs()) {
-      drop(key)
-      return undefined
-    }
-    // Most recently used is last in the map.
+    if (entry === undefined || entry.untilMs > clock.monotonicMs()) return entry
     entries.delete(key)
-    entries.set(key, entry)
-    return entry
+    return undefined
   }
 
   function launch({ key, read }: CacheRead<T>): Flight<T> {
@@ -130,6 +113,7 @@ export function createCache<T>(options: {
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
       return await join(key, joined, signal)
     },
+    kept: (key) => find(key)?.value,
     get size() {
       return entries.size
     },

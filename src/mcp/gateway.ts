@@ -50,7 +50,7 @@ export function createMcp(options: McpOptions): Gateway {
       throw new HttpError('SERVICE_UNAVAILABLE', 'Cannot answer: too many bodies are being read')
     unread += 1
     try {
-      return messagesOf(await readAnyJson(request))
+      return messagesOf((await readAnyJson(request)).value())
     } finally {
       unread -= 1
     }

@@ -61,7 +61,10 @@ function toolOf(route: Route): Tool {
       const rest = Object.fromEntries(fields.filter(([field]) => !inBody.has(field)))
       return {
         endpoint,
-        asked: () => ({ parameters: parametersOf(route.input, rest), body: async () => body }),
+        asked: () => ({
+          parameters: () => parametersOf(route.input, rest),
+          body: async () => ({ value: () => body }),
+        }),
         ...address(route, rest),
       }
     },

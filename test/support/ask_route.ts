@@ -25,8 +25,8 @@ export async function askRoute(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<RouteAnswer> {
   const call = await route.accept({
-    parameters: readParameters(route.input, { params, query }),
-    body: async () => body,
+    parameters: () => readParameters(route.input, { params, query }),
+    body: async () => ({ value: () => body }),
   })
   const answer = await call.read({ signal, organizationId: 'organization', requestedAtMs: 0 })
   const url = new URL(`https://api.example.org${route.path}${query === '' ? '' : `?${query}`}`)

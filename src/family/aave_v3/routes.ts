@@ -15,7 +15,7 @@ import { pageOf, pagination } from '../../http/request/page.ts'
 import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
-import type { Moment } from '../past.ts'
+import { isNow, type Moment } from '../past.ts'
 import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
@@ -66,7 +66,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     price: '15 credits per chain on which the wallet has a position, counted before pagination.',
     creditsMin: () => 0,
     read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter, signal }),
-    madeOf: ({ reads }) => reads,
+    repeatable: repeatable(reader, ({ wallet }: v.InferOutput<typeof input>) => [wallet]),
     credits: ({ matching }) => matching.length * CREDITS,
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
@@ -98,6 +98,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     price: '15 credits per wallet and chain with a position, 12 where 100 or more match, counted before pagination.',
     creditsMin: () => 0,
     read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter, signal }),
+    repeatable: repeatable(reader, ({ wallets }: v.InferOutput<typeof body>) => wallets),
     credits: ({ matching }) => matching.length * (matching.length >= MANY ? CREDITS_MANY : CREDITS),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
@@ -172,6 +173,21 @@ async function readMatching(reader: LendingReader, { wallets, filter, signal }: 
   const rank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
   const found = reads.flatMap((read) => read.wallets)
   return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
+}
+
+/** Answers are the same while the readings of all chains are. */
+function repeatable<Input extends Filter>(
+  connected: RoutesOptions['reader'],
+  walletsIn: (input: Input) => readonly Address[],
+) {
+  return {
+    kept(input: Input) {
+      if (!isNow(input)) return undefined
+      const reader = connected()
+      return reader.atHand(walletsIn(input), placesToAsk(reader, input))
+    },
+    madeOf: ({ reads }: Matching) => reads,
+  }
 }
 
 /** The chains to ask, each with only one market if the caller named it. */

@@ -5,6 +5,7 @@ import { createCache } from '../../lib/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
+import { createRecent } from '../../lib/recent.ts'
 import {
   type ACCOUNT_KINDS,
   decodeMarket,
@@ -63,6 +64,8 @@ export interface ObligationReader {
    * the program would accept no price of a token.
    */
   read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
+  /** What `read` would give, if it is kept. */
+  atHand(query: ObligationQuery): ObligationReading | undefined
 }
 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
@@ -88,8 +91,8 @@ export function createObligationReader(options: {
   const { solana, program, clock, log } = options
   const { slotMs } = solana
   const cache = createCache<ObligationReading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
-  const reservesOf = createMemory<readonly string[]>()
-  const feedOf = createMemory<string>()
+  const reservesOf = createRecent<readonly string[]>({ entriesMax: REMEMBERED_MAX })
+  const feedOf = createRecent<string>({ entriesMax: REMEMBERED_MAX })
 
   function addressesFor({ obligationAddress, marketAddress }: ObligationQuery): string[] {
     const reserves = reservesOf.get(obligationAddress) ?? []
@@ -203,10 +206,14 @@ export function createObligationReader(options: {
         // The node answered from its newest slot, so the next one comes at most a slot after the request.
         return { value, lifeMs: slotMs - (clock.monotonicMs() - startedMs) }
       }
-      const key = `${query.obligationAddress}:${query.marketAddress}:${query.wallet}`
-      return cache.get({ key, read: readOnce, joinMs: slotMs }, signal)
+      return cache.get({ key: keyOf(query), read: readOnce, joinMs: slotMs }, signal)
     },
+    atHand: (query) => cache.kept(keyOf(query)),
   }
+}
+
+function keyOf({ obligationAddress, marketAddress, wallet }: ObligationQuery): string {
+  return `${obligationAddress}:${marketAddress}:${wallet}`
 }
 
 type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
@@ -229,22 +236,4 @@ function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verd
 
 function incomplete(problem: string): Verdict {
   return { kind: 'incomplete', problem }
-}
-
-interface Memory<Value> {
-  get(key: string): Value | undefined
-  set(key: string, value: Value): void
-}
-
-/** A map that forgets what was set longest ago. */
-function createMemory<Value>(): Memory<Value> {
-  const values = new Map<string, Value>()
-  return {
-    get: (key) => values.get(key),
-    set(key, value) {
-      values.delete(key)
-      values.set(key, value)
-      if (values.size > REMEMBERED_MAX) values.delete(values.keys().next().value ?? key)
-    },
-  }
 }

@@ -38,14 +38,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     if (reader === undefined) {
       throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
     }
-    const reading = await reader.read(
-      {
-        obligationAddress: query.obligation_address,
-        marketAddress: query.market_address,
-        wallet: query.wallet,
-      },
-      signal,
-    )
+    const reading = await reader.read(asked(query), signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
     return reading
   }
@@ -58,7 +51,13 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     creditsMin: () => CREDITS,
     credits: () => CREDITS,
     read,
-    madeOf: ({ position }: FoundObligation) => [position],
+    repeatable: {
+      kept(query: Input) {
+        const reading = connected()?.atHand(asked(query))
+        return reading && [reading]
+      },
+      madeOf: (reading: FoundObligation) => [reading],
+    },
   } as const
 
   return [
@@ -80,6 +79,10 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
       }),
     }),
   ]
+}
+
+function asked({ obligation_address, market_address, wallet }: Input) {
+  return { obligationAddress: obligation_address, marketAddress: market_address, wallet }
 }
 
 function names(query: Input): Named {

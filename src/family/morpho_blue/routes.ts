@@ -12,6 +12,7 @@ import {
 import { type Route, route } from '../../http/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
+import { isNow } from '../past.ts'
 import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
 import type { PositionReader } from './read/read.ts'
@@ -65,12 +66,20 @@ export function createRoutes(options: {
         if (place === undefined) {
           throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
         }
-        const read = await reader.read(place, { marketId: market_id, wallet, signal })
-        return { block: read.block, position: positionIn(read, { chain_id, wallet, market_id }) }
+        const read = await reader.read(place, { marketId: market_id, wallet }, signal)
+        return { read, position: positionIn(read, { chain_id, wallet, market_id }) }
       },
-      madeOf: ({ position }) => [position],
+      repeatable: {
+        kept({ chain_id, wallet, market_id, ...at }) {
+          const reader = options.reader()
+          const place = isNow(at) ? reader.places.get(chain_id) : undefined
+          const read = place && reader.atHand(place, { marketId: market_id, wallet })
+          return read && [read]
+        },
+        madeOf: ({ read }) => [read],
+      },
       credits: () => CREDITS,
-      present: ({ block, position }, { chain_id, wallet, market_id }) => ({
+      present: ({ read: { block }, position }, { chain_id, wallet, market_id }) => ({
         data: presentYield({ chainId: chain_id, wallet, marketId: market_id }, position),
         asOf: [{ chainId: chain_id, blockNumber: block.number }],
       }),

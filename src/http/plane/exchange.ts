@@ -3,12 +3,12 @@ import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Failure, failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
-import { openingOf } from '../opening.ts'
+import { type Opening, openingAtHand, openingOf } from '../opening.ts'
 import { readJson } from '../request/body.ts'
 import { bearerKey } from '../request/key.ts'
 import { readParameters } from '../request/parameters.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Answer, Asked } from '../route.ts'
+import type { Asked } from '../route.ts'
 import { type Endpoint, type Found, templateOf } from '../route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Settlement } from './gate.ts'
@@ -135,12 +135,13 @@ async function work(
     readonly services: ExchangeServices
   },
 ): Promise<PreparedAnswer> {
-  const { request, requestId, query } = exchange
+  const { request, requestId, path, query } = exchange
   const { route } = endpoint
   const { organizationId } = caller
 
   const asked = exchange.asked?.() ?? {
-    parameters: readParameters(route.input, { params, query }),
+    text: `${path}?${query}`,
+    parameters: () => readParameters(route.input, { params, query }),
     body: () => readJson(request),
   }
   const call = await route.accept(asked)
@@ -150,19 +151,21 @@ async function work(
   if (caller.day !== undefined && call.creditsMin > caller.day.left) throw usedUp(caller.day.limit)
   await exchange.purse?.check(organizationId, call.creditsMin)
 
-  if (!services.slots.take(organizationId)) throw crowded()
-  let answer: Answer
-  try {
-    answer = await services.deadlines.read(call, { request, organizationId, requestedAtMs })
-  } finally {
-    services.slots.free(organizationId)
+  const read = async (): Promise<Opening> => {
+    if (!services.slots.take(organizationId)) throw crowded()
+    try {
+      const answer = await services.deadlines.read(call, { request, organizationId, requestedAtMs })
+      return openingOf(call, answer, exchange)
+    } finally {
+      services.slots.free(organizationId)
+    }
   }
-  const { opening, headers } = openingOf(answer, exchange)
+  const { opening, headers, credits } = openingAtHand(call, exchange) ?? (await read())
   const body = `${opening},"request_id":${JSON.stringify(requestId)}}`
-  await exchange.purse?.take(organizationId, answer.credits)
+  await exchange.purse?.take(organizationId, credits)
   // Checked last: an answer to a closed connection is not charged.
   if (request.signal.aborted) return CALLER_LEFT
-  return { status: 200, body, credits: answer.credits, headers }
+  return { status: 200, body, credits, headers }
 }
 
 function settlementOf(

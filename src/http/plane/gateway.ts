@@ -34,7 +34,7 @@ export interface Gateway {
 
 /** A message without input. */
 export function emptyInput(): Asked {
-  return { parameters: NO_PARAMETERS, body: async () => ({}) }
+  return { parameters: () => NO_PARAMETERS, body: async () => ({ value: () => ({}) }) }
 }
 
 /** The exchange of one message. `settlementId` must be new: each message is charged by itself. */

@@ -16,25 +16,32 @@ export function bodyFault(headers: Headers): HttpError | undefined {
   return encoding === null || encoding.toLowerCase() === 'identity' ? undefined : encoded()
 }
 
-/**
- * Reads and parses a body that is a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 if it
- * does not arrive in time, 400 for another content type, text that is not UTF-8 or not a JSON object, nesting beyond 16.
- */
-export async function readJson(request: Request): Promise<object> {
-  const value = await readAnyJson(request)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
-  return value
+/** The text of a body, and what it says. */
+interface JsonText<Value> {
+  readonly text: string
+  /** Throws `HttpError` INVALID_REQUEST 400 if it is not JSON, not what was expected, or nested beyond 16 levels. */
+  value(): Value
 }
 
-/** Reads and parses a body that is any JSON value. Throws like `readJson`. */
-export async function readAnyJson(request: Request): Promise<unknown> {
+/**
+ * Reads a body that should be a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 if it does not
+ * arrive in time, 400 for another content type, text that is empty or not UTF-8.
+ */
+export async function readJson(request: Request): Promise<JsonText<object>> {
+  const { text, value } = await readAnyJson(request)
+  return { text, value: () => objectOf(value()) }
+}
+
+/** Reads a body that should be any JSON value. Throws like `readJson`. */
+export async function readAnyJson(request: Request): Promise<JsonText<unknown>> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw invalidBody('expected content type application/json', CLOSE)
   }
   const bytes = await readBytes(request)
   if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
-  return parseJson(utf8(bytes))
+  const text = utf8(bytes)
+  return { text, value: () => parseJson(text) }
 }
 
 /** Fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
@@ -54,6 +61,11 @@ export function parseJson(text: string): unknown {
   } catch (cause) {
     throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
   }
+}
+
+function objectOf(value: unknown): object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidBody('expected a JSON object')
+  return value
 }
 
 async function readBytes(request: Request): Promise<Uint8Array> {

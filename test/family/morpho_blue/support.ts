@@ -38,7 +38,7 @@ export function readerOf(
     const place = reader.places.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
     if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
-    return reader.read(place, { marketId: market.id, wallet, signal })
+    return reader.read(place, { marketId: market.id, wallet }, signal)
   }
 }
 

@@ -54,7 +54,9 @@ export function readerOf(
     const complete: PositionReader['complete'] = async (_, { positions }) => ({
       ...{ positions: wholeOf(positions), unreadable: [] },
     })
-    return placed({ ...reader, complete, past: { at: async (places) => [...places] } })
+    const nothing = () => undefined
+    const kept = { walletAtHand: nothing, oneAtHand: nothing }
+    return placed({ ...reader, ...kept, complete, past: { at: async (places) => [...places] } })
   }
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),

@@ -6,8 +6,9 @@ import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf, readingOf, SilentError } from '../../place.ts'
+import { allOf, type Place as FamilyPlace, placesOf, readingOf, SilentError } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
@@ -43,6 +44,8 @@ export interface LendingReader {
    * throws `UnavailableError` that names the chain.
    */
   read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
+  /** What `read` would give without reading; undefined if that of any place is not kept. */
+  atHand(wallets: readonly Address[], places: readonly Place[]): ChainRead[] | undefined
   /**
    * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place. One
    * call. Throws like `read`.
@@ -80,7 +83,7 @@ export function createLendingReader(options: {
         },
         { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
       )
-    return cache.reuse({ chain: client.chain, key: keyOf(place, wallets), read }, signal)
+    return cache.reuse({ ...keptAs(place, wallets), read }, signal)
   }
 
   return {
@@ -94,6 +97,7 @@ export function createLendingReader(options: {
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
       ),
+    atHand: (wallets, asked) => allOf(asked, (place) => cache.kept(keptAs(place, wallets))),
     touched: (wallets, place, signal) =>
       place.client.read(
         (endpoint, attemptSignal) => {
@@ -105,12 +109,18 @@ export function createLendingReader(options: {
   }
 }
 
-/** The key for sharing answers. It is hashed, because 500 addresses are a long key. */
-function keyOf({ deployments, block }: Place, wallets: readonly Address[]): string {
+/** Under which chain and key a reading is kept. */
+function keptAs({ client, deployments, block }: Place, wallets: readonly Address[]) {
   const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  const question = `${block?.hash ?? ''}:${providers.join()}:${wallets.join()}`.toLowerCase()
-  return `aave_v3:${question.length <= 256 ? question : hash('sha256', question)}`
+  return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${providers.join()}:${walletsKey(wallets)}` }
 }
+
+function walletsKey(wallets: readonly Address[]): string {
+  return wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
+}
+
+/** Because 500 addresses are a long key. */
+const hashOf = onceEach((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
 function ladderFor(
   { client: { chain }, deployments, block }: Place,

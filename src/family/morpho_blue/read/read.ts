@@ -30,15 +30,16 @@ export interface PositionReader {
    * One wallet's position in one market and everything that its figures depend on, at one block, in one request if the
    * endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
-  read(place: Place, request: PositionRequest): Promise<PositionRead>
+  read(place: Place, asked: PositionAsked, signal: AbortSignal): Promise<PositionRead>
+  /** What `read` would give, if it is kept. */
+  atHand(place: Place, asked: PositionAsked): PositionRead | undefined
 }
 
-/** Which position to read, and the signal that ends the reading. */
-interface PositionRequest {
+/** Which position to read. */
+interface PositionAsked {
   /** In lower case. */
   readonly marketId: Hex
   readonly wallet: Address
-  readonly signal: AbortSignal
 }
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
@@ -58,15 +59,10 @@ export function createPositionReader(options: {
       ...{ name: 'Morpho Blue', clock },
       contractOf: ({ morpho }) => morpho,
     }),
-    read(place, { marketId, wallet, signal }) {
-      const {
-        client,
-        deployments: [deployment],
-        block,
-      } = place
+    read(place, asked, signal) {
+      const { client, block } = place
       const { chain } = client
-      if (deployment === undefined) throw new Error(`Cannot read chain ${chain.id}: it has no Morpho`)
-      const question: Question = { morpho: deployment.morpho, marketId, wallet }
+      const question = questionOf(place, asked)
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
@@ -76,10 +72,20 @@ export function createPositionReader(options: {
           },
           { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
         )
-      const key = `morpho_blue:${block?.hash ?? ''}:${question.morpho}:${marketId}:${wallet}`
-      return cache.reuse({ chain, key, read }, signal)
+      return cache.reuse({ ...keptAs(place, question), read }, signal)
     },
+    atHand: (place, asked) => cache.kept(keptAs(place, questionOf(place, asked))),
   }
+}
+
+function questionOf({ client, deployments: [deployment] }: Place, asked: PositionAsked): Question {
+  if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
+  return { morpho: deployment.morpho, ...asked }
+}
+
+/** Under which chain and key a reading is kept. */
+function keptAs({ client, block }: Place, { morpho, marketId, wallet }: Question) {
+  return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${marketId}:${wallet}` }
 }
 
 function ladderFor(

@@ -45,6 +45,10 @@ export interface Asked {
   readonly judge: TokenJudge['judge']
 }
 
+/** Keys of the questions about a wallet and about one id. */
+export const walletKey = (wallet: Address): string => `wallet:${wallet.toLowerCase()}`
+export const oneKey = (tokenId: bigint): string => `one:${tokenId}`
+
 /** All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief. */
 export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
@@ -53,7 +57,7 @@ export function walletQuestion(
   const count = countFor(wallet, asked.place)
   const meaning = (raw: RawRead): Promise<ChainRead> => inTurns(interpret(raw, optionsOf(asked, 'apart')))
   return {
-    key: `wallet:${wallet.toLowerCase()}`,
+    key: walletKey(wallet),
     ladder: (endpoint, ways) =>
       ladderFor(asked.place, {
         ...{ endpoint, ways, pageSizes: PAGE_SIZES },
@@ -118,7 +122,7 @@ export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> 
     return inTurns(interpret(raw, optionsOf(asked, 'included')))
   }
   return {
-    key: `one:${tokenId}`,
+    key: oneKey(tokenId),
     ladder: (endpoint, ways) =>
       ladderFor(place, {
         ...{ endpoint, ways, pageSizes: PAGE_SIZES },

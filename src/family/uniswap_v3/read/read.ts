@@ -6,11 +6,20 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { placesOf, readingOf } from '../../place.ts'
+import { allOf, placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
 import { createTokenJudge } from '../spam/judge.ts'
-import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
+import {
+  oneKey,
+  oneQuestion,
+  type Place,
+  type Question,
+  scanQuestion,
+  someQuestion,
+  walletKey,
+  walletQuestion,
+} from './questions.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
@@ -33,10 +42,14 @@ export interface PositionReader {
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
   readWallet(wallet: Address, options: ReadOptions): Promise<ChainRead<BriefPosition>[]>
+  /** What `readWallet` would give without reading; undefined if that of any place is not kept. */
+  walletAtHand(wallet: Address, places: readonly Place[]): ChainRead<BriefPosition>[] | undefined
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
   readOne(tokenId: bigint, options: ReadOptions): Promise<ChainRead[]>
+  /** What `readOne` would give without reading; undefined if that of any place is not kept. */
+  oneAtHand(tokenId: bigint, places: readonly Place[]): ChainRead[] | undefined
 }
 
 /** Which chains and managers to ask. */
@@ -93,12 +106,12 @@ export function createPositionReader(options: {
     const whole = walletQuestion({ wallet, wholeMax }, asked)
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
       (await ask(whole, place, shared)) ?? (await ask(scanQuestion(wallet, asked), place, shared))
-    return lists.reuse({ chain: place.client.chain, key: keyOf(whole, place), read }, signal)
+    return lists.reuse({ ...keptAs(whole.key, place), read }, signal)
   }
 
   function readSingle(question: Question<ChainRead>, place: Place, signal: AbortSignal): Promise<ChainRead> {
     const read = (shared: AbortSignal): Promise<ChainRead> => ask(question, place, shared)
-    return singles.reuse({ chain: place.client.chain, key: keyOf(question, place), read }, signal)
+    return singles.reuse({ ...keptAs(question.key, place), read }, signal)
   }
 
   return {
@@ -116,6 +129,8 @@ export function createPositionReader(options: {
         ),
         signal,
       ),
+    walletAtHand: (wallet, places) => allOf(places, (place) => lists.kept(keptAs(walletKey(wallet), place))),
+    oneAtHand: (tokenId, places) => allOf(places, (place) => singles.kept(keptAs(oneKey(tokenId), place))),
     async complete(wallet, { reads, positions, signal }) {
       const tasks = reads.flatMap(({ block }) => {
         const place = places.get(block.chainId)
@@ -138,8 +153,10 @@ export function createPositionReader(options: {
   }
 }
 
-function keyOf({ key }: Question<unknown>, { deployments, block }: Place): string {
-  return `uniswap_v3:${block?.hash ?? ''}:${key}:${deployments.map(({ manager }) => manager).join()}`
+/** Under which chain and key the answer to a question is kept. */
+function keptAs(question: string, { client, deployments, block }: Place) {
+  const managers = deployments.map(({ manager }) => manager).join()
+  return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${question}:${managers}` }
 }
 
 function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): number {

@@ -4,6 +4,7 @@ import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } 
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type ReadContext, type Route, route } from '../../../http/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { isNow } from '../../past.ts'
 import { asOf, leavingOut } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'
 import type { BriefPosition, ChainRead, SpamPosition } from '../position.ts'
@@ -57,8 +58,15 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       const profits = full ? await profitsAtHand(livesAtHand(), { items, places, reads }) : undefined
       return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
     },
-    // Profits come from histories, which grow while the block is the same.
-    madeOf: ({ reads, items, profits }) => (profits === undefined ? [...reads, ...items] : undefined),
+    repeatable: {
+      kept({ wallet, full, chain_id, ...at }) {
+        // Profits come from histories, which grow while the block is the same.
+        if (full || !isNow(at)) return undefined
+        const reader = connected()
+        return reader.walletAtHand(wallet, placesToAsk(reader, { chainId: chain_id, manager: undefined }))
+      },
+      madeOf: ({ reads, profits }) => (profits === undefined ? reads : undefined),
+    },
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
     present: ({ reads, matching, items, profits, unreadable }, { full, page, limit }, { url }) => ({

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route.ts'
+import { isNow } from '../../past.ts'
 import { asOf, leavingOut } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'
 import { presentPosition } from '../present.ts'
@@ -36,12 +37,19 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const places = await leavingOut(asked, reader.past.at(asked, at, signal))
       const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
       const position = onlyPosition(reads, id)
-      if (!full) return { position, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
+      if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
       const profit = profitIfPriced(told)
-      return { position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
+      return { reads, position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
     },
-    madeOf: ({ position, profit }) => (profit === undefined ? [position] : undefined),
+    repeatable: {
+      kept({ id, chain_id, manager_address, full, ...at }) {
+        if (full || !isNow(at)) return undefined
+        const reader = connected()
+        return reader.oneAtHand(id, placesToAsk(reader, { chainId: chain_id, manager: manager_address }))
+      },
+      madeOf: ({ reads, profit }) => (profit === undefined ? reads : undefined),
+    },
     credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     present: ({ position, profit, asOf }, { full }) => ({
       data: {

@@ -63,7 +63,7 @@ export function createUnmeteredPlane(options: {
     if (found.kind !== 'endpoint') return withoutWork(found, method)
     const { route } = found.endpoint
     const parameters = readParameters(route.input, { params: found.params, query: asked.query })
-    const act = await route.accept({ parameters, body: () => readJson(request) })
+    const act = await route.accept({ parameters, body: async () => (await readJson(request)).value() })
     const acted = await act({ identity, nowMs: clock.now(), url: addressOf(asked) })
     return { status: route.status ?? 200, body: text(acted, requestId), credits: 0, headers: acted.headers ?? {} }
   }

@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { createRecent } from '../../src/lib/recent.ts'
+
+test('the value used longest ago goes first', () => {
+  const recent = createRecent<number>({ entriesMax: 2 })
+  recent.set('a', 1)
+  recent.set('b', 2)
+  expect(recent.get('a')).toBe(1)
+  recent.set('c', 3)
+  expect([recent.get('a'), recent.get('b'), recent.get('c')]).toEqual([1, undefined, 3])
+  expect(recent.size).toBe(2)
+})
+
+test('values go until those that stay weigh no more than allowed', () => {
+  const recent = createRecent<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+  for (const [name, weight] of [
+    ['a', 3],
+    ['b', 4],
+    ['c', 3],
+    ['d', 7],
+  ] as const)
+    recent.set(name, weight)
+  expect(['a', 'b', 'c', 'd'].map((name) => recent.get(name))).toEqual([undefined, undefined, 3, 7])
+})
+
+test('a value that is too heavy by itself takes the place of nobody but its own name', () => {
+  const recent = createRecent<string>({
+    entriesMax: 10,
+    weightMax: 3,
+    weightOf: (value, name) => value.length + name.length,
+  })
+  recent.set('a', '1')
+  recent.set('b', '')
+  recent.set('b', '123')
+  expect([recent.get('a'), recent.get('b'), recent.size]).toEqual(['1', undefined, 1])
+})
+
+test('a value that was replaced or deleted weighs nothing', () => {
+  const recent = createRecent<number>({ entriesMax: 10, weightMax: 10, weightOf: (value) => value })
+  recent.set('a', 9)
+  recent.set('a', 5)
+  recent.set('b', 5)
+  recent.delete('b')
+  recent.delete('nobody')
+  recent.set('c', 5)
+  expect(['a', 'b', 'c'].map((name) => recent.get(name))).toEqual([5, undefined, 5])
+})
