@@ -45,6 +45,8 @@ export interface Happenings {
   instead: ((signal: AbortSignal) => Promise<never>) | undefined
   /** If set, presentation yields this. */
   data: unknown
+  /** If set, answers of the list are made of these readings, which are kept. */
+  readings: readonly object[] | undefined
 }
 
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
@@ -83,6 +85,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       await work(signal)
       return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
+    repeatable: { kept: () => happenings.readings, madeOf: () => happenings.readings },
     credits: (items, input) => pageOf(items, input).length * (input.full ? 15 : 2),
     present: (items, input, { url }) => ({
       data: happenings.data === undefined ? pageOf(items, input) : happenings.data,
@@ -180,7 +183,9 @@ export function createFixture(
   const clock: Clock = { now: () => time.ms, monotonicMs: () => performance.now() }
   const lines: string[] = []
   const metrics = createMetrics()
-  const happenings: Happenings = { reads: 0, held: undefined, instead: undefined, data: undefined }
+  const happenings: Happenings = {
+    ...{ reads: 0, held: undefined, instead: undefined, data: undefined, readings: undefined },
+  }
   const ready = { database: true, chain: true }
   const gate = createMemoryGate({
     now: clock.now,

@@ -99,6 +99,62 @@ describe('a caller who leaves', () => {
   })
 })
 
+describe('an answer whose readings are kept', () => {
+  test('is given again without reading, charged and logged like the first', async () => {
+    const { app, gate, happenings } = createFixture()
+    const call = createClient(app.handler)
+    happenings.readings = [{}, {}]
+    const first = await call(LIST, { key: 'good' })
+    const second = await call(LIST, { key: 'good' })
+    expect(happenings.reads).toBe(1)
+    const { request_id: _, ...body } = first.body
+    expect(second.body).toEqual({ ...body, request_id: second.headers.get('x-request-id') })
+    expect(second.headers.get('x-as-of')).toBe('1:21000000,10:7')
+    expect([first, second].map(({ headers }) => headers.get('x-credits-charged'))).toEqual(['20', '20'])
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([
+      [200, 20],
+      [200, 20],
+    ])
+  })
+
+  test.each([
+    ['another page', `${LIST}&page=2`],
+    ['another wallet', LIST.toLowerCase().replace(/.$/, '6')],
+  ])('is not given for %s', async (_, path) => {
+    const { app, happenings } = createFixture()
+    const call = createClient(app.handler)
+    happenings.readings = [{}]
+    await call(LIST, { key: 'good' })
+    await call(path, { key: 'good' })
+    expect(happenings.reads).toBe(2)
+  })
+
+  test('is read again once the readings are others, or gone', async () => {
+    const { app, happenings } = createFixture()
+    const call = createClient(app.handler)
+    for (const readings of [[{}], [{}], undefined, undefined]) {
+      happenings.readings = readings
+      expect((await call(LIST, { key: 'good' })).status).toBe(200)
+    }
+    expect(happenings.reads).toBe(4)
+  })
+
+  test('is refused to whoever cannot pay, and to a caller who has left', async () => {
+    const { app, gate, happenings } = createFixture()
+    const call = createClient(app.handler)
+    happenings.readings = [{}]
+    await call(LIST, { key: 'good' })
+    expect((await call(LIST, { key: 'poor' })).status).toBe(402)
+    await call(LIST, { key: 'good', signal: AbortSignal.abort() })
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([
+      [200, 20],
+      [402, 0],
+      [499, 0],
+    ])
+    expect(happenings.reads).toBe(1)
+  })
+})
+
 describe('limits', () => {
   test('a read beyond its budget is 503, even if it ignores its signal', async () => {
     const { app, gate, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Address } from 'viem'
+import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { createSolanaClient, SOLANA_CHAIN_ID } from '../../src/chain/solana/client.ts'
+import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
+import { KAMINO } from '../../src/family/kamino/mod.ts'
+import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
+import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import { readParameters } from '../../src/http/request/parameters.ts'
+import type { Call, Route } from '../../src/http/route.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import type { AaveDevnet } from '../devnet/aave_v3/mod.ts'
+import { SCENARIO_SEC } from '../devnet/aave_v3/scenario.ts'
+import { WALLETS } from '../devnet/addresses.ts'
+import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import type { MorphoDevnet } from '../devnet/morpho_blue/mod.ts'
+import { familyRoutes } from '../support/family.ts'
+import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../support/kamino_scene.ts'
+import { startSolanaDouble } from '../support/solana.ts'
+import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
+
+/** Longer than the test takes. */
+const BLOCK_MS = 600_000
+const SLOT_MS = 10_000
+const READING = { signal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
+
+let devnet: Devnet
+let aave: AaveDevnet
+let morpho: MorphoDevnet
+let client: EvmClient
+let routes: ReadonlyMap<string, Route>
+let passedMs = 0
+const clock: Clock = {
+  now: systemClock.now,
+  monotonicMs: () => systemClock.monotonicMs() + passedMs,
+}
+const solanaDouble = startSolanaDouble({ accounts: scene(), slot: SLOT })
+
+beforeAll(async () => {
+  devnet = await startDevnet({ ageSec: SCENARIO_SEC })
+  morpho = await devnet.morpho()
+  aave = await devnet.aave()
+  await devnet.rpc.call('evm_mine')
+  client = createChainClient({ chain: chainOf(devnet, { blockTimeMs: BLOCK_MS }), clock, log: silentLog })
+  const { uniswapV3, aaveV3 } = DEVNET_ROW
+  const solana = createSolanaClient({
+    ...{ rpcUrls: [solanaDouble.url], maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log: silentLog, random: () => 0 },
+  })
+  const evm = { clients: [client], clock }
+  const made = [
+    ...familyRoutes(UNISWAP_V3, { ...evm, rows: [[1, { uniswapV3 }]] }),
+    ...familyRoutes(AAVE_V3, { ...evm, rows: [[1, { aaveV3 }]] }),
+    ...familyRoutes(MORPHO_BLUE, { ...evm, rows: [[1, { morphoBlue: MORPHO_DEPLOYMENT }]] }),
+    ...familyRoutes(KAMINO, { solana, clock, rows: [[SOLANA_CHAIN_ID, {}]] }),
+  ]
+  routes = new Map(made.map((route) => [route.path, route]))
+}, 180_000)
+
+afterAll(async () => {
+  client?.close()
+  await solanaDouble.stop()
+  await devnet?.stop()
+})
+
+interface Question {
+  readonly path: string
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: string
+  readonly body?: object
+}
+
+const LIST = '/v1/positions/uniswap-v3'
+const LENDING = '/v1/lending/aave-v3'
+const YIELD = '/v1/lending/morpho-blue/position/:chain_id/yield'
+
+/** Every route that reads the newest state. */
+function questions(): readonly Question[] {
+  const { everywhere, lidoOnly } = aave.wallets
+  const obligation = { params: { obligation_address: OBLIGATION }, query: `wallet=${WALLET}&market_address=${MARKET}` }
+  return [
+    { path: LIST, query: `wallet=${WALLETS.provider}` },
+    { path: `${LIST}/:id`, params: { id: '1' } },
+    { path: LENDING, query: `wallet=${everywhere}` },
+    { path: `${LENDING}/batch`, body: { wallets: [lidoOnly, everywhere] satisfies Address[] } },
+    { path: YIELD, params: { chain_id: '1' }, query: `wallet=${morpho.wallets.borrower}&market_id=${marketId()}` },
+    { path: '/v1/lending/kamino/position/:obligation_address/yield', ...obligation },
+    { path: '/v1/lending/kamino/position/:obligation_address/risk', ...obligation },
+  ]
+}
+
+function marketId(): string {
+  return morpho.markets.wethUsdc.id
+}
+
+function accept({ path, params = {}, query = '', body }: Question): Promise<Call> {
+  const route = routes.get(path)
+  if (route === undefined) throw new Error(`There is no route ${path}`)
+  return route.accept({
+    text: `${path}${JSON.stringify(params)}?${query}`,
+    parameters: () => readParameters(route.input, { params, query }),
+    body: async () => ({ text: JSON.stringify(body), value: () => body }),
+  })
+}
+
+test('until the next block an answer is made of readings that are kept, the very same ones', async () => {
+  for (const question of questions()) {
+    // Another obligation's route may have read it before.
+    passedMs += SLOT_MS
+    const call = await accept(question)
+    const answer = await call.read(READING)
+    expect(answer.madeOf?.length).toBeGreaterThan(0)
+    const again = await accept(question)
+    expect(again.input).toBe(call.input)
+    const kept = again.kept()
+    expect(kept?.length).toBe(answer.madeOf?.length)
+    for (const [index, reading] of (kept ?? []).entries()) expect(reading).toBe(answer.madeOf?.[index] ?? {})
+  }
+  passedMs += BLOCK_MS
+  for (const question of questions()) expect((await accept(question)).kept()).toBeUndefined()
+})
+
+test('another wallet, market or moment has other readings, and profits are never kept', async () => {
+  for (const question of questions()) await (await accept(question)).read(READING)
+  const { lidoOnly, everywhere } = aave.wallets
+  const { number } = await devnet.client.getBlock()
+  const lender = `wallet=${morpho.wallets.supplier}&market_id=${marketId()}`
+  const others: readonly Question[] = [
+    { path: LIST, query: `wallet=${WALLETS.single}` },
+    { path: LIST, query: `wallet=${WALLETS.provider}&full=true` },
+    { path: LIST, query: `wallet=${WALLETS.provider}&chain_id=1&at_block=${number}` },
+    { path: `${LIST}/:id`, params: { id: '2' } },
+    { path: `${LIST}/:id`, params: { id: '1' }, query: 'full=true' },
+    { path: `${LIST}/:id`, params: { id: '1' }, query: `chain_id=1&at_block=${number}` },
+    { path: LENDING, query: `wallet=${lidoOnly}` },
+    { path: LENDING, query: `wallet=${everywhere}&market_id=lido` },
+    { path: LENDING, query: `wallet=${everywhere}&chain_id=1&at_block=${number}` },
+    { path: `${LENDING}/batch`, body: { wallets: [everywhere, lidoOnly] } },
+    { path: `${LENDING}/batch`, body: { wallets: [lidoOnly, everywhere], chain_id: 1, at_block: Number(number) } },
+    { path: YIELD, params: { chain_id: '1' }, query: lender },
+    {
+      ...{ path: YIELD, params: { chain_id: '1' } },
+      query: `wallet=${morpho.wallets.borrower}&market_id=${marketId()}&at_block=${number}`,
+    },
+  ]
+  for (const question of others) expect([question, (await accept(question)).kept()]).toEqual([question, undefined])
+})
