@@ -1,5 +1,5 @@
-import { type Address, isAddressEqual } from 'viem'
-import { type BlockCache, createBlockCache } from '../../../chain/block_cache.ts'
+import type { Address } from 'viem'
+import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
@@ -75,15 +75,13 @@ export function createPositionReader(options: {
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
-  const lists: BlockCache<ChainRead<BriefPosition>> = createBlockCache<ChainRead<BriefPosition>>(limits)
-  const singles: BlockCache<ChainRead> = createBlockCache<ChainRead>(limits)
+  const lists = createBlockCache<ChainRead<BriefPosition>>(limits)
+  const singles = createBlockCache<ChainRead>(limits)
 
   function ask<Answer>(question: Question<Answer>, place: Place, signal: AbortSignal): Promise<Answer> {
     return place.client.read(
-      (endpoint, attemptSignal) => {
-        const ladder = question.ladder(endpoint, ways)
-        return readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
-      },
+      (endpoint, within) =>
+        readByRung(endpoint, { topic: 'uniswap_v3', rungs: question.ladder(endpoint, ways), clock }, within),
       { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
     )
   }
@@ -121,7 +119,10 @@ export function createPositionReader(options: {
         const place = places.get(block.chainId)
         const brief = positions.filter((each) => each.chainId === block.chainId && !isWhole(each))
         if (place === undefined || brief.length === 0) return []
-        const picks = brief.map(({ deployment, tokenId }) => ({ manager: managerIndex(place, deployment), tokenId }))
+        const picks = brief.map(({ deployment, tokenId }) => ({
+          manager: place.deployments.indexOf(deployment),
+          tokenId,
+        }))
         const { hash } = block
         if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
         const pinned = { ...place, block: { ...block, hash } }
@@ -150,10 +151,6 @@ function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): nu
 
 function isWhole(position: BriefPosition): position is Position {
   return 'token0' in position
-}
-
-function managerIndex({ deployments }: Place, { manager }: UniswapV3Deployment): number {
-  return deployments.findIndex((each) => isAddressEqual(each.manager, manager))
 }
 
 function isSameAs({ chainId, deployment, tokenId }: BriefPosition) {
