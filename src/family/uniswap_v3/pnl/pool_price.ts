@@ -31,7 +31,7 @@ export function poolPriceAt(row: PositionFlow, rows: readonly PositionFlow[], ra
 
 /** Raw token1 per raw token0 of a square-root price in Q96. */
 export function poolPriceOf(sqrtPriceX96: bigint): Rational {
-  return rational(sqrtPriceX96 * sqrtPriceX96, Q96 * Q96)
+  return squared(sqrtPriceX96, Q96)
 }
 
 /** Whether a flow is in range and large enough to tell the price of its pool. */

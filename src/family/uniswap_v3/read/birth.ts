@@ -48,8 +48,7 @@ export async function readBirth(
       const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const ask = async (questions: readonly Question[]) =>
-        (await readCalls(endpoint, { questions, block, clock }, within)).answers
+      const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block, clock }, within)).answers
       for (const mint of mints) {
         const pool = await readPool(mint.address, { deployment, ask })
         const [, , lower = '0x0', upper = '0x0'] = mint.topics
@@ -74,12 +73,10 @@ async function readPool(
   )
   const [token0, token1] = [addressIn(words[0]), addressIn(words[1])]
   if (token0 === undefined || token1 === undefined || words[2] === undefined) return undefined
-  const data = encodeFunctionData({
-    ...{ abi: ABI, functionName: 'getPool', args: [token0, token1, Number(wordOf(words[2], 0))] },
-  })
+  const args = [token0, token1, Number(wordOf(words[2], 0))] as const
   const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
   const [known, decimals0, decimals1] = await ask([
-    { to: deployment.factory, data },
+    { to: deployment.factory, data: encodeFunctionData({ abi: ABI, functionName: 'getPool', args }) },
     { to: token0, data: decimals },
     { to: token1, data: decimals },
   ])

@@ -102,18 +102,17 @@ export function createPositionReader(options: {
   return {
     places,
     past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
-    readWallet: (wallet, { places, signal }) =>
-      together(
-        places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared)),
-        signal,
-      ),
-    readOne: (tokenId, { places, signal }) =>
-      together(
-        places.map(
-          (place) => (shared: AbortSignal) => readSingle(oneQuestion(tokenId, { place, judge }), place, shared),
-        ),
-        signal,
-      ),
+    readWallet(wallet, { places, signal }) {
+      const tasks = places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared))
+      return together(tasks, signal)
+    },
+    readOne(tokenId, { places, signal }) {
+      const tasks = places.map((place) => {
+        const question = oneQuestion(tokenId, { place, judge })
+        return (shared: AbortSignal) => readSingle(question, place, shared)
+      })
+      return together(tasks, signal)
+    },
     async complete(wallet, { reads, positions, signal }) {
       const tasks = reads.flatMap(({ block }) => {
         const place = places.get(block.chainId)
