@@ -48,12 +48,6 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   /** The lowest block at which code was seen at a contract whose first block nobody knows. */
   const seen = new Map<string, bigint>()
 
-  function blockAt(client: ChainClient, { at_block, at_time = 0 }: Moment, signal: AbortSignal): Promise<PinnedBlock> {
-    return at_block === undefined
-      ? blocks.byTime(client, BigInt(at_time), signal)
-      : blocks.byNumber(client, BigInt(at_block), signal)
-  }
-
   async function stood(
     deployment: Deployment,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
@@ -78,18 +72,20 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   async function placeAt(
     { client, deployments }: Place<Deployment>,
-    moment: Moment,
+    { at_block, at_time = 0 }: Moment,
     signal: AbortSignal,
   ): Promise<Place<Deployment> | string> {
     const chain = `chain ${client.chain.id} (${client.chain.name})`
     let block: PinnedBlock
     try {
-      block = await blockAt(client, moment, signal)
+      block = await (at_block === undefined
+        ? blocks.byTime(client, BigInt(at_time), signal)
+        : blocks.byNumber(client, BigInt(at_block), signal))
     } catch (error) {
       if (!(error instanceof NoBlockError)) throw error
       const { number, timestampSec } = error.nearest
-      if (moment.at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
-      if (moment.at_time !== undefined && timestampSec < moment.at_time) return 'expected no time in the future'
+      if (at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
+      if (timestampSec < at_time) return 'expected no time in the future'
       return `expected a time from ${timestampSec} on, when ${chain} began`
     }
     const standing = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))

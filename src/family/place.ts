@@ -62,14 +62,12 @@ export async function leavingOut<Read>(
   try {
     return await reading
   } catch (error) {
-    const isPast = places.some(({ block }) => block !== undefined)
-    if (isPast && error instanceof UnavailableError && error.cause instanceof SilentError) {
-      throw new CodedError('INVALID_PARAMETER', `Cannot read that block: ${error.cause.message} there`, {
-        cause: error,
-      })
+    if (!(error instanceof UnavailableError)) throw error
+    const { message, retryAfterSec, cause } = error
+    if (cause instanceof SilentError && places.some(({ block }) => block !== undefined)) {
+      throw new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
     }
-    if (places.length < 2 || !(error instanceof UnavailableError)) throw error
-    const { message, retryAfterSec } = error
+    if (places.length < 2) throw error
     throw new UnavailableError(`${message}: leave it out with the "chain_id" parameter or try again`, {
       cause: error,
       retryAfterSec,
@@ -78,9 +76,7 @@ export async function leavingOut<Read>(
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
-export function asOf(
-  reads: readonly { readonly block: Block }[],
-): { readonly chainId: number; readonly blockNumber: bigint }[] {
+export function asOf(reads: readonly { readonly block: Block }[]) {
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)

@@ -1,4 +1,4 @@
-import { type UsdPrice, usdValue } from '../../chain/price.ts'
+import { usdValue } from '../../chain/price.ts'
 import {
   feeGrowthInside,
   isInRange,
@@ -12,7 +12,7 @@ import {
 import type { Position } from './position.ts'
 
 /** Current price and both bounds of the range, decimal text. */
-export interface RangePrices {
+interface RangePrices {
   readonly current: string
   readonly lower: string
   readonly upper: string
@@ -66,16 +66,12 @@ function feesOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpp
   return uncollectedFees({ liquidity, owed, inside, insideLast })
 }
 
-function usdOf(
-  { token0, token1 }: Position,
-  { amounts, fees }: { readonly amounts: TokenAmounts; readonly fees: TokenAmounts },
-): UsdFigures | undefined {
+function usdOf({ token0, token1 }: Position, { amounts, fees }: Pick<Figures, 'amounts' | 'fees'>): Figures['usd'] {
   const [price0, price1] = [token0.price, token1.price]
   if (price0 === undefined || price1 === undefined) return undefined
-  const value = (amountRaw: bigint, decimals: number, price: UsdPrice) => usdValue(amountRaw, { decimals, price })
   const worth = ({ amount0, amount1 }: TokenAmounts) => [
-    value(amount0, token0.decimals, price0),
-    value(amount1, token1.decimals, price1),
+    usdValue(amount0, { decimals: token0.decimals, price: price0 }),
+    usdValue(amount1, { decimals: token1.decimals, price: price1 }),
   ]
   const [principalUsd, feesUsd] = [worth(amounts), worth(fees)]
   return { amountsE6: sumE6(principalUsd), feesE6: sumE6(feesUsd), totalE6: sumE6([...principalUsd, ...feesUsd]) }

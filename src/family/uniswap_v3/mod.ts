@@ -6,7 +6,10 @@ import { createLivesAtHand } from './read/at_hand.ts'
 import { createFlowStream } from './read/flow_stream.ts'
 import { createLifeReader } from './read/lives.ts'
 import { createPositionReader } from './read/read.ts'
-import { createRoutes } from './routes/mod.ts'
+import { eventsRoute } from './routes/events.ts'
+import { listRoute } from './routes/list.ts'
+import { pnlRoute } from './routes/pnl.ts'
+import { positionRoute } from './routes/position.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from './table/managers.ts'
 
 /** Positions of Uniswap V3 and of exchanges built alike. A manager configured twice would be charged twice. */
@@ -49,6 +52,7 @@ export const UNISWAP_V3 = defineFamily({
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))
     const livesAtHand = once(() => createLivesAtHand(lives()))
-    return createRoutes({ chainIds, reader, lives, livesAtHand })
+    const options = { chainIds, reader, lives, livesAtHand }
+    return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]
   },
 })

@@ -4,14 +4,18 @@ import type { Chain } from '../../chain/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
 import { type Steps, sortedInSteps } from '../../lib/async/turns.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { onceEach } from '../../lib/once_each.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './read/state.ts'
 import type { JudgedToken, TokenJudge } from './spam/judge.ts'
 import type { Token } from './token.ts'
 
-/** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
-export interface PricedToken extends Token {
+interface KnownToken extends Token {
   readonly decimals: number
+}
+
+/** A token of a pool with known decimals and, if it has one, its price at the block of the reading. */
+export interface PricedToken extends KnownToken {
   readonly price: UsdPrice | undefined
 }
 
@@ -83,10 +87,8 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
   const prices = pricesOf(read, options.chain)
   const sorted = yield* sortOut(read, options, ({ manager: _, pool: __, ...position }, parts) => {
     const { manager: ___, token0: index0, token1: index1, ...pool } = parts.pool
-    const [token0, token1] = [
-      { ...parts.token0, price: prices[index0] },
-      { ...parts.token1, price: prices[index1] },
-    ]
+    const token0 = { ...parts.token0, price: prices[index0] }
+    const token1 = { ...parts.token1, price: prices[index1] }
     return { ...position, chainId: options.chain.id, deployment: parts.deployment, pool, token0, token1 }
   })
   return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
@@ -126,8 +128,6 @@ interface Parts {
   readonly token1: KnownToken
 }
 
-type KnownToken = Token & { readonly decimals: number }
-
 function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
   read: Omit<RawScan, 'positions'> & { readonly positions: readonly Raw[] },
   { chain, deployments, judge, spam }: InterpretOptions,
@@ -138,7 +138,6 @@ function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
     if (index % STEP_TOKENS === STEP_TOKENS - 1) yield
     tokens.push(judge(raw, chain))
   }
-  const undecimal = new Map<Token, string>()
   const positions: Listed[] = []
   const spams: SpamPosition[] = []
   const unreadable: UnreadablePosition[] = read.broken.map(({ manager, tokenId, part }) => ({
@@ -157,7 +156,7 @@ function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
     const place = { chainId: chain.id, manager: deployment.manager, tokenId: raw.tokenId }
     if (reason !== undefined) spams.push({ ...place, reason })
     else if (isKnown(token0) && isKnown(token1)) positions.push(make(raw, { deployment, pool, token0, token1 }))
-    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0, undecimal) })
+    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0) })
   }
   return { block: read.block, positions, spams, unreadable }
 }
@@ -167,11 +166,7 @@ function isKnown(token: Token): token is KnownToken {
 }
 
 /** One sentence for all positions of a token, because there may be very many. */
-function withoutDecimals(token: Token, known: Map<Token, string>): string {
-  const because = known.get(token) ?? `token ${token.address} has no usable decimals`
-  known.set(token, because)
-  return because
-}
+const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
 
 /** The price of every token of the reading that has one, in their order. */
 function pricesOf({ tokens, feeds, aave, block }: RawRead, { prices }: Chain): (UsdPrice | undefined)[] {

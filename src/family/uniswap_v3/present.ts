@@ -1,8 +1,9 @@
 import { checksumAddress } from 'viem'
 import type { UsdPrice } from '../../chain/price.ts'
+import type { Both } from '../../finance/pnl/flow.ts'
 import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
-import { figuresOf, type RangePrices } from './figures.ts'
-import type { TokenAmounts } from './math.ts'
+import { figuresOf } from './figures.ts'
+import type { PnlToken } from './pnl/flow_price.ts'
 import type { Position, PricedToken, SpamPosition } from './position.ts'
 
 /** Which of a position's fields an answer has. */
@@ -57,10 +58,10 @@ function presentFigures(position: Position) {
   const { token0, token1 } = position
   const { amounts, fees, inRange, prices, inverse, usd } = figuresOf(position)
   return {
-    amounts: presentAmounts(amounts, position),
-    uncollected_fees: presentAmounts(fees, position),
+    amounts: presentAmounts([amounts.amount0, amounts.amount1], [token0, token1]),
+    uncollected_fees: presentAmounts([fees.amount0, fees.amount1], [token0, token1]),
     in_range: inRange,
-    prices: { ...presentPrices(prices), inverse: presentPrices(inverse) },
+    prices: { ...prices, inverse },
     usd: {
       token0_price: usdPrice(token0.price),
       token0_price_source: token0.price?.source ?? null,
@@ -73,16 +74,13 @@ function presentFigures(position: Position) {
   }
 }
 
-function presentAmounts({ amount0, amount1 }: TokenAmounts, { token0, token1 }: Position) {
+/** Raw units of both tokens in an answer, and whole tokens. */
+export function presentAmounts([amount0, amount1]: Both<bigint>, [token0, token1]: Both<PnlToken>) {
   return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
 }
 
-function presentAmount(raw: bigint, { decimals }: PricedToken) {
+function presentAmount(raw: bigint, { decimals }: PnlToken) {
   return { raw: raw.toString(), amount: formatExact(raw, decimals) }
-}
-
-function presentPrices({ current, lower, upper }: RangePrices) {
-  return { current, lower, upper }
 }
 
 function usdPrice(price: UsdPrice | undefined): string | null {

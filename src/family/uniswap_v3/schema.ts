@@ -1,12 +1,10 @@
 import * as v from 'valibot'
 import { USD_PRICE_SOURCES } from '../../chain/price.ts'
-import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
+import { fixedDecimal, INTEGER, text } from '../../lib/text/text_format.ts'
 import { chainId, count, evmAddress, pagination } from '../schema.ts'
-import { pnl } from './pnl/schema.ts'
+import { amounts, decimalText, pnl, unsignedText } from './pnl/schema.ts'
 
 const integerText = text(INTEGER)
-const unsignedText = text(UNSIGNED_INTEGER)
-const decimalText = text(DECIMAL)
 const usdText = v.nullable(text(fixedDecimal(6)))
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
 
@@ -19,48 +17,39 @@ const token = v.strictObject({
 
 const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
 
-const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
-const amounts = v.strictObject({ token0: amount, token1: amount })
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+
+function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
+  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
+}
 
 /** What `full=true` adds to a position. */
 const figures = {
-  amounts: v.optional(
-    v.pipe(
-      amounts,
-      v.description('full=true: what withdrawing all liquidity would pay, in raw units and whole tokens'),
-    ),
+  amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
+  uncollected_fees: withFull(
+    amounts,
+    'what collecting would pay; holds principal that was withdrawn and not collected',
   ),
-  uncollected_fees: v.optional(
-    v.pipe(
-      amounts,
-      v.description('full=true: what collecting would pay; holds principal that was withdrawn and not collected'),
-    ),
+  in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
+  prices: withFull(
+    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
+    'whole token1 per whole token0, and the inverse; 18 significant digits',
   ),
-  in_range: v.optional(v.pipe(v.boolean(), v.description("full=true: whether the pool's tick is within the range"))),
-  prices: v.optional(
-    v.pipe(
-      v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
-      v.description('full=true: whole token1 per whole token0, and the inverse; 18 significant digits'),
-    ),
-  ),
-  usd: v.optional(
-    v.pipe(
-      v.strictObject({
-        token0_price: usdText,
-        token0_price_source: priceSource,
-        token1_price: usdText,
-        token1_price_source: priceSource,
-        amounts: usdText,
-        uncollected_fees: usdText,
-        total: usdText,
-      }),
-      v.description('full=true: US dollars; a value is null where one of the tokens has no price'),
-    ),
+  usd: withFull(
+    v.strictObject({
+      token0_price: usdText,
+      token0_price_source: priceSource,
+      token1_price: usdText,
+      token1_price_source: priceSource,
+      amounts: usdText,
+      uncollected_fees: usdText,
+      total: usdText,
+    }),
+    'US dollars; a value is null where one of the tokens has no price',
   ),
 }
 
-function position<const Pool extends v.ObjectEntries, const More extends v.ObjectEntries>(pool: Pool, more: More) {
+function position<const Pool extends v.ObjectEntries>(pool: Pool, pnlWords: string) {
   return v.strictObject({
     token_id: unsignedText,
     chain_id: chainId,
@@ -80,22 +69,13 @@ function position<const Pool extends v.ObjectEntries, const More extends v.Objec
       protocol: v.strictObject({ code: v.string() }),
     }),
     ...figures,
-    ...more,
+    pnl: withFull(v.nullable(pnl), pnlWords),
   })
 }
 
 /** Success body of the list, without `request_id`. */
 export const listOutput = v.strictObject({
-  data: v.array(
-    position(listPool, {
-      pnl: v.optional(
-        v.pipe(
-          v.nullable(pnl),
-          v.description('full=true: as …/pnl; null until its history is read, or if a price is missing'),
-        ),
-      ),
-    }),
-  ),
+  data: v.array(position(listPool, 'as …/pnl; null until its history is read, or if a price is missing')),
   pagination,
   counts: v.strictObject({
     totalActive: count,
@@ -119,8 +99,5 @@ export const listOutput = v.strictObject({
 
 /** Success body of one position, without `request_id`. */
 export const positionOutput = v.strictObject({
-  data: position(
-    { ...listPool, sqrtPrice: unsignedText },
-    { pnl: v.optional(v.pipe(v.nullable(pnl), v.description('full=true: as …/pnl; null if a price is missing'))) },
-  ),
+  data: position({ ...listPool, sqrtPrice: unsignedText }, 'as …/pnl; null if a price is missing'),
 })

@@ -2,7 +2,7 @@ import { shownText, textFrom } from '../../chain/token_text.ts'
 import type { RawToken } from './read/state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
-const DECIMALS_MAX = 77
+export const DECIMALS_MAX = 77
 
 /** One token, fit to be shown. */
 export interface Token {

@@ -3,23 +3,19 @@ import { wordOf } from '../../../chain/call/words.ts'
 import type { PositionFlow, PositionFlowKind } from '../../../history/rows/position_flow.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 
-/** The manager's events that change a position. Every manager that is built alike has them. */
-export const FLOW_TOPICS: Readonly<Record<PositionFlowKind, Hex>> = {
-  increase: toEventSelector('IncreaseLiquidity(uint256,uint128,uint256,uint256)'),
-  decrease: toEventSelector('DecreaseLiquidity(uint256,uint128,uint256,uint256)'),
-  collect: toEventSelector('Collect(uint256,address,uint256,uint256)'),
-}
-
-const KIND_OF = new Map<Hex | undefined, PositionFlowKind>(
-  Object.entries(FLOW_TOPICS).map(([kind, topic]) => [topic, kind as PositionFlowKind]),
-)
+/** The manager's events that change a position, by topic. Every manager that is built alike has them. */
+export const FLOW_KINDS: ReadonlyMap<Hex, PositionFlowKind> = new Map([
+  [toEventSelector('IncreaseLiquidity(uint256,uint128,uint256,uint256)'), 'increase'],
+  [toEventSelector('DecreaseLiquidity(uint256,uint128,uint256,uint256)'), 'decrease'],
+  [toEventSelector('Collect(uint256,address,uint256,uint256)'), 'collect'],
+])
 /** An event has three words besides the token id. */
 const DATA = /^0x[0-9a-f]{192}$/
 
 /** Flows of the manager's logs, in their order; other logs are none. Throws `IncompleteError` for a log that is cut off. */
 export function flowsOf(logs: readonly HistoryLog[]): PositionFlow[] {
   return logs.flatMap((log) => {
-    const kind = KIND_OF.get(log.topics[0])
+    const kind = FLOW_KINDS.get(log.topics[0] ?? '0x')
     return kind === undefined ? [] : [flowOf(kind, log)]
   })
 }

@@ -1,4 +1,5 @@
 import { type Hex, toEventSelector } from 'viem'
+import type { Range } from '../../../history/logs/window.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 
 /** A manager numbers its positions in the order of their mints: what that tells about where one was minted. */
@@ -8,8 +9,8 @@ export interface MintBracket {
   readonly from: number
   readonly to: number
   /** The nearest mints that are known before and after. */
-  readonly below?: Mint
-  readonly above?: Mint
+  readonly below?: Mint | undefined
+  readonly above?: Mint | undefined
   /** Blocks in between that have no mints at all, which does not tell on which side the mint is. */
   readonly empty?: { readonly from: number; readonly to: number }
 }
@@ -41,7 +42,7 @@ export function mintsOf(logs: readonly HistoryLog[]): Mint[] {
 export function nextWindow(
   { tokenId, from, to, below, above, empty }: MintBracket,
   { blocks, probes }: { readonly blocks: number; readonly probes: number },
-): { readonly fromBlock: number; readonly toBlock: number } {
+): Range {
   if (empty !== undefined && empty.to < to) {
     return { fromBlock: empty.to + 1, toBlock: Math.min(to, empty.to + blocks) }
   }
@@ -58,7 +59,7 @@ export function nextWindow(
  */
 export function narrowed(
   bracket: MintBracket,
-  window: { readonly fromBlock: number; readonly toBlock: number },
+  window: Range,
   mints: readonly Mint[],
 ): MintBracket | number | undefined {
   const { tokenId, to } = bracket

@@ -3,7 +3,7 @@ import { USD_PRICE_SOURCES, type UsdPrice } from '../../../chain/price.ts'
 import type { Both, Prices } from '../../../finance/pnl/flow.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { type Rational, rational } from '../../../lib/number/rational.ts'
+import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import { significant } from '../math.ts'
 
 /** Where the price of a flow can be from: a source of the token itself, or the pool and the other token's price. */
@@ -42,16 +42,14 @@ export function bothPrices(
   [own0, own1]: Both<OwnPrice>,
   poolPrice: Rational | undefined,
 ): Both<FlowPrice> | MissingPrice {
-  const [price0, price1] = ['because' in own0 ? undefined : own0, 'because' in own1 ? undefined : own1]
-  if (price0 !== undefined && price1 !== undefined) return [price0, price1]
-  const missing = price0 === undefined ? missingOf(token0, own0) : missingOf(token1, own1)
-  if (poolPrice === undefined || poolPrice.numerator === 0n) return missing
-  const { numerator, denominator } = poolPrice
-  if (price0 !== undefined)
-    return [price0, byPool(price0, { from: token0, to: token1, units: [denominator, numerator] })]
-  if (price1 !== undefined)
-    return [byPool(price1, { from: token1, to: token0, units: [numerator, denominator] }), price1]
-  return missing
+  const { numerator, denominator } = poolPrice ?? ZERO
+  if ('because' in own0) {
+    if ('because' in own1 || numerator === 0n) return { token: token0.address, because: own0.because }
+    return [byPool(own1, { from: token1, to: token0, units: [numerator, denominator] }), own1]
+  }
+  if (!('because' in own1)) return [own0, own1]
+  if (numerator === 0n) return { token: token1.address, because: own1.because }
+  return [own0, byPool(own0, { from: token0, to: token1, units: [denominator, numerator] })]
 }
 
 /** US dollars per raw unit of both tokens. */
@@ -70,8 +68,4 @@ function byPool(
 ): FlowPrice {
   const price = significant(priced * more * pow10(to.decimals), less * pow10(scale + from.decimals))
   return { ...price, source: 'pool' }
-}
-
-function missingOf({ address }: PnlToken, own: OwnPrice): MissingPrice {
-  return { token: address, because: 'because' in own ? own.because : '' }
 }

@@ -1,5 +1,4 @@
-import type { Both, Flow, Paid } from '../../../finance/pnl/flow.ts'
-import { isNothing, minus, plus, splitPaid } from '../../../finance/pnl/flow.ts'
+import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../../finance/pnl/flow.ts'
 import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { poolPriceAt, poolPriceOf, type TickRange } from './pool_price.ts'
@@ -10,7 +9,7 @@ export interface BlockFacts {
   /** Absent if no flow of the block needs prices. */
   readonly own?: Both<OwnPrice>
   /** The pool's price at the end of the block, if it was asked for. */
-  readonly sqrtPriceX96?: bigint
+  readonly sqrtPriceX96?: bigint | undefined
 }
 
 /** What never changes about a position. */
@@ -26,6 +25,8 @@ export interface LifeFlow {
   readonly prices?: Both<FlowPrice> | MissingPrice
   readonly paid?: Paid
 }
+
+const NOBODY = { because: 'no source of its price was asked' }
 
 /** Raw units of both tokens of a flow. */
 export function amountsOf({ amount0, amount1 }: PositionFlow): Both<bigint> {
@@ -60,11 +61,17 @@ export function lifeOf(
 ): LifeFlow[] {
   const last = lastFlow(rows)
   let pending: Both<bigint> = [0n, 0n]
+
+  function pricesOf(row: PositionFlow, { own = [NOBODY, NOBODY], sqrtPriceX96 }: BlockFacts) {
+    const pool = poolPriceAt(row, rows, subject) ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
+    return bothPrices(subject.tokens, own, pool)
+  }
+
   return rows.map((row) => {
     const known = facts.get(row.block)
     if (known === undefined) throw new RangeError(`Cannot tell a life: nothing is known about block ${row.block}`)
     const { timestampSec } = known
-    const priced = isPriced(row) || row === last ? { prices: pricesOf(row, { rows, subject, known }) } : {}
+    const priced = isPriced(row) || row === last ? { prices: pricesOf(row, known) } : {}
     const paid = row.kind === 'collect' ? { paid: splitPaid(amountsOf(row), pending) } : {}
     pending = pendingNext(pending, row)
     return { row, timestampSec, ...priced, ...paid }
@@ -94,18 +101,4 @@ function pendingNext(pending: Both<bigint>, row: PositionFlow): Both<bigint> {
   if (row.kind === 'increase') return pending
   const amounts = amountsOf(row)
   return row.kind === 'decrease' ? plus(pending, amounts) : minus(pending, splitPaid(amounts, pending).principal)
-}
-
-function pricesOf(
-  row: PositionFlow,
-  {
-    rows,
-    subject,
-    known,
-  }: { readonly rows: readonly PositionFlow[]; readonly subject: PnlSubject; readonly known: BlockFacts },
-): Both<FlowPrice> | MissingPrice {
-  const nobody = { because: 'no source of its price was asked' }
-  const { own = [nobody, nobody], sqrtPriceX96 } = known
-  const pool = poolPriceAt(row, rows, subject) ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
-  return bothPrices(subject.tokens, own, pool)
 }

@@ -21,20 +21,17 @@ const TELLING_UNITS = 1_000_000n
  * `row` tells, in its transaction first. Undefined if none does: out of range, or amounts too small to tell.
  */
 export function poolPriceAt(row: PositionFlow, rows: readonly PositionFlow[], range: TickRange): Rational | undefined {
+  const isApart = (each: PositionFlow) => Number(each.transactionHash !== row.transactionHash)
   const distance = (each: PositionFlow) => Math.abs(each.logIndex - row.logIndex)
   const [nearest] = rows
     .filter((each) => each.block === row.block && tellsPoolPrice(each))
-    .sort((a, b) => Number(isApart(a, row)) - Number(isApart(b, row)) || distance(a) - distance(b))
+    .sort((a, b) => isApart(a) - isApart(b) || distance(a) - distance(b))
   return nearest && priceIn(nearest, range)
 }
 
 /** Raw token1 per raw token0 of a square-root price in Q96. */
 export function poolPriceOf(sqrtPriceX96: bigint): Rational {
-  return rational(sqrtPriceX96 * sqrtPriceX96, Q96 * Q96)
-}
-
-function isApart(a: PositionFlow, b: PositionFlow): boolean {
-  return a.transactionHash !== b.transactionHash
+  return squared(sqrtPriceX96, Q96)
 }
 
 /** Whether a flow is in range and large enough to tell the price of its pool. */

@@ -45,7 +45,8 @@ export function profitOf(
   const flows = countedFlows(life, subject.tokens)
   if ('because' in flows) return flows
   const isClosed = liquidity === 0n
-  const end = isClosed && isNothing(owed) ? endOf(life) : undefined
+  const last = lastFlow(rows)
+  const end = isClosed && isNothing(owed) ? life.find(({ row }) => row === last) : undefined
   const now = state && { ...state, prices: bothPrices(subject.tokens, state.own, poolPriceOf(state.sqrtPriceX96)) }
   const { timestampSec, prices } = end ?? now ?? {}
   if (timestampSec === undefined || prices === undefined) return { contradiction: 'it has no flows' }
@@ -57,9 +58,4 @@ export function profitOf(
     fees: minus(owed, pending),
   })
   return { figures, isClosed }
-}
-
-function endOf(life: readonly LifeFlow[]): LifeFlow | undefined {
-  const last = lastFlow(life.map(({ row }) => row))
-  return life.find(({ row }) => row === last)
 }

@@ -4,7 +4,13 @@ import { usdFigure } from '../../figure.ts'
 import { chainId, count, pagination } from '../../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
-const unsignedText = text(UNSIGNED_INTEGER)
+/** A number that is never negative, in digits. */
+export const unsignedText = text(UNSIGNED_INTEGER)
+/** A decimal, all digits. */
+export const decimalText = text(DECIMAL)
+const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
+/** Amounts of both tokens, in raw units and whole tokens. */
+export const amounts = v.strictObject({ token0: amount, token1: amount })
 const percentage = text(fixedDecimal(4, { signed: true }))
 
 function usd(words: string) {
@@ -42,9 +48,7 @@ export const pnl = v.strictObject({
   is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
 })
 
-const amount = v.strictObject({ raw: unsignedText, amount: text(DECIMAL) })
-const amounts = v.strictObject({ token0: amount, token1: amount })
-const price = v.strictObject({ usd: text(DECIMAL), source: v.picklist(FLOW_PRICE_SOURCES) })
+const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })
 
 /** One flow of a position. */
 const event = v.strictObject({

@@ -5,11 +5,10 @@ import type { PriceSources } from '../../../chain/price.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import type { FeeGrowth, TokenAmounts } from '../math.ts'
+import type { FeeGrowth } from '../math.ts'
 import type {
   BrokenPart,
   BrokenPosition,
-  Outside,
   RawAavePrice,
   RawBrief,
   RawFeed,
@@ -112,11 +111,7 @@ export function* decodeScan(answer: Hex): Steps<RawScan> {
 
 function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBrief[] }> {
   const { from, block, taken } = openLensPage(answer)
-  const managers = Array.from({ length: from.number(1) }, () => {
-    const answered = from.number(1) === 1
-    const balance = from.number(4)
-    return { balance: answered ? balance : undefined }
-  })
+  const managers = Array.from({ length: from.number(1) }, () => ({ balance: ifAnswered(from, () => from.number(4)) }))
   const tokens: RawToken[] = []
   const pools: RawPool[] = []
   const positions: RawPosition[] = []
@@ -143,10 +138,12 @@ function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBr
 }
 
 function readToken(from: LensCursor): RawToken {
-  const address = from.address()
-  const answered = from.number(1) === 1
-  const decimals = from.number(1)
-  return { address, decimals: answered ? decimals : undefined, symbol: from.text(), name: from.text() }
+  return {
+    address: from.address(),
+    decimals: ifAnswered(from, () => from.number(1)),
+    symbol: from.text(),
+    name: from.text(),
+  }
 }
 
 function readPool(from: LensCursor): RawPool {
@@ -179,45 +176,39 @@ function readPosition(from: LensCursor, open: boolean): RawPosition {
     tickLower: tickOf(from),
     tickUpper: tickOf(from),
     insideLast: readGrowth(from),
-    owed: readAmounts(from),
+    owed: { amount0: from.uint(16), amount1: from.uint(16) },
   }
   if (!open) return { ...position, liquidity: 0n, outside: undefined }
-  return { ...position, liquidity: from.uint(16), outside: readOutside(from) }
+  return { ...position, liquidity: from.uint(16), outside: { lower: readGrowth(from), upper: readGrowth(from) } }
 }
 
 function readBrief(from: LensCursor): RawBrief {
   return { manager: from.number(1), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
 }
 
-function readOutside(from: LensCursor): Outside {
-  return { lower: readGrowth(from), upper: readGrowth(from) }
-}
-
 function readGrowth(from: LensCursor): FeeGrowth {
   return { growth0: from.uint(32), growth1: from.uint(32) }
 }
 
-function readAmounts(from: LensCursor): TokenAmounts {
-  return { amount0: from.uint(16), amount1: from.uint(16) }
-}
-
 function readFeed(from: LensCursor): RawFeed {
   const token = from.number(2)
-  const answered = from.number(1) === 1
-  const round = {
+  const round = ifAnswered(from, () => ({
     answer: BigInt.asIntN(256, from.uint(32)),
     updatedAtSec: from.uint(8),
     decimals: from.number(1),
-  }
-  return { token, round: answered ? round : undefined }
+  }))
+  return { token, round }
 }
 
 function readAave(from: LensCursor): RawAavePrice {
-  const token = from.number(2)
-  const source = from.address()
+  return { token: from.number(2), source: from.address(), price: ifAnswered(from, () => from.uint(32)) }
+}
+
+/** A value behind a flag that says whether its contract answered; the value is sent in any case. */
+function ifAnswered<T>(from: LensCursor, read: () => T): T | undefined {
   const answered = from.number(1) === 1
-  const price = from.uint(32)
-  return { token, source, price: answered ? price : undefined }
+  const value = read()
+  return answered ? value : undefined
 }
 
 function tickOf(from: LensCursor): number {

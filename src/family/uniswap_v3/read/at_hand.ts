@@ -27,14 +27,11 @@ export function createLivesAtHand(lives: LifeReader): LivesAtHand {
 
   async function work(): Promise<void> {
     working++
-    try {
-      for (const [key, question] of queue) {
-        queue.delete(key)
-        await readInto(key, question, AbortSignal.timeout(BACKGROUND_MS)).catch(() => undefined)
-      }
-    } finally {
-      working--
+    for (const [key, question] of queue) {
+      queue.delete(key)
+      await readInto(key, question, AbortSignal.timeout(BACKGROUND_MS)).catch(() => undefined)
     }
+    working--
   }
 
   async function readInto(key: string, question: LifeQuestion, signal: AbortSignal): Promise<Life | undefined> {

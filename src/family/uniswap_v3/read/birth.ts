@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
-import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
@@ -10,6 +10,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { PnlSubject } from '../pnl/life.ts'
+import { DECIMALS_MAX } from '../token.ts'
 
 /** A position that was burned: only its birth tells what it was. */
 export interface BirthQuestion {
@@ -33,8 +34,6 @@ const ABI = parseAbi([
   'function decimals() view returns (uint8)',
 ])
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
-/** Decimals beyond this exceed what 256 bits can count. */
-const DECIMALS_MAX = 77n
 
 /**
  * Pool, range and tokens of a position, from the receipt of its first flow: the pool's own `Mint` of the same amounts
@@ -49,11 +48,11 @@ export async function readBirth(
       const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const ask = async (questions: readonly { readonly to: Address; readonly data: Hex }[]) =>
-        (await readCalls(endpoint, { questions, block, clock }, within)).answers
+      const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block, clock }, within)).answers
       for (const mint of mints) {
         const pool = await readPool(mint.address, { deployment, ask })
-        if (pool !== undefined) return { ...pool, ...rangeOf(mint) }
+        const [, , lower = '0x0', upper = '0x0'] = mint.topics
+        if (pool !== undefined) return { ...pool, tickLower: tickOf(lower), tickUpper: tickOf(upper) }
       }
       throw new UpstreamError(`The receipt of position ${first.tokenId} does not show its pool`)
     },
@@ -61,7 +60,7 @@ export async function readBirth(
   )
 }
 
-type Ask = (questions: readonly { readonly to: Address; readonly data: Hex }[]) => Promise<readonly Answer[]>
+type Ask = (questions: readonly Question[]) => Promise<readonly Answer[]>
 
 /** Undefined if the contract is no pool of the factory. */
 async function readPool(
@@ -74,12 +73,10 @@ async function readPool(
   )
   const [token0, token1] = [addressIn(words[0]), addressIn(words[1])]
   if (token0 === undefined || token1 === undefined || words[2] === undefined) return undefined
-  const data = encodeFunctionData({
-    ...{ abi: ABI, functionName: 'getPool', args: [token0, token1, Number(wordOf(words[2], 0))] },
-  })
+  const args = [token0, token1, Number(wordOf(words[2], 0))] as const
   const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
   const [known, decimals0, decimals1] = await ask([
-    { to: deployment.factory, data },
+    { to: deployment.factory, data: encodeFunctionData({ abi: ABI, functionName: 'getPool', args }) },
     { to: token0, data: decimals },
     { to: token1, data: decimals },
   ])
@@ -106,11 +103,6 @@ function isMintOf(
   if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64 || logIndex > flow.logIndex)
     return false
   return wordOf(data, 1) === liquidity && wordOf(data, 2) === amount0 && wordOf(data, 3) === amount1
-}
-
-function rangeOf({ topics }: HistoryLog) {
-  const [, , lower = '0x0', upper = '0x0'] = topics
-  return { tickLower: tickOf(lower), tickUpper: tickOf(upper) }
 }
 
 function tickOf(topic: Hex): number {

@@ -1,4 +1,4 @@
-import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import { type Address, toFunctionSelector } from 'viem'
 import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { wordOf } from '../../../chain/call/words.ts'
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
@@ -31,19 +31,16 @@ interface SortedQuestion extends FactsQuestion {
   readonly byBlock: ReadonlyMap<number, readonly PositionFlow[]>
 }
 
-/** Reads times and prices of blocks, and remembers them. */
-interface FactsReader {
-  /** What is known about each block of the flows. Throws `UnavailableError` if the chain cannot be read. */
-  read(question: FactsQuestion, signal: AbortSignal): Promise<ReadonlyMap<number, BlockFacts>>
-}
+/** What is known about each block of the flows. Throws `UnavailableError` if the chain cannot be read. */
+type ReadFacts = (question: FactsQuestion, signal: AbortSignal) => Promise<ReadonlyMap<number, BlockFacts>>
 
-const ABI = parseAbi(['function slot0() view'])
+const SLOT0 = toFunctionSelector('slot0()')
 /** Blocks that are read at the same time. What was read is kept, so the next request goes on from there. */
 const BLOCKS_AT_ONCE = 24
 const POOL_PRICES_MAX = 50_000
 
-/** Makes a reader over stored prices. */
-export function createFactsReader(services: { readonly prices: PriceHistory; readonly clock: Clock }): FactsReader {
+/** Makes a reader of times and prices, over stored prices, that remembers what it read. */
+export function createFactsReader(services: { readonly prices: PriceHistory; readonly clock: Clock }): ReadFacts {
   const { prices, clock } = services
   const blocks = createBlockFinder(clock)
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
@@ -59,8 +56,15 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
   async function poolPriceAt({ client, pool }: FactsQuestion, block: PriceBlock, signal: AbortSignal) {
     const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
     const read = async (shared: AbortSignal) => {
-      const value = await readSqrtPrice({ client, pool, block, clock }, shared)
-      return { value, lifeMs: Number.POSITIVE_INFINITY }
+      const questions = [{ to: pool, data: SLOT0 }]
+      const at = { chainId: client.chain.id, ...block }
+      const { answers } = await client.read(
+        (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
+        { signal: shared, past: block },
+      )
+      const [slot0] = answers
+      if (slot0 === undefined || slot0.length < 66) throw new UnavailableError(`Pool ${pool} does not answer`)
+      return { value: wordOf(slot0, 0), lifeMs: Number.POSITIVE_INFINITY }
     }
     try {
       return await poolPrices.get({ key, read }, signal)
@@ -77,16 +81,10 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
   ): Promise<[number, BlockFacts][]> {
     const { client, tokens, byBlock, finalTo } = question
     const priced = some.filter(({ number }) => wanted.has(Number(number)))
-    const outcomes = await prices.pricesAt(
-      client,
-      {
-        asker: { kind: 'chain' },
-        wanted: priced.flatMap((block) =>
-          tokens.map(({ address }) => ({ token: address, block, isFinal: Number(block.number) <= finalTo })),
-        ),
-      },
-      signal,
+    const asked = priced.flatMap((block) =>
+      tokens.map(({ address: token }) => ({ token, block, isFinal: Number(block.number) <= finalTo })),
     )
+    const outcomes = await prices.pricesAt(client, { asker: { kind: 'chain' }, wanted: asked }, signal)
     return await together(
       some.map((block) => async (shared: AbortSignal): Promise<[number, BlockFacts]> => {
         const { timestampSec } = block
@@ -97,46 +95,28 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
         const isTold = byBlock.get(number)?.some(tellsPoolPrice) === true
         if (!isOneMissing || isTold) return [number, { timestampSec, own }]
-        const sqrtPriceX96 = await poolPriceAt(question, block, shared)
-        return [number, { timestampSec, own, ...(sqrtPriceX96 === undefined ? {} : { sqrtPriceX96 }) }]
+        return [number, { timestampSec, own, sqrtPriceX96: await poolPriceAt(question, block, shared) }]
       }),
       signal,
     )
   }
 
-  return {
-    async read(asked, signal) {
-      const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
-      const numbers = [...question.byBlock.keys()]
-      const wanted = pricedBlocks(question.rows)
-      const facts = new Map<number, BlockFacts>()
-      for (let at = 0; at < numbers.length; at += BLOCKS_AT_ONCE) {
-        const some = await together(
-          numbers
-            .slice(at, at + BLOCKS_AT_ONCE)
-            .map((number) => (shared: AbortSignal) => blockOf(question, number, shared)),
-          signal,
-        )
-        for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
-      }
-      return facts
-    },
+  return async (asked, signal) => {
+    const question = { ...asked, byBlock: grouped(asked.rows, ({ block }) => block) }
+    const numbers = [...question.byBlock.keys()]
+    const wanted = pricedBlocks(question.rows)
+    const facts = new Map<number, BlockFacts>()
+    for (let at = 0; at < numbers.length; at += BLOCKS_AT_ONCE) {
+      const some = await together(
+        numbers
+          .slice(at, at + BLOCKS_AT_ONCE)
+          .map((number) => (shared: AbortSignal) => blockOf(question, number, shared)),
+        signal,
+      )
+      for (const [number, known] of await readSome(question, { some, wanted }, signal)) facts.set(number, known)
+    }
+    return facts
   }
-}
-
-async function readSqrtPrice(
-  question: Pick<FactsQuestion, 'client' | 'pool'> & { readonly block: PriceBlock; readonly clock: Clock },
-  signal: AbortSignal,
-): Promise<bigint> {
-  const { client, pool, block, clock } = question
-  const questions = [{ to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'slot0' }) }]
-  const at = { chainId: client.chain.id, ...block }
-  const { answers } = await client.read(
-    (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
-    { signal, past: block },
-  )
-  if (answers[0] === undefined || answers[0].length < 66) throw new UnavailableError(`Pool ${pool} does not answer`)
-  return wordOf(answers[0], 0)
 }
 
 function ownOf(outcome: PriceAtOutcome | undefined): OwnPrice {

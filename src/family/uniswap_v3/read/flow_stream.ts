@@ -1,11 +1,11 @@
 import { POSITION_FLOWS, type PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { FLOW_TOPICS, flowsOf } from '../flow/log.ts'
+import { FLOW_KINDS, flowsOf } from '../flow/log.ts'
 import { createFlowCheck } from './verify.ts'
 
 const NAME = 'uniswap_v3_flow'
-const TOPICS = Object.values(FLOW_TOPICS)
+const TOPICS = [...FLOW_KINDS.keys()]
 
 /** What goes into positions and out of them. A subject is a token id, whoever holds it: transfers are no flows. */
 export function createFlowStream(clock: Clock): Stream<PositionFlow> {

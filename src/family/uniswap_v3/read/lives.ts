@@ -58,15 +58,15 @@ export function createLifeReader(services: {
 }): LifeReader {
   const { db, history, clock } = services
   const stream = createFlowStream(clock)
-  const mints = createMintFinder()
+  const findMint = createMintFinder()
   const births = createCache<Birth>({ clock, entriesMax: BIRTHS_MAX })
-  const factsReader = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
+  const readFacts = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
   async function flowsUpTo({ client, deployment, tokenId, block }: LifeQuestion, signal: AbortSignal) {
     const contract = deployment.manager.toLowerCase() as Address
     const place = { chainId: client.chain.id, contract, startBlock: deployment.startBlock }
     const toBlock = block ?? (await readNewest(client, signal)).number
-    const startBlock = await mints.find({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
+    const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
     if (startBlock === undefined) return undefined
     const asked = { stream, place, subject: positionSubject(tokenId), startBlock }
     const { storedTo, tail, block: end } = await history.ensure(asked, signal)
@@ -99,10 +99,9 @@ export function createLifeReader(services: {
       const birth =
         position === undefined
           ? await birthOf({ client, deployment, first, clock }, storedTo, signal)
-          : { ...subjectOf(position), pool: position.pool.address }
+          : birthIn(position)
       const { pool, ...subject } = birth
-      const asked = { client, pool, tokens: subject.tokens, rows, finalTo: storedTo }
-      const facts = await factsReader.read(asked, signal)
+      const facts = await readFacts({ client, pool, tokens: subject.tokens, rows, finalTo: storedTo }, signal)
       return { flows: lifeOf(rows, { subject, facts }), subject, end }
     },
   }
@@ -112,6 +111,6 @@ function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlo
   return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal })
 }
 
-function subjectOf({ token0, token1, tickLower, tickUpper }: Position): PnlSubject {
-  return { tokens: [token0, token1], tickLower, tickUpper }
+function birthIn({ token0, token1, tickLower, tickUpper, pool }: Position): Birth {
+  return { tokens: [token0, token1], tickLower, tickUpper, pool: pool.address }
 }

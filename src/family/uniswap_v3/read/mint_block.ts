@@ -1,6 +1,7 @@
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { LogsRefusedError } from '../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../history/logs/source.ts'
+import type { Range } from '../../../history/logs/window.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../flow/mint_search.ts'
 
@@ -13,14 +14,11 @@ interface MintQuestion {
   readonly toBlock: number
 }
 
-/** Finds the blocks of mints and remembers every mint that it saw on the way. */
-interface MintFinder {
-  /**
-   * A block before which the position was not there: that of its mint, or an earlier one if finding it takes too long.
-   * Undefined if no position of that id was ever minted. Throws as `ChainClient.read`.
-   */
-  find(question: MintQuestion, signal: AbortSignal): Promise<number | undefined>
-}
+/**
+ * A block before which the position was not there: that of its mint, or an earlier one if finding it takes too long.
+ * Undefined if no position of that id was ever minted. Throws as `ChainClient.read`.
+ */
+type FindMint = (question: MintQuestion, signal: AbortSignal) => Promise<number | undefined>
 
 /** Length of the first window, and of the longest: endpoints without caps still have limits. */
 const BLOCKS_FIRST = 500
@@ -30,13 +28,13 @@ const PROBES_MAX = 60
 /** Mints that are remembered of one manager. */
 const KNOWN_MAX = 4_096
 
-/** Makes a finder with an empty memory. */
-export function createMintFinder(): MintFinder {
+/** Makes a finder of mints, which remembers those that it saw on the way. */
+export function createMintFinder(): FindMint {
   const memory = new Map<string, Mint[]>()
 
   async function look(
     { client, deployment }: MintQuestion,
-    window: { readonly fromBlock: number; readonly toBlock: number },
+    window: Range,
     signal: AbortSignal,
   ): Promise<readonly Mint[] | { readonly blocks: number }> {
     const filter = mintFilter(deployment.manager.toLowerCase() as typeof deployment.manager)
@@ -56,41 +54,34 @@ export function createMintFinder(): MintFinder {
     )
   }
 
-  return {
-    async find(question, signal) {
-      const { client, deployment, tokenId, toBlock } = question
-      const key = `${client.chain.id}:${deployment.manager}`
-      const known = memory.get(key) ?? []
-      memory.set(key, known)
-      const [below, above] = [
-        known.findLast((mint) => mint.tokenId <= tokenId),
-        known.find((mint) => mint.tokenId > tokenId),
-      ]
-      if (below?.tokenId === tokenId) return below.block
-      let bracket: MintBracket = {
-        ...{ tokenId, from: below?.block ?? deployment.startBlock, to: above?.block ?? toBlock },
-        ...(below === undefined ? {} : { below }),
-        ...(above === undefined ? {} : { above }),
+  return async (question, signal) => {
+    const { client, deployment, tokenId, toBlock } = question
+    const key = `${client.chain.id}:${deployment.manager}`
+    const known = memory.get(key) ?? []
+    memory.set(key, known)
+    const below = known.findLast((mint) => mint.tokenId <= tokenId)
+    const above = known.find((mint) => mint.tokenId > tokenId)
+    if (below?.tokenId === tokenId) return below.block
+    const [from, to] = [below?.block ?? deployment.startBlock, above?.block ?? toBlock]
+    let bracket: MintBracket = { tokenId, from, to, below, above }
+    let [blocks, cap] = [BLOCKS_FIRST, BLOCKS_MAX]
+    for (let probes = 0; probes < PROBES_MAX; probes++) {
+      if (bracket.from > bracket.to) return undefined
+      const window = nextWindow(bracket, { blocks, probes })
+      const seen = await look(question, window, signal)
+      if ('blocks' in seen) {
+        if (blocks === 1) break
+        blocks = cap = Math.max(1, seen.blocks)
+        continue
       }
-      let [blocks, cap] = [BLOCKS_FIRST, BLOCKS_MAX]
-      for (let probes = 0; probes < PROBES_MAX; probes++) {
-        if (bracket.from > bracket.to) return undefined
-        const window = nextWindow(bracket, { blocks, probes })
-        const seen = await look(question, window, signal)
-        if ('blocks' in seen) {
-          if (blocks === 1) break
-          blocks = cap = Math.max(1, seen.blocks)
-          continue
-        }
-        remember(known, seen)
-        const next = narrowed(bracket, window, seen)
-        if (next === undefined) break
-        if (typeof next === 'number') return next
-        blocks = seen.length === 0 ? Math.min(cap, blocks * 2) : Math.min(cap, BLOCKS_FIRST)
-        bracket = next
-      }
-      return bracket.from
-    },
+      remember(known, seen)
+      const next = narrowed(bracket, window, seen)
+      if (next === undefined) break
+      if (typeof next === 'number') return next
+      blocks = seen.length === 0 ? Math.min(cap, blocks * 2) : Math.min(cap, BLOCKS_FIRST)
+      bracket = next
+    }
+    return bracket.from
   }
 }
 

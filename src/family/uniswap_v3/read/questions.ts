@@ -9,10 +9,10 @@ import { type Place as FamilyPlace, SilentError } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from '../position.ts'
 import type { TokenJudge } from '../spam/judge.ts'
-import type { LensSubject, Picks } from './abi.ts'
+import type { Picks } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanWalletByLens } from './read_lens.ts'
-import type { RawRead } from './state.ts'
+import type { RawRead, RawScan } from './state.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
 const LIST_MAX = 100_000
@@ -54,41 +54,28 @@ export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
   asked: Asked,
 ): Question<ChainRead | undefined> {
-  const count = countFor(wallet, asked.place)
-  const meaning = (raw: RawRead): Promise<ChainRead> => inTurns(interpret(raw, optionsOf(asked, 'apart')))
+  const countOf = countFor(wallet, asked.place)
   return {
     key: walletKey(wallet),
-    ladder: (endpoint, ways) =>
-      ladderFor(asked.place, {
-        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
-        byLens: async (source) => {
-          const countOf = (managers: RawRead['managers']) => count(managers, LIST_MAX)
-          const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
-          return countOf(raw.managers) > wholeMax ? undefined : await meaning(raw)
-        },
-      }),
+    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
+      const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
+      return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpret(raw, optionsOf(asked, 'apart')))
+    }),
   }
 }
 
 /** All positions of a wallet in brief, up to the longest list. */
 export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
-  const count = countFor(wallet, asked.place)
+  const countOf = countFor(wallet, asked.place)
   const options = optionsOf(asked, 'apart')
   return {
     key: `scan:${wallet.toLowerCase()}`,
-    ladder: (endpoint, ways) =>
-      ladderFor(asked.place, {
-        ...{ endpoint, ways, pageSizes: BRIEF_PAGE_SIZES },
-        byLens: async (source) => {
-          const { block, pages } = await scanWalletByLens(source, {
-            wallet,
-            countOf: (managers) => count(managers, LIST_MAX),
-            digest: (page) => inTurns(interpretScan(page, options)),
-          })
-          const digests = pages.map(({ page }) => page.digest)
-          return await inTurns(joinScans({ ...pages[0].page.block, hash: block.hash }, digests))
-        },
-      }),
+    ladder: ladderFor(asked.place, BRIEF_PAGE_SIZES, async (source) => {
+      const digest = (page: RawScan) => inTurns(interpretScan(page, options))
+      const { block, pages } = await scanWalletByLens(source, { wallet, countOf, digest })
+      const digests = pages.map(({ page }) => page.digest)
+      return await inTurns(joinScans({ ...pages[0].page.block, hash: block.hash }, digests))
+    }),
   }
 }
 
@@ -100,34 +87,25 @@ export function someQuestion(
   const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
   return {
     key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
-    ladder: (endpoint, ways) =>
-      ladderFor(asked.place, {
-        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
-        byLens: async (source) => {
-          const raw = await readSomeByLens(source, { owner, picks, block })
-          const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
-          const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
-          if (picks.every(({ tokenId }) => found.has(tokenId))) return read
-          throw new UpstreamError('The endpoint answers about other positions than were asked for')
-        },
-      }),
+    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
+      const raw = await readSomeByLens(source, { owner, picks, block })
+      const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
+      const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
+      if (picks.every(({ tokenId }) => found.has(tokenId))) return read
+      throw new UpstreamError('The endpoint answers about other positions than were asked for')
+    }),
   }
 }
 
 /** The positions of one id on all managers. */
 export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
-  const { place } = asked
-  const meaning = (raw: RawRead): Promise<ChainRead> => {
-    checkManagers(raw.managers, place.deployments)
-    return inTurns(interpret(raw, optionsOf(asked, 'included')))
-  }
   return {
     key: oneKey(tokenId),
-    ladder: (endpoint, ways) =>
-      ladderFor(place, {
-        ...{ endpoint, ways, pageSizes: PAGE_SIZES },
-        byLens: async (source) => meaning(await readOneByLens(source, tokenId)),
-      }),
+    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
+      const raw = await readOneByLens(source, tokenId)
+      checkManagers(raw.managers, asked.place.deployments)
+      return await inTurns(interpret(raw, optionsOf(asked, 'included')))
+    }),
   }
 }
 
@@ -137,31 +115,29 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
 
 function ladderFor<Answer>(
   { client: { chain }, deployments, block: at }: Place,
-  asking: {
-    readonly endpoint: Endpoint
-    readonly ways: readonly LensWay[]
-    readonly pageSizes: Readonly<Record<LensWay, number>>
-    readonly byLens: (source: LensSource) => Promise<Answer>
-  },
-): Rung<Answer>[] {
-  const { endpoint, ways, pageSizes, byLens } = asking
-  const subject: LensSubject = { deployments, ...priceSourcesOf(chain.prices) }
-  return ladderOf<Answer>({
-    ...{ ways, endpoint, chainId: chain.id, at, runtime: LENS_RUNTIME },
-    byLens: (access, way) => byLens({ ...access, subject, pageSize: pageSizes[way] }),
-  })
+  pageSizes: Readonly<Record<LensWay, number>>,
+  byLens: (source: LensSource) => Promise<Answer>,
+): Question<Answer>['ladder'] {
+  return (endpoint, ways) =>
+    ladderOf<Answer>({
+      ...{ ways, endpoint, chainId: chain.id, at, runtime: LENS_RUNTIME },
+      byLens(access, way) {
+        const subject = { deployments, ...priceSourcesOf(chain.prices) }
+        return byLens({ ...access, subject, pageSize: pageSizes[way] })
+      },
+    })
 }
 
-/** Counts a wallet's positions over all managers of a place. Throws if a manager does not answer or beyond `max`. */
+/** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
 function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
   const maySilence = wallet === zeroAddress
-  return (managers: RawRead['managers'], max: number): number => {
+  return (managers: RawRead['managers']): number => {
     if (!maySilence) checkManagers(managers, deployments)
     const count = managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
-    if (count <= max) return count
+    if (count <= LIST_MAX) return count
     throw new ListTooLongError(
-      `Cannot list ${count} positions on chain ${chain.id} (${chain.name}): at most ${max} can be listed`,
+      `Cannot list ${count} positions on chain ${chain.id} (${chain.name}): at most ${LIST_MAX} can be listed`,
     )
   }
 }

@@ -1,5 +1,5 @@
-import { type Address, isAddressEqual } from 'viem'
-import { type BlockCache, createBlockCache } from '../../../chain/block_cache.ts'
+import type { Address } from 'viem'
+import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
@@ -88,15 +88,13 @@ export function createPositionReader(options: {
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
-  const lists: BlockCache<ChainRead<BriefPosition>> = createBlockCache<ChainRead<BriefPosition>>(limits)
-  const singles: BlockCache<ChainRead> = createBlockCache<ChainRead>(limits)
+  const lists = createBlockCache<ChainRead<BriefPosition>>(limits)
+  const singles = createBlockCache<ChainRead>(limits)
 
   function ask<Answer>(question: Question<Answer>, place: Place, signal: AbortSignal): Promise<Answer> {
     return place.client.read(
-      (endpoint, attemptSignal) => {
-        const ladder = question.ladder(endpoint, ways)
-        return readByRung(endpoint, { topic: 'uniswap_v3', rungs: ladder, clock }, attemptSignal)
-      },
+      (endpoint, within) =>
+        readByRung(endpoint, { topic: 'uniswap_v3', rungs: question.ladder(endpoint, ways), clock }, within),
       { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
     )
   }
@@ -117,18 +115,17 @@ export function createPositionReader(options: {
   return {
     places,
     past: createPastPlaces<UniswapV3Deployment>({ name: 'Uniswap V3', clock, contractOf: ({ manager }) => manager }),
-    readWallet: (wallet, { places, signal }) =>
-      together(
-        places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared)),
-        signal,
-      ),
-    readOne: (tokenId, { places, signal }) =>
-      together(
-        places.map(
-          (place) => (shared: AbortSignal) => readSingle(oneQuestion(tokenId, { place, judge }), place, shared),
-        ),
-        signal,
-      ),
+    readWallet(wallet, { places, signal }) {
+      const tasks = places.map((place) => (shared: AbortSignal) => readList(wallet, place, shared))
+      return together(tasks, signal)
+    },
+    readOne(tokenId, { places, signal }) {
+      const tasks = places.map((place) => {
+        const question = oneQuestion(tokenId, { place, judge })
+        return (shared: AbortSignal) => readSingle(question, place, shared)
+      })
+      return together(tasks, signal)
+    },
     walletAtHand: (wallet, places) => allOf(places, (place) => lists.kept(keptAs(walletKey(wallet), place))),
     oneAtHand: (tokenId, places) => allOf(places, (place) => singles.kept(keptAs(oneKey(tokenId), place))),
     async complete(wallet, { reads, positions, signal }) {
@@ -136,7 +133,10 @@ export function createPositionReader(options: {
         const place = places.get(block.chainId)
         const brief = positions.filter((each) => each.chainId === block.chainId && !isWhole(each))
         if (place === undefined || brief.length === 0) return []
-        const picks = brief.map(({ deployment, tokenId }) => ({ manager: managerIndex(place, deployment), tokenId }))
+        const picks = brief.map(({ deployment, tokenId }) => ({
+          manager: place.deployments.indexOf(deployment),
+          tokenId,
+        }))
         const { hash } = block
         if (hash === undefined) throw new UpstreamError('Cannot complete positions of a block that was not pinned')
         const pinned = { ...place, block: { ...block, hash } }
@@ -167,10 +167,6 @@ function bytesOf({ positions, spams, unreadable }: ChainRead<BriefPosition>): nu
 
 function isWhole(position: BriefPosition): position is Position {
   return 'token0' in position
-}
-
-function managerIndex({ deployments }: Place, { manager }: UniswapV3Deployment): number {
-  return deployments.findIndex((each) => isAddressEqual(each.manager, manager))
 }
 
 function isSameAs({ chainId, deployment, tokenId }: BriefPosition) {

@@ -37,12 +37,6 @@ export interface BrokenPosition {
   readonly part: BrokenPart
 }
 
-/** Counters at both ends of an open position's range. */
-export interface Outside {
-  readonly lower: FeeGrowth
-  readonly upper: FeeGrowth
-}
-
 /** What a list needs to sort and count a position; `manager` and `pool` are indexes into the read's lists. */
 export interface RawBrief {
   readonly manager: number
@@ -58,8 +52,8 @@ export interface RawPosition extends RawBrief {
   readonly tickUpper: number
   readonly insideLast: FeeGrowth
   readonly owed: TokenAmounts
-  /** Absent without liquidity: such a position earns nothing. */
-  readonly outside: Outside | undefined
+  /** Counters at both ends of its range; absent without liquidity: such a position earns nothing. */
+  readonly outside: { readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
 }
 
 /** Latest answer of a token's USD feed, unchecked; undefined if the feed failed. */

@@ -1,7 +1,7 @@
-import { encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../chain/rpc/client.ts'
 import { readPositionFlows } from '../../../history/rows/position_flow.ts'
-import { IncompleteError, type Stream, type StreamPlace } from '../../../history/stream.ts'
+import { IncompleteError, type Stream } from '../../../history/stream.ts'
 import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -27,13 +27,11 @@ const KEPT_MAX = 10_000
  * leaves no trace, such as a deposit that is taken back at once, cannot be seen here. Without such an endpoint nothing is
  * checked. Blocks are final, so each is read once.
  */
-export function createFlowCheck({
-  stream,
-  clock,
-}: {
+export function createFlowCheck(options: {
   readonly stream: string
   readonly clock: Clock
 }): NonNullable<Stream<unknown>['verify']> {
+  const { stream, clock } = options
   const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
 
   return async (place, { subject, client, db, fromBlock, toBlock }, signal) => {
@@ -44,8 +42,9 @@ export function createFlowCheck({
     if (first === undefined) return
     const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
     const keptAt = (block: number, within: AbortSignal): Promise<Kept> => {
+      const call = { to: place.contract, data, block: BigInt(block) }
       const read = async (shared: AbortSignal) => ({
-        ...{ value: await readKept({ client, place, data, block }, shared), lifeMs: Number.POSITIVE_INFINITY },
+        ...{ value: await readKept(client, call, shared), lifeMs: Number.POSITIVE_INFINITY },
       })
       return cache.get({ key: `${place.chainId}:${place.contract}:${tokenId}:${block}`, read }, within)
     }
@@ -71,21 +70,13 @@ export function createFlowCheck({
 }
 
 async function readKept(
-  question: {
-    readonly client: ChainClient
-    readonly place: StreamPlace
-    readonly data: Hex
-    readonly block: number
-  },
+  client: ChainClient,
+  call: { readonly to: Address; readonly data: Hex; readonly block: bigint },
   signal: AbortSignal,
 ): Promise<Kept> {
-  const { client, place, data } = question
-  const number = BigInt(question.block)
+  const past = { number: call.block, timestampSec: 0n }
   try {
-    const answer = await client.read(
-      (endpoint, within) => endpoint.call({ to: place.contract, data, block: number }, within),
-      { signal, past: { number, timestampSec: 0n } },
-    )
+    const answer = await client.read((endpoint, within) => endpoint.call(call, within), { signal, past })
     return answer.slice(2).match(/.{64}/g) ?? undefined
   } catch (error) {
     if (error instanceof RevertError) return undefined

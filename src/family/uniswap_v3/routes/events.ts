@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route.ts'
+import { asOf } from '../../place.ts'
 import { presentFlow } from '../pnl/present.ts'
 import { eventsOutput } from '../pnl/schema.ts'
 import { CREDITS_EVENTS } from './credits.ts'
@@ -30,8 +31,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     errors: [404, 503, 'MISSING_PARAMETER'],
     price: '1 credit.',
     creditsMin: () => CREDITS_EVENTS,
-    async read({ id, chain_id, manager_address, page, limit, ...at }, { signal }) {
-      const asked = { id, chainId: chain_id, manager: manager_address, moment: at }
+    async read({ page, limit, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
       // Throws if a flow must be missing: a list with a hole is no list either.
       profitIfPriced(told)
@@ -41,7 +41,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     present: ({ told, flows }, { page, limit }, { url }) => ({
       data: flows.map((flow) => presentFlow(flow, told.subject.tokens)),
       pagination: pagination({ page, limit, total: told.flows.length, url }),
-      asOf: [{ chainId: told.chainId, blockNumber: told.block.number }],
+      asOf: asOf([told]),
     }),
   })
 }

@@ -7,13 +7,13 @@ import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
 import { asOf, leavingOut } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'
-import type { BriefPosition, ChainRead, SpamPosition } from '../position.ts'
+import type { BriefPosition, ChainRead } from '../position.ts'
 import { presentPosition, presentSpam } from '../present.ts'
 import { ListTooLongError, type Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import { listOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL, CREDITS_INACTIVE } from './credits.ts'
-import { placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
+import { placesAt, placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
 import { profitsAtHand } from './told.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
@@ -46,10 +46,9 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
     errors: [503],
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
-    async read({ wallet, status, full, chain_id, page, limit, ...at }, { signal }) {
+    async read({ wallet, status, full, page, limit, ...asked }, { signal }) {
       const reader = connected()
-      const asked = placesToAsk(reader, { chainId: chain_id, manager: undefined })
-      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
+      const places = await placesAt(reader, asked, signal)
       const reads = await readWallet(reader, { wallet, places, signal })
       const matching = positionsOf(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
       const positions = pageOf(matching, { page, limit })
@@ -59,11 +58,11 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
     },
     repeatable: {
-      kept({ wallet, full, chain_id, ...at }) {
+      kept({ wallet, full, ...asked }) {
         // Profits come from histories, which grow while the block is the same.
-        if (full || !isNow(at)) return undefined
+        if (full || !isNow(asked)) return undefined
         const reader = connected()
-        return reader.walletAtHand(wallet, placesToAsk(reader, { chainId: chain_id, manager: undefined }))
+        return reader.walletAtHand(wallet, placesToAsk(reader, asked))
       },
       madeOf: ({ reads, profits }) => (profits === undefined ? reads : undefined),
     },
@@ -102,7 +101,7 @@ function countsOf(
   { filtered, unreadable }: { readonly filtered: number; readonly unreadable: number },
 ) {
   const positions = reads.flatMap((read) => read.positions)
-  const spams: SpamPosition[] = reads.flatMap((read) => read.spams)
+  const spams = reads.flatMap((read) => read.spams)
   const totalActive = positions.filter(({ liquidity }) => liquidity > 0n).length
   return {
     totalActive,

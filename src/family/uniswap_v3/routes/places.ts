@@ -1,6 +1,8 @@
 import { type Address, isAddressEqual } from 'viem'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
+import type { Moment } from '../../past.ts'
+import { leavingOut } from '../../place.ts'
 import type { BriefPosition, ChainRead, Position } from '../position.ts'
 import type { LivesAtHand } from '../read/at_hand.ts'
 import type { LifeReader } from '../read/lives.ts'
@@ -20,22 +22,45 @@ export interface RoutesOptions {
   readonly livesAtHand: () => LivesAtHand
 }
 
+/** What a request says about where its positions are, and when. */
+export interface AskedPlaces extends Moment {
+  readonly chain_id?: number | undefined
+  readonly manager_address?: Address | undefined
+}
+
+/**
+ * The chains to ask at the moment asked about, with only one manager if the caller named it. Throws as `PastPlaces.at`
+ * and `leavingOut`.
+ */
+export async function placesAt(reader: PositionReader, asked: AskedPlaces, signal: AbortSignal): Promise<Place[]> {
+  const places = placesToAsk(reader, asked)
+  return await leavingOut(places, reader.past.at(places, asked, signal))
+}
+
+/** The positions of an id there, and the places that were asked. Throws as `PositionReader.readOne` and `placesAt`. */
+export async function readOneAt(
+  reader: PositionReader,
+  asked: AskedPlaces & { readonly id: bigint },
+  signal: AbortSignal,
+) {
+  const places = await placesAt(reader, asked, signal)
+  return { places, reads: await leavingOut(places, reader.readOne(asked.id, { places, signal })) }
+}
+
 /** The chains to ask, with only one manager if the caller named it. */
 export function placesToAsk(
   { places }: PositionReader,
-  { chainId, manager }: { readonly chainId: number | undefined; readonly manager: Address | undefined },
+  { chain_id: chainId, manager_address: manager }: AskedPlaces,
 ): Place[] {
   if (places.size === 0) {
     throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Uniswap V3 positions is configured')
   }
   const chosen = [...places].filter(([id]) => chainId === undefined || id === chainId).map(([, place]) => place)
   if (manager === undefined) return chosen
-  const narrowed = chosen
-    .map((place) => ({
-      ...place,
-      deployments: place.deployments.filter((each) => isAddressEqual(each.manager, manager)),
-    }))
-    .filter(({ deployments }) => deployments.length > 0)
+  const narrowed = chosen.flatMap((place) => {
+    const deployments = place.deployments.filter((each) => isAddressEqual(each.manager, manager))
+    return deployments.length > 0 ? [{ ...place, deployments }] : []
+  })
   if (narrowed.length > 0) return narrowed
   const known = chosen.flatMap(({ client, deployments }) =>
     deployments.map((each) => `${each.manager} on chain ${client.chain.id}`),
@@ -50,15 +75,8 @@ export function positionsOf<Listed extends BriefPosition>(reads: readonly ChainR
   return [...reads].sort((a, b) => a.block.chainId - b.block.chainId).flatMap(({ positions }) => positions)
 }
 
-/** The one position of an id. Throws NOT_FOUND without any; for several, the error names the parameter that decides. */
-export function onlyPosition(reads: readonly ChainRead[], id: bigint): Position {
-  const position = onlyPositionIn(reads, id)
-  if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
-  return position
-}
-
-/** The same; undefined without any. */
-export function onlyPositionIn(reads: readonly ChainRead[], id: bigint): Position | undefined {
+/** The one position of an id; undefined without any. For several, the error names the parameter that decides. */
+export function onlyPosition(reads: readonly ChainRead[], id: bigint): Position | undefined {
   const positions = positionsOf(reads)
   const unreadable = reads.flatMap((read) => read.unreadable)
   const found = [
@@ -82,10 +100,10 @@ export function ambiguous(
   id: bigint,
 ): CodedError {
   const chains = new Set(found.map(({ chainId }) => chainId)).size
-  const settles = [...(chains > 1 ? ['"chain_id"'] : []), ...(chains < found.length ? ['"manager_address"'] : [])].join(
-    ' and ',
-  )
+  const needed = [chains > 1 && '"chain_id"', chains < found.length && '"manager_address"']
+    .filter(Boolean)
+    .join(' and ')
   const places = found.map(({ chainId, manager }) => `chain ${chainId} manager ${manager}`)
   const where = listed(places, NAMED_MAX)
-  return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${settles}: it was found on ${where}`)
+  return new CodedError('MISSING_PARAMETER', `Position ${id} needs parameter ${needed}: it was found on ${where}`)
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { chainIdIn, choice, evmAddress, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { asOf } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'
 import { pnlOutput } from '../pnl/schema.ts'
 import { CREDITS_PNL, CREDITS_PNL_INACTIVE } from './credits.ts'
@@ -30,19 +31,19 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     errors: [404, 503, 'MISSING_PARAMETER'],
     price: '8 credits; 4 with status=inactive.',
     creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
-    async read({ id, chain_id, manager_address, status, ...at }, { signal }) {
-      const asked = { id, chainId: chain_id, manager: manager_address, moment: at }
+    async read({ status, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
       const profit = profitOfTold(told)
       if (status === 'inactive' && !profit.isClosed) {
-        throw new CodedError('NOT_FOUND', `Position ${id} on chain ${told.chainId} is active: ask without "status"`)
+        const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
+        throw new CodedError('NOT_FOUND', message)
       }
       return { told, profit }
     },
     credits: (_, { status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
     present: ({ told, profit }) => ({
       data: presentPnl(profit, told),
-      asOf: [{ chainId: told.chainId, blockNumber: told.block.number }],
+      asOf: asOf([told]),
     }),
   })
 }

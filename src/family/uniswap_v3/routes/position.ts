@@ -1,13 +1,14 @@
 import * as v from 'valibot'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
 import { type Route, route } from '../../../http/route.ts'
+import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
-import { asOf, leavingOut } from '../../place.ts'
+import { asOf } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'
 import { presentPosition } from '../present.ts'
 import { positionOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
-import { onlyPosition, placesToAsk, type RoutesOptions } from './places.ts'
+import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
 import { profitIfPriced, tellPosition } from './told.ts'
 
 /** The state of one position. */
@@ -31,22 +32,21 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     errors: [404, 503, 'MISSING_PARAMETER'],
     price: '2 credits; 15 with full=true.',
     creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
-    async read({ id, chain_id, manager_address, full, ...at }, { signal }) {
+    async read({ id, full, ...asked }, { signal }) {
       const reader = connected()
-      const asked = placesToAsk(reader, { chainId: chain_id, manager: manager_address })
-      const places = await leavingOut(asked, reader.past.at(asked, at, signal))
-      const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
+      const { places, reads } = await readOneAt(reader, { id, ...asked }, signal)
       const position = onlyPosition(reads, id)
+      if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
       const profit = profitIfPriced(told)
       return { reads, position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
     },
     repeatable: {
-      kept({ id, chain_id, manager_address, full, ...at }) {
-        if (full || !isNow(at)) return undefined
+      kept({ id, full, ...asked }) {
+        if (full || !isNow(asked)) return undefined
         const reader = connected()
-        return reader.oneAtHand(id, placesToAsk(reader, { chainId: chain_id, manager: manager_address }))
+        return reader.oneAtHand(id, placesToAsk(reader, asked))
       },
       madeOf: ({ reads, profit }) => (profit === undefined ? reads : undefined),
     },

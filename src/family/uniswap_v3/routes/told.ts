@@ -1,25 +1,16 @@
+import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import type { Moment } from '../../past.ts'
-import { leavingOut } from '../../place.ts'
 import { figuresOf } from '../figures.ts'
 import type { MissingPrice } from '../pnl/flow_price.ts'
 import type { LifeFlow, PnlSubject } from '../pnl/life.ts'
 import { type PnlState, type Profit, profitOf } from '../pnl/profit.ts'
-import type { ChainRead, Position } from '../position.ts'
+import type { Position } from '../position.ts'
 import type { LivesAtHand } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
-import { ambiguous, onlyPositionIn, placesToAsk } from './places.ts'
-
-/** A position whose history is wanted. */
-interface ToldQuestion {
-  readonly id: bigint
-  readonly chainId: number | undefined
-  readonly manager: `0x${string}` | undefined
-  readonly moment: Moment
-}
+import { type AskedPlaces, ambiguous, onlyPosition, readOneAt } from './places.ts'
 
 /** The life of a position up to the block of an answer. */
 export interface Told<Now = Position | undefined> {
@@ -32,6 +23,12 @@ export interface Told<Now = Position | undefined> {
   readonly block: Block
 }
 
+/** Where and when positions were read. */
+interface Reading {
+  readonly places: readonly Place[]
+  readonly reads: readonly { readonly block: Block }[]
+}
+
 /** What is missing now may be there after this time. */
 const RETRY_SEC = { price: 60, contradiction: 5 } as const
 
@@ -41,15 +38,14 @@ const RETRY_SEC = { price: 60, contradiction: 5 } as const
  */
 export async function readTold(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
-  { id, chainId, manager, moment }: ToldQuestion,
+  asked: AskedPlaces & { readonly id: bigint },
   signal: AbortSignal,
 ): Promise<Told> {
-  const asked = placesToAsk(reader, { chainId, manager })
-  const places = await leavingOut(asked, reader.past.at(asked, moment, signal))
-  const reads = await leavingOut(places, reader.readOne(id, { places, signal }))
-  const position = onlyPositionIn(reads, id)
+  const { id } = asked
+  const { places, reads } = await readOneAt(reader, asked, signal)
+  const position = onlyPosition(reads, id)
   if (position !== undefined) return await tellPosition({ reader, lives }, { position, places, reads }, signal)
-  if (chainId === undefined) {
+  if (asked.chain_id === undefined) {
     throw new CodedError(
       'NOT_FOUND',
       `There is no position ${id} on any manager asked; one that was burned needs parameter "chain_id"`,
@@ -87,28 +83,25 @@ function nameOf({ tokenId, chainId }: Told): string {
  */
 export async function profitsAtHand(
   lives: LivesAtHand,
-  list: {
-    readonly items: readonly Position[]
-    readonly places: readonly Place[]
-    readonly reads: readonly { readonly block: Block }[]
-  },
+  list: Reading & { readonly items: readonly Position[] },
 ): Promise<(Profit | undefined)[]> {
-  const { items, places, reads } = list
-  const questions = items.map((position) => {
-    const { chainId, tokenId, deployment } = position
-    const place = places.find(({ client }) => client.chain.id === chainId)
-    const block = reads.find((read) => read.block.chainId === chainId)?.block
-    if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
-    return { client: place.client, deployment, tokenId, position, block }
-  })
-  const told = await lives.read(questions.map(({ block, ...question }) => ({ ...question, block: block.number })))
-  return told.map((life, index) => {
-    const question = questions[index]
-    if (life === undefined || question === undefined) return undefined
-    const { position, block } = question
+  const asked = list.items.map((position) => askAbout(position, list))
+  const told = await lives.read(asked.map(({ question }) => question))
+  return asked.map(({ block, question: { position } }, index) => {
+    const life = told[index]
+    if (life === undefined) return undefined
     const profit = profitOf(life.flows, { subject: life.subject, state: stateOf(position, block.timestampSec) })
     return 'figures' in profit ? profit : undefined
   })
+}
+
+/** The question for the life of a position that was read, and where and when it was read. */
+function askAbout(position: Position, { places, reads }: Reading) {
+  const { chainId, tokenId, deployment } = position
+  const place = places.find(({ client }) => client.chain.id === chainId)
+  const block = reads.find((read) => read.block.chainId === chainId)?.block
+  if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
+  return { place, block, question: { client: place.client, deployment, tokenId, position, block: block.number } }
 }
 
 /**
@@ -117,22 +110,19 @@ export async function profitsAtHand(
  */
 export async function tellPosition(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
-  found: { readonly position: Position; readonly places: readonly Place[]; readonly reads: readonly ChainRead[] },
+  found: Reading & { readonly position: Position },
   signal: AbortSignal,
 ): Promise<Told<Position>> {
-  const { position, places, reads } = found
+  const { position } = found
   const { chainId, tokenId, deployment } = position
-  const place = places.find(({ client }) => client.chain.id === chainId)
-  const block = reads.find((read) => read.block.chainId === chainId)?.block
-  if (place === undefined || block === undefined) throw new Error('Cannot tell a life without its place')
-  const { client } = place
-  const life = await lives.read({ client, deployment, tokenId, position, block: block.number }, signal)
+  const { place, block, question } = askAbout(position, found)
+  const life = await lives.read(question, signal)
   if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
   const told = { chainId, tokenId, flows: life.flows, subject: life.subject }
   if (life.end.number >= block.number) return { ...told, position, block }
   // History ends before the newest block: everything is answered as of there.
   const earlier = { ...place, deployments: [deployment], block: life.end }
-  const atEnd = onlyPositionIn(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
+  const atEnd = onlyPosition(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
   if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
   return { ...told, position: atEnd, block: life.end }
 }
@@ -142,7 +132,7 @@ async function readBurned(
   { id, places }: { readonly id: bigint; readonly places: readonly Place[] },
   signal: AbortSignal,
 ): Promise<Told | undefined> {
-  const found: { readonly chainId: number; readonly manager: `0x${string}`; readonly life: Life }[] = []
+  const found: { readonly chainId: number; readonly manager: Address; readonly life: Life }[] = []
   for (const { client, deployments, block } of places) {
     for (const deployment of deployments) {
       const question = { client, deployment, tokenId: id, position: undefined, block: block?.number }

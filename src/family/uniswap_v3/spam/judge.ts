@@ -1,4 +1,5 @@
 import type { Chain } from '../../../chain/chain.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import type { RawToken } from '../read/state.ts'
 import { type Token, tokenFrom } from '../token.ts'
 import { spamReason } from './spam.ts'
@@ -26,21 +27,13 @@ interface Remembered {
 /** Makes a judge. A token that changes what it says about itself is judged anew. */
 export function createTokenJudge(): TokenJudge {
   const remembered = new Map<string, Remembered>()
-  const listed = new WeakMap<Chain, ReadonlySet<Token['address']>>()
-
-  function listOf(chain: Chain): ReadonlySet<Token['address']> {
-    const known = listed.get(chain) ?? new Set(chain.spamTokens)
-    listed.set(chain, known)
-    return known
-  }
-
   return {
     judge(raw, chain) {
       const key = `${chain.id}:${raw.address}`
       const before = remembered.get(key)
       // The last entry of the map is the latest token.
       remembered.delete(key)
-      const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, listOf(chain))
+      const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, chain)
       remembered.set(key, found)
       for (const oldest of remembered.keys()) {
         if (remembered.size <= TOKENS_MAX) break
@@ -51,9 +44,11 @@ export function createTokenJudge(): TokenJudge {
   }
 }
 
-function judgeAnew(raw: RawToken, listed: ReadonlySet<Token['address']>): Remembered {
+const listedOn = onceEach(({ spamTokens }: Chain) => new Set(spamTokens))
+
+function judgeAnew(raw: RawToken, chain: Chain): Remembered {
   const token = tokenFrom(raw)
-  return { raw, judged: { token, spam: spamReason(token, listed) } }
+  return { raw, judged: { token, spam: spamReason(token, listedOn(chain)) } }
 }
 
 function saysTheSame(a: RawToken, b: RawToken): boolean {
