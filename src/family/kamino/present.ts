@@ -24,28 +24,23 @@ import {
 import { chainId } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
-/** Which obligation an answer is about. */
-export interface Named {
-  readonly chainId: number
-  readonly wallet: string
-  readonly marketAddress: string
-  readonly obligationAddress: string
-}
-
-const named = {
+const named = v.strictObject({
   chain_id: chainId,
   wallet: v.string(),
   market_address: v.string(),
   obligation_address: v.string(),
-}
+})
+
+/** Which obligation an answer is about. */
+export type Named = v.InferOutput<typeof named>
 
 /** Body of a yield answer, without `request_id`. */
-export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named, ...yieldFigures }) })
+export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named.entries, ...yieldFigures }) })
 
 /** Body of a risk answer, without `request_id`. */
 export const riskOutput = v.strictObject({
   data: v.strictObject({
-    ...named,
+    ...named.entries,
     health_factor: healthFactorFigure,
     target_health_factor: text(DECIMAL),
     current_ltv_percentage: percentageFigure,
@@ -62,7 +57,7 @@ export const riskOutput = v.strictObject({
 
 /** Yield figures of an obligation, after the fields that name it. */
 export function presentYield(names: Named, position: LendingPosition): v.InferOutput<typeof yieldOutput>['data'] {
-  return { ...presentNames(names), ...presentYieldFigures(position) }
+  return { ...names, ...presentYieldFigures(position) }
 }
 
 /** Risk figures of an obligation, after the fields that name it. `target` and its digits are those of the caller. */
@@ -73,7 +68,7 @@ export function presentRisk(
 ): v.InferOutput<typeof riskOutput>['data'] {
   const ltv = currentLtv(totals)
   return {
-    ...presentNames(names),
+    ...names,
     health_factor: healthFactorText(healthFactor(totals)),
     target_health_factor: targetText,
     current_ltv_percentage: percentageText(ltv),
@@ -86,8 +81,4 @@ export function presentRisk(
       currentLtv: ratioText(ltv),
     },
   }
-}
-
-function presentNames({ chainId, wallet, marketAddress, obligationAddress }: Named) {
-  return { chain_id: chainId, wallet, market_address: marketAddress, obligation_address: obligationAddress }
 }

@@ -13,7 +13,6 @@ import {
   decodeScopeEntry,
   isAccount,
   lastUpdateSlotOf,
-  type Market,
   type Obligation,
   type Reserve,
   type ScopeEntry,
@@ -73,10 +72,8 @@ interface Moment {
   readonly timestampSec: bigint
 }
 
-/** What one set of accounts gives: an answer, or what is still missing for one. */
-type Verdict =
-  | { readonly kind: 'done'; readonly reading: Snapshot | AbsentObligation }
-  | { readonly kind: 'incomplete'; readonly problem: string }
+/** What one set of accounts gives: an answer, or why there is none yet. */
+type Verdict = Snapshot | AbsentObligation | string
 
 /** Makes a reader. It remembers the reserves of obligations and the feeds of reserves, to ask for all at once. */
 export function createObligationReader(options: {
@@ -88,8 +85,8 @@ export function createObligationReader(options: {
   const { solana, program, clock, log } = options
   const { slotMs } = solana
   const cache = createCache<ObligationReading>({ clock, entriesMax: CACHE_ENTRIES_MAX })
-  const reservesOf = createMemory<readonly string[]>()
-  const feedOf = createMemory<string>()
+  const reservesOf = new Map<string, readonly string[]>()
+  const feedOf = new Map<string, string>()
 
   function addressesFor({ obligationAddress, marketAddress }: ObligationQuery): string[] {
     const reserves = reservesOf.get(obligationAddress) ?? []
@@ -122,20 +119,21 @@ export function createObligationReader(options: {
     if (obligation.owner !== query.wallet) return absent('other_wallet')
     if (obligation.market !== query.marketAddress) return absent('other_market')
     const addresses = reserveAddresses(obligation)
-    reservesOf.set(query.obligationAddress, addresses)
+    remember(reservesOf, query.obligationAddress, addresses)
 
     const marketData = own(accounts, { address: query.marketAddress, kind: 'market' })
-    if (marketData === undefined) return incomplete('its market is missing or broken')
+    if (marketData === undefined) return 'its market is missing or broken'
     const market = decodeMarket(marketData)
-    if (elevationGroupOf(obligation, market) === 'unknown') return incomplete('its elevation group is unknown')
-    if (market.referralFeeBps > 10_000n) return incomplete('its market is missing or broken')
-    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return incomplete('it is broken')
+    if (elevationGroupOf(obligation, market) === 'unknown') return 'its elevation group is unknown'
+    if (market.referralFeeBps > 10_000n) return 'its market is missing or broken'
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return 'it is broken'
 
     const reserves = reservesIn(addresses, accounts, query)
-    if (reserves === undefined) return incomplete('a reserve is missing or broken')
+    if (reserves === undefined) return 'a reserve is missing or broken'
     const wanted = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
-    if (wanted.some((feed) => !accounts.has(feed))) return incomplete('its prices were not read')
-    return priced({ obligation, market, moment, reserves, accounts })
+    if (wanted.some((feed) => !accounts.has(feed))) return 'its prices were not read'
+    const assets = priced(reserves, accounts, moment)
+    return typeof assets === 'string' ? assets : { ...moment, obligation, market, assets }
   }
 
   function reservesIn(
@@ -150,24 +148,28 @@ export function createObligationReader(options: {
       const reserve = decodeReserve(data)
       if (reserve.market !== marketAddress || !isSoundReserve(reserve)) continue
       const feed = scopeFeedOf(reserve)
-      if (feed !== undefined) feedOf.set(address, feed)
+      if (feed !== undefined) remember(feedOf, address, feed)
       reserves.set(address, reserve)
     }
     return reserves.size === addresses.length ? reserves : undefined
   }
 
-  function priced({ obligation, market, moment, reserves, accounts }: Unpriced): Verdict {
+  function priced(
+    reserves: ReadonlyMap<string, Reserve>,
+    accounts: Accounts,
+    { slot, timestampSec }: Moment,
+  ): ReadonlyMap<string, Asset> | string {
     const assets = new Map<string, Asset>()
     for (const [address, reserve] of reserves) {
       const entries = scopeEntries(reserve, accounts)
-      const found = priceOf(reserve, { entries, nowSec: moment.timestampSec })
-      if (found.kind === 'none') return incomplete(`the price of reserve ${address} ${found.problem}`)
+      const found = priceOf(reserve, { entries, nowSec: timestampSec })
+      if (found.kind === 'none') return `the price of reserve ${address} ${found.problem}`
       if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
-        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot: moment.slot })
+        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
       }
       assets.set(address, { reserve, price: found.price })
     }
-    return { kind: 'done', reading: { ...moment, obligation, market, assets } }
+    return assets
   }
 
   /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
@@ -186,8 +188,8 @@ export function createObligationReader(options: {
       const { slot, timestampSec, accounts } = await session.accounts(addresses, { minSlot, check: checkSlots })
       const byAddress = new Map(addresses.map((address, index) => [address, accounts[index] ?? null]))
       const verdict = verdictOn(query, byAddress, { slot, timestampSec })
-      if (verdict.kind === 'done') return verdict.reading
-      problem = verdict.problem
+      if (typeof verdict !== 'string') return verdict
+      problem = verdict
       minSlot = slot
     }
     throw new UpstreamError(`Cannot read Kamino obligation ${query.obligationAddress}: ${problem}`)
@@ -211,40 +213,17 @@ export function createObligationReader(options: {
 
 type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
 
-interface Unpriced {
-  readonly obligation: Obligation
-  readonly market: Market
-  readonly moment: Moment
-  readonly reserves: ReadonlyMap<string, Reserve>
-  readonly accounts: Accounts
-}
-
 function reserveAddresses({ deposits, borrows }: Obligation): readonly string[] {
   return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
 }
 
-function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verdict {
-  return { kind: 'done', reading: { kind: 'absent', reason } }
+function absent(reason: AbsentObligation['reason']): AbsentObligation {
+  return { kind: 'absent', reason }
 }
 
-function incomplete(problem: string): Verdict {
-  return { kind: 'incomplete', problem }
-}
-
-interface Memory<Value> {
-  get(key: string): Value | undefined
-  set(key: string, value: Value): void
-}
-
-/** A map that forgets what was set longest ago. */
-function createMemory<Value>(): Memory<Value> {
-  const values = new Map<string, Value>()
-  return {
-    get: (key) => values.get(key),
-    set(key, value) {
-      values.delete(key)
-      values.set(key, value)
-      if (values.size > REMEMBERED_MAX) values.delete(values.keys().next().value ?? key)
-    },
-  }
+/** Sets a value, and forgets the one that was set longest ago if there are too many. */
+function remember<Value>(values: Map<string, Value>, key: string, value: Value): void {
+  values.delete(key)
+  values.set(key, value)
+  if (values.size > REMEMBERED_MAX) values.delete(values.keys().next().value ?? key)
 }

@@ -38,14 +38,8 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     if (reader === undefined) {
       throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'Cannot read Kamino: no Solana endpoint is configured')
     }
-    const reading = await reader.read(
-      {
-        obligationAddress: query.obligation_address,
-        marketAddress: query.market_address,
-        wallet: query.wallet,
-      },
-      signal,
-    )
+    const { obligation_address: obligationAddress, market_address: marketAddress, wallet } = query
+    const reading = await reader.read({ obligationAddress, marketAddress, wallet }, signal)
     if (reading.kind === 'absent') throw notFound(query, reading.reason)
     return reading
   }
@@ -82,13 +76,8 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
   ]
 }
 
-function names(query: Input): Named {
-  return {
-    chainId: SOLANA_CHAIN_ID,
-    wallet: query.wallet,
-    marketAddress: query.market_address,
-    obligationAddress: query.obligation_address,
-  }
+function names({ wallet, market_address, obligation_address }: Input): Named {
+  return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
 }
 
 function asOf(slot: bigint) {
