@@ -1,9 +1,8 @@
 import type { Address, Hex } from 'viem'
-import type { PinnedBlock } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../../chain/call/lens.ts'
+import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../../chain/price.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
@@ -67,11 +66,17 @@ export function createPositionReader(options: {
       const { chain } = client
       if (deployment === undefined) throw new Error(`Cannot read chain ${chain.id}: it has no Morpho`)
       const question: Question = { morpho: deployment.morpho, marketId, wallet }
+      const byLens = async ({ call, at, observeBlock }: LensAccess): Promise<RawRead> => {
+        const data = encodeRead(question, priceSourcesOf(chain.prices))
+        const raw = decodeLens(await call({ data, block: at ?? 'latest', isLight: true }))
+        observeBlock(raw.block)
+        return raw
+      }
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
-            const ladder = ladderFor(question, { client, block, endpoint, ways })
-            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
+            const rungs = ladderOf({ ways, endpoint, chainId: chain.id, at: block, runtime: LENS_RUNTIME, byLens })
+            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs, clock }, attemptSignal)
             return interpret(raw, { chain, question })
           },
           { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
@@ -80,30 +85,4 @@ export function createPositionReader(options: {
       return cache.reuse({ chain, key, read }, signal)
     },
   }
-}
-
-function ladderFor(
-  question: Question,
-  parts: {
-    readonly client: ChainClient
-    readonly block: PinnedBlock | undefined
-    readonly endpoint: Endpoint
-    readonly ways: readonly LensWay[]
-  },
-): Rung<RawRead>[] {
-  const { client, block, endpoint, ways } = parts
-  const { id: chainId, prices: chainPrices } = client.chain
-  const prices = priceSourcesOf(chainPrices)
-  return ladderOf({
-    ways,
-    endpoint,
-    chainId,
-    at: block,
-    runtime: LENS_RUNTIME,
-    async byLens({ call, at, observeBlock }) {
-      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: at ?? 'latest', isLight: true }))
-      observeBlock(raw.block)
-      return raw
-    },
-  })
 }
