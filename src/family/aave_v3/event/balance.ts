@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { RAY } from '../../../finance/rate.ts'
 import type { LendingEvent, LendingEventKind } from '../../../history/rows/lending_event.ts'
 import { IncompleteError } from '../../../history/stream.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { roundingOf } from './near.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
@@ -21,12 +22,8 @@ export interface TokenBalance {
   readonly indexRay: bigint
 }
 
-const SUPPLY: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
-  ...(['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply'] as const),
-])
-const RAISES: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
-  ...(['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt'] as const),
-])
+const OF_SUPPLY: readonly LendingEventKind[] = ['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply']
+const RAISES: readonly LendingEventKind[] = ['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt']
 
 /**
  * Checks a wallet's complete rows against what the tokens say about it at a later block: the movements must add up to
@@ -38,12 +35,7 @@ export function checkBalances(
   rows: readonly LendingEvent[],
   { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
 ): void {
-  const byToken = new Map<string, LendingEvent[]>()
-  for (const row of rows) {
-    const moves = byToken.get(keyOf(row))
-    if (moves === undefined) byToken.set(keyOf(row), [row])
-    else moves.push(row)
-  }
+  const byToken = grouped(rows, keyOf)
   for (const { token, scaled, indexRay } of balances) {
     const reserve = place.tokens.get(token)
     if (reserve === undefined || !isFollowed(reserve)) continue
@@ -70,7 +62,7 @@ export function mayBeDiscounted(asset: Hex, timestampSec: number | null): boolea
 
 /** The token that a row moved: a reserve's supply or its debt. */
 function keyOf({ kind, leg, asset }: LendingEvent): string {
-  return `${asset}:${SUPPLY.has(kind) || (kind === 'liquidation' && leg === 1)}`
+  return `${asset}:${OF_SUPPLY.includes(kind) || (kind === 'liquidation' && leg === 1)}`
 }
 
 function isLater(a: LendingEvent, b: LendingEvent): boolean {
@@ -82,7 +74,7 @@ function sumOf(rows: readonly LendingEvent[]): readonly [least: bigint, most: bi
   let [least, most] = [0n, 0n]
   for (const row of rows) {
     const [low, high] = scaledOf(row)
-    const isRaise = RAISES.has(row.kind)
+    const isRaise = RAISES.includes(row.kind)
     least += isRaise ? low : -high
     most += isRaise ? high : -low
   }
