@@ -53,10 +53,7 @@ export function createPositionReader(options: {
 
   return {
     places,
-    past: createPastPlaces<MorphoBlueDeployment>({
-      ...{ name: 'Morpho Blue', clock },
-      contractOf: ({ morpho }) => morpho,
-    }),
+    past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
     read(place, { marketId, wallet, signal }) {
       const {
         client,
