@@ -4,13 +4,11 @@ import { type Route, route } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { presentSnapshots } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
-import type { SnapshotSeries } from './read/snapshot/series.ts'
+import { SNAPSHOTS_MAX, type SnapshotSeries } from './read/snapshot/series.ts'
 import { MARKET_DEFAULT, marketIdIn, notConfigured } from './routes_market.ts'
 import { snapshotsOutput } from './schema.ts'
 
 const CREDITS = 2
-/** A hundred years. */
-const SNAPSHOTS_MAX = 36_525
 const FROM = 'X-Snapshots-From'
 
 /** Daily snapshots of one wallet in one market. */

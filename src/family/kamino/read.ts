@@ -96,8 +96,7 @@ export function createObligationReader(options: {
 
   function own(accounts: Accounts, { address, kind }: { readonly address: string; readonly kind: OwnKind }) {
     const account = accounts.get(address)
-    if (account === undefined || account === null) return undefined
-    return account.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
+    return account?.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
   }
 
   /** Throws if an account was refreshed after the slot that the node answers from: such an answer cannot be right. */

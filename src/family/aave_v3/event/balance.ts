@@ -42,7 +42,7 @@ export function checkBalances(
     const moves = byToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
     if (moves.some(({ timestampSec }) => mayBeDiscounted(reserve.asset, timestampSec))) continue
     const known = moves.filter((row) => row.indexRay !== null)
-    const last = known.reduce<LendingEvent | undefined>((a, b) => (a === undefined || isLater(b, a) ? b : a), undefined)
+    const last = known.toSorted((a, b) => a.block - b.block || a.logIndex - b.logIndex).at(-1)
     const [least, most] = sumOf(known)
     const isWrittenDown = last === undefined ? indexRay === 0n : last.indexRay === indexRay || !isScaled(last)
     if (least <= scaled && scaled <= most && isWrittenDown) continue
@@ -63,10 +63,6 @@ export function mayBeDiscounted(asset: Hex, timestampSec: number | null): boolea
 /** The token that a row moved: a reserve's supply or its debt. */
 function keyOf({ kind, leg, asset }: LendingEvent): string {
   return `${asset}:${OF_SUPPLY.includes(kind) || (kind === 'liquidation' && leg === 1)}`
-}
-
-function isLater(a: LendingEvent, b: LendingEvent): boolean {
-  return a.block - b.block > 0 || (a.block === b.block && a.logIndex >= b.logIndex)
 }
 
 /** What movements add up to, scaled: between the two. */

@@ -70,12 +70,10 @@ export function decodeLens(answer: Hex): RawRead {
 }
 
 function readMarket(from: LensCursor): RawMarket {
-  const answered = from.number(1) === 1
-  const unit = from.uint(16)
+  const market = { answered: from.number(1) === 1, unit: from.uint(16) }
   const features = from.number(1)
   return {
-    answered,
-    unit,
+    ...market,
     features: {
       liquidEModes: (features & 1) !== 0,
       zeroLtvEModes: (features & 2) !== 0,

@@ -44,13 +44,10 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
   const failed = (place: Place, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
-    if (error instanceof NoBlockError) {
-      nextMs = Math.min(nextMs, OPEN_MS)
-      return
-    }
-    nextMs = Math.min(nextMs, AGAIN_MS)
+    const isFault = !(error instanceof NoBlockError)
+    nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
     // Often all fail for one reason, the database.
-    if (isTold) return
+    if (!isFault || isTold) return
     isTold = true
     log.warn({ msg: 'Could not take snapshots', chainId: place.client.chain.id, reason: String(error) })
   }
