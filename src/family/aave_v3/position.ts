@@ -52,9 +52,8 @@ const BROKEN_BECAUSE = {
 /** Interprets a reading: names and prices what each wallet holds. Throws `UpstreamError` if it is incomplete. */
 export function interpret(
   read: RawRead,
-  question: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
+  { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
 ): ChainRead {
-  const { deployments, wallets } = question
   const { chainId } = read.block
   const facts = {
     reserves: new Map(read.reserves.map((raw) => [keyOf(raw), { reserve: reserveFrom(raw), price: raw.price ?? 0n }])),

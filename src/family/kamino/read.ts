@@ -13,7 +13,6 @@ import {
   decodeScopeEntry,
   isAccount,
   lastUpdateSlotOf,
-  type Obligation,
   type Reserve,
   type ScopeEntry,
   scopeEntriesOf,
@@ -66,11 +65,8 @@ export interface ObligationReader {
 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
-/** When accounts were read: slot, and Unix seconds by the cluster's clock. */
-interface Moment {
-  readonly slot: bigint
-  readonly timestampSec: bigint
-}
+/** When accounts were read. */
+type Moment = Pick<Snapshot, 'slot' | 'timestampSec'>
 
 /** What one set of accounts gives: an answer, or why there is none yet. */
 type Verdict = Snapshot | AbsentObligation | string
@@ -94,7 +90,7 @@ export function createObligationReader(options: {
     return [...new Set([obligationAddress, marketAddress, ...reserves, ...feeds])]
   }
 
-  function own(accounts: Accounts, { address, kind }: { readonly address: string; readonly kind: OwnKind }) {
+  function own(accounts: Accounts, address: string, kind: keyof typeof ACCOUNT_KINDS) {
     const account = accounts.get(address)
     return account?.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
   }
@@ -112,15 +108,15 @@ export function createObligationReader(options: {
   }
 
   function verdictOn(query: ObligationQuery, accounts: Accounts, moment: Moment): Verdict {
-    const data = own(accounts, { address: query.obligationAddress, kind: 'obligation' })
+    const data = own(accounts, query.obligationAddress, 'obligation')
     if (data === undefined) return absent('no_obligation')
     const obligation = decodeObligation(data)
     if (obligation.owner !== query.wallet) return absent('other_wallet')
     if (obligation.market !== query.marketAddress) return absent('other_market')
-    const addresses = reserveAddresses(obligation)
+    const addresses = [...new Set([...obligation.deposits, ...obligation.borrows].map(({ reserve }) => reserve))]
     remember(reservesOf, query.obligationAddress, addresses)
 
-    const marketData = own(accounts, { address: query.marketAddress, kind: 'market' })
+    const marketData = own(accounts, query.marketAddress, 'market')
     if (marketData === undefined) return 'its market is missing or broken'
     const market = decodeMarket(marketData)
     if (elevationGroupOf(obligation, market) === 'unknown') return 'its elevation group is unknown'
@@ -142,7 +138,7 @@ export function createObligationReader(options: {
   ): ReadonlyMap<string, Reserve> | undefined {
     const reserves = new Map<string, Reserve>()
     for (const address of addresses) {
-      const data = own(accounts, { address, kind: 'reserve' })
+      const data = own(accounts, address, 'reserve')
       if (data === undefined) continue
       const reserve = decodeReserve(data)
       if (reserve.market !== marketAddress || !isSoundReserve(reserve)) continue
@@ -208,12 +204,6 @@ export function createObligationReader(options: {
       return cache.get({ key, read: readOnce, joinMs: slotMs }, signal)
     },
   }
-}
-
-type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
-
-function reserveAddresses({ deposits, borrows }: Obligation): readonly string[] {
-  return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
 }
 
 function absent(reason: AbsentObligation['reason']): AbsentObligation {

@@ -3,7 +3,6 @@ import type { LendingEvent } from '../../../history/rows/lending_event.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import { TOPICS } from './abi.ts'
-import { checkIndexes, type IndexChain } from './continuity.ts'
 import { type LendingLog, readLog } from './log.ts'
 import type { LendingPlace } from './place.ts'
 import { checkReplay } from './replay.ts'
@@ -45,10 +44,4 @@ export function decodeLogs(
   // Logs that only a receipt has are here as well by the time that nothing is unsettled.
   if (unsettled.length === 0) checkReplay(seen, (wallet) => subjects === null || subjects.has(wallet))
   return { rows, unsettled }
-}
-
-/** Checks everybody's logs of neighbouring ranges: see `Stream.continuity`. */
-export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
-  const updates = logs.flatMap((log) => (log.topics[0] === TOPICS.update ? (readLog(place, log) ?? []) : []))
-  return checkIndexes(updates, (later as IndexChain | null) ?? undefined)
 }

@@ -10,7 +10,8 @@ import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { readBalances } from '../read/read_balances.ts'
 import { checkBalances } from './balance.ts'
-import { checkContinuity, decodeLogs, filtersOf } from './decode.ts'
+import { checkContinuity } from './continuity.ts'
+import { decodeLogs, filtersOf } from './decode.ts'
 import type { LendingPlace } from './place.ts'
 
 /** Name in the database, never changed. */
