@@ -142,11 +142,7 @@ export function decodeObligation(data: Uint8Array): Obligation {
       .map((at) => ({ reserve: bytes.key(at), collateralAmount: bytes.u64(at + 32) }))
       .filter(({ reserve, collateralAmount }) => reserve !== KEY_NONE && collateralAmount > 0n),
     borrows: slots(BORROWS)
-      .map((at) => ({
-        reserve: bytes.key(at),
-        cumulativeRateSf: bytes.u256(at + 32),
-        amountSf: bytes.u128(at + 88),
-      }))
+      .map((at) => ({ reserve: bytes.key(at), cumulativeRateSf: bytes.u256(at + 32), amountSf: bytes.u128(at + 88) }))
       .filter(({ reserve, amountSf }) => reserve !== KEY_NONE && amountSf > 0n),
     elevationGroup: bytes.u8(2285),
   }

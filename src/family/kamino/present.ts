@@ -8,7 +8,8 @@ import {
   safeBorrowUsd,
   safeWithdrawUsd,
 } from '../../finance/lending.ts'
-import type { Rational } from '../../lib/number/rational.ts'
+import { formatExact } from '../../lib/number/decimal.ts'
+import { parseRational } from '../../lib/number/rational.ts'
 import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import {
   healthFactorFigure,
@@ -60,17 +61,22 @@ export function presentYield(names: Named, position: LendingPosition): v.InferOu
   return { ...names, ...presentYieldFigures(position) }
 }
 
-/** Risk figures of an obligation, after the fields that name it. `target` and its digits are those of the caller. */
+/**
+ * Risk figures of an obligation, after the fields that name it. `targetText` is a health factor in decimal digits; the
+ * answer shows it without zeros at its end.
+ */
 export function presentRisk(
   names: Named,
   { totals }: LendingPosition,
-  { target, targetText }: { readonly target: Rational; readonly targetText: string },
+  targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
+  const target = parseRational(targetText)
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
   const ltv = currentLtv(totals)
   return {
     ...names,
     health_factor: healthFactorText(healthFactor(totals)),
-    target_health_factor: targetText,
+    target_health_factor: formatExact(target.numerator, target.denominator.toString().length - 1),
     current_ltv_percentage: percentageText(ltv),
     safe_borrow_amount_usd: usdText(safeBorrowUsd(totals, target)),
     safe_withdraw_amount_usd: usdText(safeWithdrawUsd(totals, target)),
