@@ -30,7 +30,7 @@ export interface Market {
 }
 
 /** Reads what the history of a market needs to know about it. */
-export interface MarketReader {
+interface MarketReader {
   /**
    * The market at the newest block, so that no reserve that was listed since can be missing in what is final. Throws
    * `UnavailableError`.
@@ -84,12 +84,12 @@ async function readMarket(
 ): Promise<Reading> {
   const { chainId, deployment, clock } = question
   const block = await readLatestBlock(endpoint, chainId, signal)
-  const ask = async (questions: readonly Question[]): Promise<readonly Answer[]> =>
-    (await readCalls(endpoint, { questions, block, clock }, signal)).answers
   let shape = question.shape
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
-    const [pool, oracle, list, ...data] = await ask(questionsFor(deployment, asked))
+    const questions = questionsFor(deployment, asked)
+    const { answers } = await readCalls(endpoint, { questions, block, clock }, signal)
+    const [pool, oracle, list, ...data] = answers
     const found = addressOf(wordsOf(pool, 1), 0)
     const assets = asked?.pool === found ? assetsIn(list) : undefined
     shape = { pool: found, assets: assets ?? [] }

@@ -17,7 +17,7 @@ export interface TokenFacts {
 }
 
 /** Reads what tokens call themselves. */
-export interface TokenReader {
+interface TokenReader {
   /** By address in lower case. Throws `UnavailableError`. */
   facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>>
 }

@@ -26,18 +26,13 @@ export interface PositionReader {
   readonly places: ReadonlyMap<number, Place>
   readonly past: PastPlaces<MorphoBlueDeployment>
   /**
-   * One wallet's position in one market and everything that its figures depend on, at one block, in one request if the
-   * endpoint overrides state. Throws `UnavailableError` that names the chain.
+   * One wallet's position in one market (its id in lower case) and everything that its figures depend on, at one block,
+   * in one request if the endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
-  read(place: Place, request: PositionRequest): Promise<PositionRead>
-}
-
-/** Which position to read, and the signal that ends the reading. */
-interface PositionRequest {
-  /** In lower case. */
-  readonly marketId: Hex
-  readonly wallet: Address
-  readonly signal: AbortSignal
+  read(
+    place: Place,
+    request: { readonly marketId: Hex; readonly wallet: Address; readonly signal: AbortSignal },
+  ): Promise<PositionRead>
 }
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
