@@ -55,8 +55,7 @@ interface Flight {
   /** Ends it if nobody asks any more. */
   readonly interest: ReturnType<typeof setTimeout>
   readonly startedMs: number
-  wanted: number
-  taken: number
+  readonly days: { wanted: number; taken: number }
 }
 
 /** Makes it over the stored midnights and snapshots, and those who read. */
@@ -98,7 +97,7 @@ export function createSnapshotSeries(parts: {
     return first
   }
 
-  async function complete(request: SeriesRequest, flight: () => Flight, signal: AbortSignal) {
+  async function complete(request: SeriesRequest, days: Flight['days'], signal: AbortSignal) {
     const first = await firstDayOf(request, signal)
     if (first === undefined) return { isCut: false }
     const { place, wallet } = request
@@ -109,11 +108,11 @@ export function createSnapshotSeries(parts: {
     for (let day = last; day >= first.day; day--) if (!stored.has(day)) missing.push(day)
     if (missing.length === 0) return { isCut: first.isCut }
     await midnights.load(place.client, { from: missing.at(-1) ?? last, to: last })
-    flight().wanted = missing.length
+    days.wanted = missing.length
     const ends = await Promise.allSettled(
       missing.map(async (day) => {
         await taker.take({ place, day, wallet }, signal)
-        flight().taken++
+        days.taken++
       }),
     )
     const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
@@ -128,13 +127,14 @@ export function createSnapshotSeries(parts: {
     const controller = new AbortController()
     const interest = setTimeout(() => controller.abort(), INTEREST_MS)
     interest.unref()
-    const done = complete(request, () => flight, controller.signal).finally(() => {
+    const days = { wanted: 0, taken: 0 }
+    const done = complete(request, days, controller.signal).finally(() => {
       clearTimeout(interest)
       flights.delete(key)
     })
     // Whoever waits hears of a failure; nobody has to wait.
     done.catch(() => {})
-    const flight: Flight = { done, interest, startedMs: clock.monotonicMs(), wanted: 0, taken: 0 }
+    const flight: Flight = { done, interest, startedMs: clock.monotonicMs(), days }
     flights.set(key, flight)
     return flight
   }
@@ -165,7 +165,7 @@ export function createSnapshotSeries(parts: {
 
 /** What a caller hears who asked before everything was read. */
 function tooEarly(
-  { startedMs, wanted, taken }: Flight,
+  { startedMs, days: { wanted, taken } }: Flight,
   { wallet, nowMs }: { readonly wallet: Address; readonly nowMs: number },
 ): UnavailableError {
   const percent = wanted === 0 ? 0 : Math.floor((100 * taken) / wanted)
