@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { createMidnights } from '../../history/midnight.ts'
 import { createSnapshotStore } from '../../history/rows/lending_snapshot.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
-import { placesOf } from '../place.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingStream } from './event/stream.ts'
 import { createLendingReader, type LendingReader } from './read/read.ts'
@@ -44,14 +43,13 @@ export const AAVE_V3 = defineFamily({
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
     const series = once(() => {
       const services = connect()
-      const parts = snapshotParts({ ...services, reader })
+      const parts = snapshotParts(services, reader)
       return createSnapshotSeries({ ...parts, hasMoved: createHasMoved(reader), clock: services.clock })
     })
-    const places = once(() => placesOf(connect().clients, settings))
     const events = once(() => createEventReader(connect()))
     return [
       ...createRoutes({ chainIds, markets, reader }),
-      eventsRoute({ chainIds, markets, places, events }),
+      eventsRoute({ chainIds, markets, reader, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
   },
@@ -80,13 +78,13 @@ export const AAVE_V3 = defineFamily({
       const places = [...reader.places.values()].flatMap((place) =>
         place.deployments.map((deployment) => ({ ...place, deployments: [deployment] })),
       )
-      return startDaily({ ...snapshotParts({ ...services, reader: () => reader }), places, clock, log })
+      return startDaily({ ...snapshotParts(services, () => reader), places, clock, log })
     },
   },
 })
 
 /** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
-function snapshotParts({ db, clock, reader }: FamilyServices & { readonly reader: () => LendingReader }) {
+function snapshotParts({ db, clock }: FamilyServices, reader: () => LendingReader) {
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db)
   return { midnights, store, taker: createSnapshotTaker({ reader, midnights, store }) }

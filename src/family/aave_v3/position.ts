@@ -52,9 +52,8 @@ const BROKEN_BECAUSE = {
 /** Interprets a reading: names and prices what each wallet holds. Throws `UpstreamError` if it is incomplete. */
 export function interpret(
   read: RawRead,
-  question: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
+  { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
 ): ChainRead {
-  const { deployments, wallets } = question
   const { chainId } = read.block
   const facts = {
     reserves: new Map(read.reserves.map((raw) => [keyOf(raw), { reserve: reserveFrom(raw), price: raw.price ?? 0n }])),
@@ -63,15 +62,15 @@ export function interpret(
   const positions = new Map<number, Position[]>()
   const unanswerable: Unanswerable[] = read.broken.map(({ wallet, market, part }) => ({
     chainId,
-    wallet: at(wallets, wallet),
-    market: at(deployments, market).market,
+    wallet: sent(wallets[wallet]),
+    market: sent(deployments[market]).market,
     because: BROKEN_BECAUSE[part],
   }))
   for (const account of read.accounts) {
-    const { market } = at(deployments, account.market)
-    const outcome = accountFrom(account, { ...facts, market: at(read.markets, account.market) })
+    const { market } = sent(deployments[account.market])
+    const outcome = accountFrom(account, { ...facts, market: sent(read.markets[account.market]) })
     if (typeof outcome === 'string') {
-      unanswerable.push({ chainId, wallet: at(wallets, account.wallet), market, because: outcome })
+      unanswerable.push({ chainId, wallet: sent(wallets[account.wallet]), market, because: outcome })
     } else positions.set(account.wallet, [...(positions.get(account.wallet) ?? []), { ...outcome, market }])
   }
   const found = wallets.flatMap((wallet, index) => {
@@ -89,12 +88,13 @@ interface Facts {
 
 /** The account, or why it has no value, in words that follow "because". */
 function accountFrom(raw: RawAccount, { market, reserves, categories }: Facts): Account<NamedReserve> | string {
-  const category = raw.category === 0 ? undefined : known(categories, { market: raw.market, id: raw.category })
+  const category =
+    raw.category === 0 ? undefined : sent(categories.get(keyOf({ market: raw.market, id: raw.category })))
   if (category?.answered === false) return 'the pool does not answer about the eMode that the wallet is in'
   const account = { unit: market.unit, features: market.features, category }
   const assets: Asset<NamedReserve>[] = []
   for (const { reserve: id, ...holding } of raw.holdings) {
-    const { reserve, price: own } = known(reserves, { market: raw.market, id })
+    const { reserve, price: own } = sent(reserves.get(keyOf({ market: raw.market, id })))
     // Before 3.2 an eMode could have one price for all its assets.
     const shared = isInCategory(reserve, account) ? (category?.price ?? 0n) : 0n
     const price = shared > 0n ? shared : own
@@ -127,18 +127,8 @@ function keyOf({ market, id }: { readonly market: number; readonly id: number })
   return `${market}:${id}`
 }
 
-function known<T>(facts: ReadonlyMap<string, T>, place: { readonly market: number; readonly id: number }): T {
-  const fact = facts.get(keyOf(place))
-  if (fact === undefined) throw missing()
+/** Something that the lens refers to. */
+function sent<T>(fact: T | undefined): T {
+  if (fact === undefined) throw new UpstreamError('Cannot decode the lens: it refers to what it did not send')
   return fact
-}
-
-function at<T>(list: readonly T[], index: number): T {
-  const item = list[index]
-  if (item === undefined) throw missing()
-  return item
-}
-
-function missing(): UpstreamError {
-  return new UpstreamError('Cannot decode the lens: it refers to what it did not send')
 }

@@ -11,7 +11,7 @@ import {
 import { RAY } from '../../finance/rate.ts'
 import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
-import { parseRational, rational } from '../../lib/number/rational.ts'
+import { parseRational, rational, ZERO } from '../../lib/number/rational.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
@@ -19,8 +19,6 @@ import type { Position, WalletPositions } from './position.ts'
 import type { snapshotsOutput } from './schema.ts'
 
 const DAY_SEC = 86_400
-
-const ZERO = rational(0n, 1n)
 
 /** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
@@ -37,35 +35,40 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),
-    positions: positions.map((position) => presentCommon(position).reduced),
+    positions: positions.map((position) => {
+      const { healthFactor, netWorthUsd } = figuresOf(position)
+      return { marketId: position.market, healthFactor, netWorthUSD: netWorthUsd }
+    }),
     calculations: positions.map((position) => ({
-      healthFactor: healthFactorOf(position),
+      healthFactor: figuresOf(position).healthFactor,
       netAPY: presentCommon(position).ratios.netAPY,
       targetHealthFactor: Number(target),
     })),
   }
 }
 
-/** What a snapshot says of a position, in the words of the list. */
-export function figuresOf(position: Position) {
+/** What a snapshot says of a position, in the words of the list. The health factor is the pool's own. */
+export const figuresOf = onceEach((position: Position) => {
   const { data, unit } = position
+  const { supplied, debt, perUsd } = totalsOf(position)
   return {
     collateralUsd: usdText(rational(data.totalCollateral, unit)),
     debtUsd: usdText(rational(data.totalDebt, unit)),
-    netWorthUsd: netWorthText(position),
-    healthFactor: healthFactorOf(position),
+    netWorthUsd: usdText(rational(supplied - debt, perUsd)),
+    healthFactor: healthFactorText(data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD)),
   }
-}
+})
 
 /** Snapshots as the route answers them; those that could not be valued are left out. */
 export function presentSnapshots(snapshots: readonly StoredSnapshot[]): v.InferOutput<typeof snapshotsOutput>['data'] {
   return snapshots.flatMap(({ day, figures }) => {
     if (figures === undefined) return []
-    const { collateralUsd, debtUsd, netWorthUsd, healthFactor } = figures
     return {
       timestamp: day * DAY_SEC,
-      ...{ collateral_usd: collateralUsd, debt_usd: debtUsd, net_worth_usd: netWorthUsd },
-      health_factor: healthFactor,
+      collateral_usd: figures.collateralUsd,
+      debt_usd: figures.debtUsd,
+      net_worth_usd: figures.netWorthUsd,
+      health_factor: figures.healthFactor,
     }
   })
 }
@@ -106,7 +109,7 @@ function presentCalculations(position: Position, targetText: string) {
   const { interest, ratios } = presentCommon(position)
   return {
     targetHealthFactor: Number(targetText),
-    healthFactor: healthFactorOf(position),
+    healthFactor: figuresOf(position).healthFactor,
     ...interest,
     safeBorrowAmountUSD: usdText(safeBorrow(position, target)),
     safeWithdrawAmountUSD: usdText(safeWithdraw(position, target)),
@@ -120,11 +123,6 @@ const presentCommon = onceEach((position: Position) => {
   const legs = yieldLegs(position)
   const interest = dailyInterest(totals, legs)
   return {
-    reduced: {
-      marketId: position.market,
-      healthFactor: healthFactorOf(position),
-      netWorthUSD: netWorthText(position),
-    },
     interest: {
       dailySupplyInterestUSD: usdText(interest.dailySupplyUsd),
       dailyBorrowInterestUSD: usdText(interest.dailyBorrowUsd),
@@ -140,16 +138,6 @@ const presentCommon = onceEach((position: Position) => {
     },
   }
 })
-
-/** The pool's own health factor. */
-function healthFactorOf({ data }: Position): string {
-  return healthFactorText(data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD))
-}
-
-function netWorthText(position: Position): string {
-  const { supplied, debt, perUsd } = totalsOf(position)
-  return usdText(rational(supplied - debt, perUsd))
-}
 
 function apyText(apyRay: bigint): string {
   return ratioText(rational(apyRay, RAY))

@@ -12,15 +12,15 @@ import {
   targetHealthFactor,
 } from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
-import { type ReadContext, type Route, route, routeWithBody } from '../../http/route.ts'
-import { CodedError, UnavailableError } from '../../lib/error.ts'
+import { type Route, route, routeWithBody } from '../../http/route.ts'
+import { UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { isNow, type Moment } from '../past.ts'
 import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
-import { marketIdIn } from './routes_market.ts'
+import { marketIdIn, notConfigured } from './routes_market.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
 /** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */
@@ -65,7 +65,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     errors: [503],
     price: '15 credits per chain on which the wallet has a position, counted before pagination.',
     creditsMin: () => 0,
-    read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter, signal }),
+    read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
     repeatable: repeatable(reader, ({ wallet }: v.InferOutput<typeof input>) => [wallet]),
     credits: ({ matching }) => matching.length * CREDITS,
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
@@ -97,7 +97,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     errors: [503],
     price: '15 credits per wallet and chain with a position, 12 where 100 or more match, counted before pagination.',
     creditsMin: () => 0,
-    read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter, signal }),
+    read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
     repeatable: repeatable(reader, ({ wallets }: v.InferOutput<typeof body>) => wallets),
     credits: ({ matching }) => matching.length * (matching.length >= MANY ? CREDITS_MANY : CREDITS),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
@@ -151,19 +151,12 @@ interface Filter extends Moment {
   readonly market_id?: string | undefined
 }
 
-interface Question {
-  readonly wallets: readonly Address[]
-  readonly filter: Filter
-  readonly signal: ReadContext['signal']
-}
-
-interface Matching {
-  readonly reads: readonly ChainRead[]
-  /** By wallet as asked, then by chain, ascending. */
-  readonly matching: readonly WalletPositions[]
-}
-
-async function readMatching(reader: LendingReader, { wallets, filter, signal }: Question): Promise<Matching> {
+/** What wallets have that match a filter, by wallet as asked, then by chain, ascending; and all that was read for it. */
+async function readMatching(
+  reader: LendingReader,
+  { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
+  signal: AbortSignal,
+) {
   const asked = placesToAsk(reader, filter)
   const places = await leavingOut(asked, reader.past.at(asked, filter, signal))
   const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
@@ -186,13 +179,13 @@ function repeatable<Input extends Filter>(
       const reader = connected()
       return reader.atHand(walletsIn(input), placesToAsk(reader, input))
     },
-    madeOf: ({ reads }: Matching) => reads,
+    madeOf: ({ reads }: { readonly reads: readonly ChainRead[] }) => reads,
   }
 }
 
 /** The chains to ask, each with only one market if the caller named it. */
 function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
-  if (places.size === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+  if (places.size === 0) throw notConfigured()
   return [...places]
     .filter(([id]) => chain_id === undefined || id === chain_id)
     .map(([, { client, deployments }]) => ({

@@ -3,29 +3,24 @@ import { LENDING_EVENT_TYPES } from '../../history/rows/lending_event.ts'
 import { chainIdIn, choice, evmAddress, limit, page } from '../../http/request/input.ts'
 import { pagination } from '../../http/request/page.ts'
 import { type Route, route } from '../../http/route.ts'
-import { CodedError } from '../../lib/error.ts'
-import type { Place } from '../place.ts'
-import type { AaveV3Deployment } from './deployments.ts'
 import { presentEvent } from './event/present.ts'
+import type { LendingReader } from './read/read.ts'
 import type { EventReader } from './read/read_events.ts'
-import { marketIdIn } from './routes_market.ts'
+import { MARKET_DEFAULT, marketIdIn, notConfigured } from './routes_market.ts'
 import { eventsOutput } from './schema.ts'
 
 /** What a page of events costs. */
 const CREDITS = 1
-const MARKET_DEFAULT = 'main'
 
-/** What the route of events is made from. */
-interface EventRoutesOptions {
+/** The history of a wallet in one market. */
+export function eventsRoute(options: {
   readonly chainIds: readonly number[]
   /** Names of the markets on them. */
   readonly markets: ReadonlySet<string>
-  readonly places: () => ReadonlyMap<number, Place<AaveV3Deployment>>
+  readonly reader: () => LendingReader
   readonly events: () => EventReader
-}
-
-/** The history of a wallet in one market. */
-export function eventsRoute({ chainIds, markets, places, events }: EventRoutesOptions): Route {
+}): Route {
+  const { chainIds, markets, reader, events } = options
   const input = v.object({
     chain_id: chainIdIn(chainIds),
     wallet: evmAddress,
@@ -46,10 +41,9 @@ export function eventsRoute({ chainIds, markets, places, events }: EventRoutesOp
     price: '1 credit per successful call.',
     creditsMin: () => CREDITS,
     async read({ chain_id, market_id = MARKET_DEFAULT, ...question }, { signal }) {
-      if (places().size === 0) {
-        throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
-      }
-      const place = places().get(chain_id)
+      const { places } = reader()
+      if (places.size === 0) throw notConfigured()
+      const place = places.get(chain_id)
       const deployment = place?.deployments.find(({ market }) => market === market_id)
       // A chain without the market has no events of it, as it has no positions in it.
       if (place === undefined || deployment === undefined) return undefined

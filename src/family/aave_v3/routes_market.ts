@@ -1,6 +1,10 @@
 import * as v from 'valibot'
 import { documented } from '../../http/request/input.ts'
+import { CodedError } from '../../lib/error.ts'
 import { MARKET_ALIASES } from './deployments.ts'
+
+/** The market of a wallet's history if the caller does not name one. */
+export const MARKET_DEFAULT = 'main'
 
 /** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
 export function marketIdIn(names: ReadonlySet<string>) {
@@ -15,4 +19,9 @@ export function marketIdIn(names: ReadonlySet<string>) {
     v.transform((text) => byName.get(text) ?? text),
     documented({ type: 'string', enum: [...byName.keys()] }),
   )
+}
+
+/** The error if none of the chains that are asked has the family. */
+export function notConfigured(): CodedError {
+  return new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
 }

@@ -4,14 +4,11 @@ import { type Route, route } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { presentSnapshots } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
-import type { SnapshotSeries } from './read/snapshot/series.ts'
-import { marketIdIn } from './routes_market.ts'
+import { SNAPSHOTS_MAX, type SnapshotSeries } from './read/snapshot/series.ts'
+import { MARKET_DEFAULT, marketIdIn, notConfigured } from './routes_market.ts'
 import { snapshotsOutput } from './schema.ts'
 
 const CREDITS = 2
-/** A hundred years. */
-const SNAPSHOTS_MAX = 36_525
-const MAIN = 'main'
 const FROM = 'X-Snapshots-From'
 
 /** Daily snapshots of one wallet in one market. */
@@ -26,7 +23,7 @@ export function snapshotsRoute(options: {
   const input = v.object({
     chain_id: chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : anyChainId,
     wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets), MAIN),
+    market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX })),
   })
   return route({
@@ -66,7 +63,7 @@ const anyChainId = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 
 function placeOf({ places }: LendingReader, chainId: number, market: string): Place {
   const place = places.get(chainId)
-  if (place === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+  if (place === undefined) throw notConfigured()
   const deployments = place.deployments.filter((each) => each.market === market)
   if (deployments.length > 0) return { ...place, deployments }
   const known = place.deployments.map((each) => `"${each.market}"`).join(', ')

@@ -6,19 +6,13 @@ import { base58 } from '@scure/base'
  * offsets stay. "Sf" is an unsigned fixed-point number with 60 fractional bits.
  */
 
-/** How to recognize one kind of account. */
-interface AccountKind {
-  readonly size: number
-  readonly discriminator: string
-}
-
 /** Size in bytes and discriminator (hexadecimal) of each account that is read. */
 export const ACCOUNT_KINDS = {
   obligation: { size: 3344, discriminator: 'a8ce8d6a584caca7' },
   reserve: { size: 8624, discriminator: '2bf2ccca1af73b7f' },
   market: { size: 4664, discriminator: 'f6723262489d1c78' },
   scopePrices: { size: 28_712, discriminator: '598076dd0648b492' },
-} as const satisfies Record<string, AccountKind>
+} as const
 
 /** One deposit of an obligation. */
 export interface Deposit {
@@ -53,16 +47,14 @@ export interface CurvePoint {
   readonly rateBps: bigint
 }
 
-/** What a reserve accrues interest and rewards by; `unknown` if only a later program knows it. */
-type AccrualUnit = 'slot' | 'second' | 'unknown'
-
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
 export interface Reserve {
   readonly market: string
   readonly lastUpdateSlot: bigint
   /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
   readonly lastUpdateTimestampSec: bigint
-  readonly accrualUnit: AccrualUnit
+  /** What interest and rewards accrue by; `unknown` if only a later program knows it. */
+  readonly accrualUnit: (typeof ACCRUAL_UNITS)[number] | 'unknown'
   readonly emergencyMode: boolean
   readonly availableAmount: bigint
   readonly borrowedSf: bigint
@@ -125,7 +117,7 @@ const BORROWS = { count: 5, at: 1208, size: 200 }
 const CURVE = { count: 11, at: 4920, size: 8 }
 const GROUPS = { count: 32, at: 200, size: 72 }
 const SCOPE = { count: 512, at: 40, size: 56 }
-const ACCRUAL_UNITS: readonly AccrualUnit[] = ['slot', 'second']
+const ACCRUAL_UNITS = ['slot', 'second'] as const
 const KEY_NONE = base58.encode(new Uint8Array(32))
 /** What a configuration holds if it names no account: "nu" and ones. */
 const KEY_NULL = 'nu11111111111111111111111111111111111111111'
@@ -150,11 +142,7 @@ export function decodeObligation(data: Uint8Array): Obligation {
       .map((at) => ({ reserve: bytes.key(at), collateralAmount: bytes.u64(at + 32) }))
       .filter(({ reserve, collateralAmount }) => reserve !== KEY_NONE && collateralAmount > 0n),
     borrows: slots(BORROWS)
-      .map((at) => ({
-        reserve: bytes.key(at),
-        cumulativeRateSf: bytes.u256(at + 32),
-        amountSf: bytes.u128(at + 88),
-      }))
+      .map((at) => ({ reserve: bytes.key(at), cumulativeRateSf: bytes.u256(at + 32), amountSf: bytes.u128(at + 88) }))
       .filter(({ reserve, amountSf }) => reserve !== KEY_NONE && amountSf > 0n),
     elevationGroup: bytes.u8(2285),
   }
@@ -233,14 +221,9 @@ export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | 
 /** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
 export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefined {
   const [first = SCOPE.count] = scopeChain
-  if (
-    scopeFeed === KEY_NONE ||
-    scopeFeed === KEY_NULL ||
-    first >= SCOPE.count ||
-    scopeChain.every((entry) => entry === 0)
-  )
-    return undefined
-  return scopeFeed
+  const isNamed = scopeFeed !== KEY_NONE && scopeFeed !== KEY_NULL
+  const isSet = first < SCOPE.count && scopeChain.some((entry) => entry !== 0)
+  return isNamed && isSet ? scopeFeed : undefined
 }
 
 function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {

@@ -8,7 +8,8 @@ import {
   safeBorrowUsd,
   safeWithdrawUsd,
 } from '../../finance/lending.ts'
-import type { Rational } from '../../lib/number/rational.ts'
+import { formatExact } from '../../lib/number/decimal.ts'
+import { parseRational } from '../../lib/number/rational.ts'
 import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import {
   healthFactorFigure,
@@ -24,28 +25,23 @@ import {
 import { chainId } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
-/** Which obligation an answer is about. */
-export interface Named {
-  readonly chainId: number
-  readonly wallet: string
-  readonly marketAddress: string
-  readonly obligationAddress: string
-}
-
-const named = {
+const named = v.strictObject({
   chain_id: chainId,
   wallet: v.string(),
   market_address: v.string(),
   obligation_address: v.string(),
-}
+})
+
+/** Which obligation an answer is about. */
+export type Named = v.InferOutput<typeof named>
 
 /** Body of a yield answer, without `request_id`. */
-export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named, ...yieldFigures }) })
+export const yieldOutput = v.strictObject({ data: v.strictObject({ ...named.entries, ...yieldFigures }) })
 
 /** Body of a risk answer, without `request_id`. */
 export const riskOutput = v.strictObject({
   data: v.strictObject({
-    ...named,
+    ...named.entries,
     health_factor: healthFactorFigure,
     target_health_factor: text(DECIMAL),
     current_ltv_percentage: percentageFigure,
@@ -62,20 +58,25 @@ export const riskOutput = v.strictObject({
 
 /** Yield figures of an obligation, after the fields that name it. */
 export function presentYield(names: Named, position: LendingPosition): v.InferOutput<typeof yieldOutput>['data'] {
-  return { ...presentNames(names), ...presentYieldFigures(position) }
+  return { ...names, ...presentYieldFigures(position) }
 }
 
-/** Risk figures of an obligation, after the fields that name it. `target` and its digits are those of the caller. */
+/**
+ * Risk figures of an obligation, after the fields that name it. `targetText` is a health factor in decimal digits; the
+ * answer shows it without zeros at its end.
+ */
 export function presentRisk(
   names: Named,
   { totals }: LendingPosition,
-  { target, targetText }: { readonly target: Rational; readonly targetText: string },
+  targetText: string,
 ): v.InferOutput<typeof riskOutput>['data'] {
+  const target = parseRational(targetText)
+  if (target === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
   const ltv = currentLtv(totals)
   return {
-    ...presentNames(names),
+    ...names,
     health_factor: healthFactorText(healthFactor(totals)),
-    target_health_factor: targetText,
+    target_health_factor: formatExact(target.numerator, target.denominator.toString().length - 1),
     current_ltv_percentage: percentageText(ltv),
     safe_borrow_amount_usd: usdText(safeBorrowUsd(totals, target)),
     safe_withdraw_amount_usd: usdText(safeWithdrawUsd(totals, target)),
@@ -86,8 +87,4 @@ export function presentRisk(
       currentLtv: ratioText(ltv),
     },
   }
-}
-
-function presentNames({ chainId, wallet, marketAddress, obligationAddress }: Named) {
-  return { chain_id: chainId, wallet, market_address: marketAddress, obligation_address: obligationAddress }
 }

@@ -14,8 +14,6 @@ import {
   decodeScopeEntry,
   isAccount,
   lastUpdateSlotOf,
-  type Market,
-  type Obligation,
   type Reserve,
   type ScopeEntry,
   scopeEntriesOf,
@@ -70,16 +68,11 @@ export interface ObligationReader {
 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
 
-/** When accounts were read: slot, and Unix seconds by the cluster's clock. */
-interface Moment {
-  readonly slot: bigint
-  readonly timestampSec: bigint
-}
+/** When accounts were read. */
+type Moment = Pick<Snapshot, 'slot' | 'timestampSec'>
 
-/** What one set of accounts gives: an answer, or what is still missing for one. */
-type Verdict =
-  | { readonly kind: 'done'; readonly reading: Snapshot | AbsentObligation }
-  | { readonly kind: 'incomplete'; readonly problem: string }
+/** What one set of accounts gives: an answer, or why there is none yet. */
+type Verdict = Snapshot | AbsentObligation | string
 
 /** Makes a reader. It remembers the reserves of obligations and the feeds of reserves, to ask for all at once. */
 export function createObligationReader(options: {
@@ -100,10 +93,9 @@ export function createObligationReader(options: {
     return [...new Set([obligationAddress, marketAddress, ...reserves, ...feeds])]
   }
 
-  function own(accounts: Accounts, { address, kind }: { readonly address: string; readonly kind: OwnKind }) {
+  function own(accounts: Accounts, address: string, kind: keyof typeof ACCOUNT_KINDS) {
     const account = accounts.get(address)
-    if (account === undefined || account === null) return undefined
-    return account.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
+    return account?.owner === program.programId && isAccount(kind, account.data) ? account.data : undefined
   }
 
   /** Throws if an account was refreshed after the slot that the node answers from: such an answer cannot be right. */
@@ -119,26 +111,27 @@ export function createObligationReader(options: {
   }
 
   function verdictOn(query: ObligationQuery, accounts: Accounts, moment: Moment): Verdict {
-    const data = own(accounts, { address: query.obligationAddress, kind: 'obligation' })
+    const data = own(accounts, query.obligationAddress, 'obligation')
     if (data === undefined) return absent('no_obligation')
     const obligation = decodeObligation(data)
     if (obligation.owner !== query.wallet) return absent('other_wallet')
     if (obligation.market !== query.marketAddress) return absent('other_market')
-    const addresses = reserveAddresses(obligation)
+    const addresses = [...new Set([...obligation.deposits, ...obligation.borrows].map(({ reserve }) => reserve))]
     reservesOf.set(query.obligationAddress, addresses)
 
-    const marketData = own(accounts, { address: query.marketAddress, kind: 'market' })
-    if (marketData === undefined) return incomplete('its market is missing or broken')
+    const marketData = own(accounts, query.marketAddress, 'market')
+    if (marketData === undefined) return 'its market is missing or broken'
     const market = decodeMarket(marketData)
-    if (elevationGroupOf(obligation, market) === 'unknown') return incomplete('its elevation group is unknown')
-    if (market.referralFeeBps > 10_000n) return incomplete('its market is missing or broken')
-    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return incomplete('it is broken')
+    if (elevationGroupOf(obligation, market) === 'unknown') return 'its elevation group is unknown'
+    if (market.referralFeeBps > 10_000n) return 'its market is missing or broken'
+    if (obligation.borrows.some(({ cumulativeRateSf }) => cumulativeRateSf === 0n)) return 'it is broken'
 
     const reserves = reservesIn(addresses, accounts, query)
-    if (reserves === undefined) return incomplete('a reserve is missing or broken')
+    if (reserves === undefined) return 'a reserve is missing or broken'
     const wanted = [...reserves.values()].map(scopeFeedOf).filter((feed) => feed !== undefined)
-    if (wanted.some((feed) => !accounts.has(feed))) return incomplete('its prices were not read')
-    return priced({ obligation, market, moment, reserves, accounts })
+    if (wanted.some((feed) => !accounts.has(feed))) return 'its prices were not read'
+    const assets = priced(reserves, accounts, moment)
+    return typeof assets === 'string' ? assets : { ...moment, obligation, market, assets }
   }
 
   function reservesIn(
@@ -148,7 +141,7 @@ export function createObligationReader(options: {
   ): ReadonlyMap<string, Reserve> | undefined {
     const reserves = new Map<string, Reserve>()
     for (const address of addresses) {
-      const data = own(accounts, { address, kind: 'reserve' })
+      const data = own(accounts, address, 'reserve')
       if (data === undefined) continue
       const reserve = decodeReserve(data)
       if (reserve.market !== marketAddress || !isSoundReserve(reserve)) continue
@@ -159,18 +152,22 @@ export function createObligationReader(options: {
     return reserves.size === addresses.length ? reserves : undefined
   }
 
-  function priced({ obligation, market, moment, reserves, accounts }: Unpriced): Verdict {
+  function priced(
+    reserves: ReadonlyMap<string, Reserve>,
+    accounts: Accounts,
+    { slot, timestampSec }: Moment,
+  ): ReadonlyMap<string, Asset> | string {
     const assets = new Map<string, Asset>()
     for (const [address, reserve] of reserves) {
       const entries = scopeEntries(reserve, accounts)
-      const found = priceOf(reserve, { entries, nowSec: moment.timestampSec })
-      if (found.kind === 'none') return incomplete(`the price of reserve ${address} ${found.problem}`)
+      const found = priceOf(reserve, { entries, nowSec: timestampSec })
+      if (found.kind === 'none') return `the price of reserve ${address} ${found.problem}`
       if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
-        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot: moment.slot })
+        log.warn({ msg: 'Used the cached price of a Kamino reserve', reserve: address, slot })
       }
       assets.set(address, { reserve, price: found.price })
     }
-    return { kind: 'done', reading: { ...moment, obligation, market, assets } }
+    return assets
   }
 
   /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
@@ -189,8 +186,8 @@ export function createObligationReader(options: {
       const { slot, timestampSec, accounts } = await session.accounts(addresses, { minSlot, check: checkSlots })
       const byAddress = new Map(addresses.map((address, index) => [address, accounts[index] ?? null]))
       const verdict = verdictOn(query, byAddress, { slot, timestampSec })
-      if (verdict.kind === 'done') return verdict.reading
-      problem = verdict.problem
+      if (typeof verdict !== 'string') return verdict
+      problem = verdict
       minSlot = slot
     }
     throw new UpstreamError(`Cannot read Kamino obligation ${query.obligationAddress}: ${problem}`)
@@ -216,24 +213,6 @@ function keyOf({ obligationAddress, marketAddress, wallet }: ObligationQuery): s
   return `${obligationAddress}:${marketAddress}:${wallet}`
 }
 
-type OwnKind = Exclude<keyof typeof ACCOUNT_KINDS, 'scopePrices'>
-
-interface Unpriced {
-  readonly obligation: Obligation
-  readonly market: Market
-  readonly moment: Moment
-  readonly reserves: ReadonlyMap<string, Reserve>
-  readonly accounts: Accounts
-}
-
-function reserveAddresses({ deposits, borrows }: Obligation): readonly string[] {
-  return [...new Set([...deposits, ...borrows].map(({ reserve }) => reserve))]
-}
-
-function absent(reason: 'no_obligation' | 'other_wallet' | 'other_market'): Verdict {
-  return { kind: 'done', reading: { kind: 'absent', reason } }
-}
-
-function incomplete(problem: string): Verdict {
-  return { kind: 'incomplete', problem }
+function absent(reason: AbsentObligation['reason']): AbsentObligation {
+  return { kind: 'absent', reason }
 }

@@ -3,8 +3,6 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { documented, targetHealthFactor } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
-import { formatExact } from '../../lib/number/decimal.ts'
-import { parseRational, type Rational } from '../../lib/number/rational.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
@@ -74,7 +72,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
       summary: 'Health factor, loan-to-value and safe borrow and withdraw amounts of one Kamino obligation.',
       output: riskOutput,
       present: ({ slot, position }, query) => ({
-        data: presentRisk(names(query), position, target(query)),
+        data: presentRisk(names(query), position, query.target_health_factor),
         asOf: asOf(slot),
       }),
     }),
@@ -85,25 +83,12 @@ function asked({ obligation_address, market_address, wallet }: Input) {
   return { obligationAddress: obligation_address, marketAddress: market_address, wallet }
 }
 
-function names(query: Input): Named {
-  return {
-    chainId: SOLANA_CHAIN_ID,
-    wallet: query.wallet,
-    marketAddress: query.market_address,
-    obligationAddress: query.obligation_address,
-  }
+function names({ wallet, market_address, obligation_address }: Input): Named {
+  return { chain_id: SOLANA_CHAIN_ID, wallet, market_address, obligation_address }
 }
 
 function asOf(slot: bigint) {
   return [{ chainId: SOLANA_CHAIN_ID, blockNumber: slot }]
-}
-
-/** The number that passed the schema, and its digits without trailing zeros. */
-function target({ target_health_factor: text }: Input): { readonly target: Rational; readonly targetText: string } {
-  const value = parseRational(text)
-  if (value === undefined) throw new RangeError('Cannot use a target health factor that is no decimal number')
-  const scale = value.denominator.toString().length - 1
-  return { target: value, targetText: formatExact(value.numerator, scale) }
 }
 
 function notFound(

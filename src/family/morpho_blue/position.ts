@@ -9,7 +9,7 @@ import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational } from '../../lib/number/rational.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from './math.ts'
 import type { Question } from './read/abi.ts'
-import type { MarketParams, MarketState, RawMarket, RawRead, StoredPosition } from './read/state.ts'
+import type { MarketParams, MarketState, RawMarket, RawRead } from './read/state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count. */
 const DECIMALS_MAX = 77n
@@ -88,17 +88,11 @@ export function interpret(
   return { block, kind: 'position', position }
 }
 
-interface AccruedState {
-  readonly market: MarketState
-  readonly position: StoredPosition
-  readonly endRateWad: bigint
-}
-
 /** The market and the position at the block, as we calculate them; undefined if the model or the contract fails. */
 function accruedState(
   { params, market, position, feeRecipient, averageRateWad, accrued }: RawMarket,
   { block, wallet }: { readonly block: Block; readonly wallet: Address },
-): AccruedState | undefined {
+) {
   const { timestampSec } = block
   if (timestampSec < market.lastUpdateSec)
     throw new UpstreamError('Cannot read a Morpho market: it is ahead of its block')

@@ -80,7 +80,7 @@ export function createRoutes(options: {
       },
       credits: () => CREDITS,
       present: ({ read: { block }, position }, { chain_id, wallet, market_id }) => ({
-        data: presentYield({ chainId: chain_id, wallet, marketId: market_id }, position),
+        data: presentYield({ chain_id, wallet, market_id }, position),
         asOf: [{ chainId: chain_id, blockNumber: block.number }],
       }),
     }),

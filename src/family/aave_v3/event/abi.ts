@@ -6,47 +6,35 @@ import { type Hex, toEventSelector } from 'viem'
  * `@aave-dao/aave-v3-origin` 3.6.0 and `@aave/core-v3` 1.19.3.
  */
 const SIGNATURES = {
-  supply: 'Supply(address,address,address,uint256,uint16)',
-  withdraw: 'Withdraw(address,address,address,uint256)',
-  borrow: 'Borrow(address,address,address,uint256,uint8,uint256,uint16)',
-  repay: 'Repay(address,address,address,uint256,bool)',
-  liquidation: 'LiquidationCall(address,address,address,uint256,uint256,address,bool)',
-  deficit: 'DeficitCreated(address,address,uint256)',
-  treasury: 'MintedToTreasury(address,uint256)',
-  update: 'ReserveDataUpdated(address,uint256,uint256,uint256,uint256,uint256)',
-  mint: 'Mint(address,address,uint256,uint256,uint256)',
-  burn: 'Burn(address,address,uint256,uint256,uint256)',
-  transfer: 'BalanceTransfer(address,address,uint256,uint256)',
-  stableMint: 'Mint(address,address,uint256,uint256,uint256,uint256,uint256,uint256)',
-  stableBurn: 'Burn(address,uint256,uint256,uint256,uint256,uint256)',
+  supply: 'Supply(address indexed, address, address indexed, uint256, uint16 indexed)',
+  withdraw: 'Withdraw(address indexed, address indexed, address indexed, uint256)',
+  borrow: 'Borrow(address indexed, address, address indexed, uint256, uint8, uint256, uint16 indexed)',
+  repay: 'Repay(address indexed, address indexed, address indexed, uint256, bool)',
+  liquidation: 'LiquidationCall(address indexed, address indexed, address indexed, uint256, uint256, address, bool)',
+  deficit: 'DeficitCreated(address indexed, address indexed, uint256)',
+  treasury: 'MintedToTreasury(address indexed, uint256)',
+  update: 'ReserveDataUpdated(address indexed, uint256, uint256, uint256, uint256, uint256)',
+  mint: 'Mint(address indexed, address indexed, uint256, uint256, uint256)',
+  burn: 'Burn(address indexed, address indexed, uint256, uint256, uint256)',
+  transfer: 'BalanceTransfer(address indexed, address indexed, uint256, uint256)',
+  stableMint: 'Mint(address indexed, address indexed, uint256, uint256, uint256, uint256, uint256, uint256)',
+  stableBurn: 'Burn(address indexed, uint256, uint256, uint256, uint256, uint256)',
 } as const
 
 /** Name of an event that matters here. */
-type EventName = keyof typeof SIGNATURES
+export type EventName = keyof typeof SIGNATURES
+
+const EVENTS = Object.entries(SIGNATURES) as [EventName, string][]
 
 /** First topic of each event. */
 export const TOPICS = Object.fromEntries(
-  Object.entries(SIGNATURES).map(([name, signature]) => [name, toEventSelector(signature)]),
+  EVENTS.map(([name, signature]) => [name, toEventSelector(signature)]),
 ) as Readonly<Record<EventName, Hex>>
 
-/** Name of the event that a first topic stands for. */
-export const EVENT_NAMES: ReadonlyMap<Hex, EventName> = new Map(
-  (Object.entries(TOPICS) as [EventName, Hex][]).map(([name, topic]) => [topic, name]),
+/** The event that a first topic stands for: its name, and how many topics and words of data it has. */
+export const EVENT_SHAPES: ReadonlyMap<Hex, { name: EventName; topics: number; words: number }> = new Map(
+  EVENTS.map(([name, signature]) => {
+    const indexed = signature.match(/indexed/g)?.length ?? 0
+    return [TOPICS[name], { name, topics: 1 + indexed, words: signature.split(',').length - indexed }]
+  }),
 )
-
-/** Number of topics and of data words of each event. */
-export const SHAPES: Readonly<Record<EventName, { readonly topics: number; readonly words: number }>> = {
-  supply: { topics: 4, words: 2 },
-  withdraw: { topics: 4, words: 1 },
-  borrow: { topics: 4, words: 4 },
-  repay: { topics: 4, words: 2 },
-  liquidation: { topics: 4, words: 4 },
-  deficit: { topics: 3, words: 1 },
-  treasury: { topics: 2, words: 1 },
-  update: { topics: 2, words: 5 },
-  mint: { topics: 3, words: 3 },
-  burn: { topics: 3, words: 3 },
-  transfer: { topics: 3, words: 2 },
-  stableMint: { topics: 3, words: 6 },
-  stableBurn: { topics: 2, words: 5 },
-}

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { RAY } from '../../../finance/rate.ts'
 import type { LendingEvent, LendingEventKind } from '../../../history/rows/lending_event.ts'
 import { IncompleteError } from '../../../history/stream.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { roundingOf } from './near.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
@@ -21,12 +22,8 @@ export interface TokenBalance {
   readonly indexRay: bigint
 }
 
-const SUPPLY: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
-  ...(['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply'] as const),
-])
-const RAISES: ReadonlySet<LendingEventKind> = new Set<LendingEventKind>([
-  ...(['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt'] as const),
-])
+const OF_SUPPLY: readonly LendingEventKind[] = ['supply', 'withdraw', 'send', 'receive', 'raise_supply', 'lower_supply']
+const RAISES: readonly LendingEventKind[] = ['supply', 'borrow', 'receive', 'raise_supply', 'raise_debt']
 
 /**
  * Checks a wallet's complete rows against what the tokens say about it at a later block: the movements must add up to
@@ -38,19 +35,14 @@ export function checkBalances(
   rows: readonly LendingEvent[],
   { balances, toBlock }: { readonly balances: readonly TokenBalance[]; readonly toBlock: number },
 ): void {
-  const byToken = new Map<string, LendingEvent[]>()
-  for (const row of rows) {
-    const moves = byToken.get(keyOf(row))
-    if (moves === undefined) byToken.set(keyOf(row), [row])
-    else moves.push(row)
-  }
+  const byToken = grouped(rows, keyOf)
   for (const { token, scaled, indexRay } of balances) {
     const reserve = place.tokens.get(token)
     if (reserve === undefined || !isFollowed(reserve)) continue
     const moves = byToken.get(`${reserve.asset}:${reserve.side === 'supply'}`) ?? []
     if (moves.some(({ timestampSec }) => mayBeDiscounted(reserve.asset, timestampSec))) continue
     const known = moves.filter((row) => row.indexRay !== null)
-    const last = known.reduce<LendingEvent | undefined>((a, b) => (a === undefined || isLater(b, a) ? b : a), undefined)
+    const last = known.toSorted((a, b) => a.block - b.block || a.logIndex - b.logIndex).at(-1)
     const [least, most] = sumOf(known)
     const isWrittenDown = last === undefined ? indexRay === 0n : last.indexRay === indexRay || !isScaled(last)
     if (least <= scaled && scaled <= most && isWrittenDown) continue
@@ -70,11 +62,7 @@ export function mayBeDiscounted(asset: Hex, timestampSec: number | null): boolea
 
 /** The token that a row moved: a reserve's supply or its debt. */
 function keyOf({ kind, leg, asset }: LendingEvent): string {
-  return `${asset}:${SUPPLY.has(kind) || (kind === 'liquidation' && leg === 1)}`
-}
-
-function isLater(a: LendingEvent, b: LendingEvent): boolean {
-  return a.block - b.block > 0 || (a.block === b.block && a.logIndex >= b.logIndex)
+  return `${asset}:${OF_SUPPLY.includes(kind) || (kind === 'liquidation' && leg === 1)}`
 }
 
 /** What movements add up to, scaled: between the two. */
@@ -82,7 +70,7 @@ function sumOf(rows: readonly LendingEvent[]): readonly [least: bigint, most: bi
   let [least, most] = [0n, 0n]
   for (const row of rows) {
     const [low, high] = scaledOf(row)
-    const isRaise = RAISES.has(row.kind)
+    const isRaise = RAISES.includes(row.kind)
     least += isRaise ? low : -high
     most += isRaise ? high : -low
   }

@@ -1,32 +1,37 @@
 import type { Hex } from 'viem'
 import { RAY, SECONDS_PER_YEAR } from '../../../finance/rate.ts'
-import { IncompleteError } from '../../../history/stream.ts'
-import type { LendingLog, ReserveUpdate } from './log.ts'
+import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
+import { TOPICS } from './abi.ts'
+import { type ReserveUpdate, readLog } from './log.ts'
+import type { LendingPlace } from './place.ts'
 
 /** The oldest known update of each reserve, by asset: where the range before has to lead to. */
-export type IndexChain = ReadonlyMap<Hex, ReserveUpdate>
+type IndexChain = ReadonlyMap<Hex, ReserveUpdate>
 
 /**
- * Checks that each reserve's updates follow from each other: the borrow index is the one before, compounded at the rate
- * before, over the time between. `logs` are everybody's, in order; `later` is what the call for the next range
- * returned. Throws `IncompleteError` with the check `index`. A lost update shows if the reserve had debt and time
- * passed; where an endpoint does not say the time, nothing is checked.
+ * Checks that each reserve's updates follow from each other, see `Stream.continuity`: the borrow index is the one
+ * before, compounded at the rate before, over the time between. Throws `IncompleteError` with the check `index`. A lost
+ * update shows if the reserve had debt and time passed; if an endpoint does not say the time, nothing is checked.
  */
-export function checkIndexes(logs: readonly LendingLog[], later: IndexChain = new Map()): IndexChain {
+export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
+  const known = (later as IndexChain | null) ?? new Map<Hex, ReserveUpdate>()
+  const updates = logs
+    .filter(({ topics }) => topics[0] === TOPICS.update)
+    .map((log) => readLog(place, log))
+    .filter((log) => log?.kind === 'update')
   const first = new Map<Hex, ReserveUpdate>()
   const last = new Map<Hex, ReserveUpdate>()
-  for (const log of logs) {
-    if (log.kind !== 'update') continue
-    const before = last.get(log.asset)
-    if (before === undefined) first.set(log.asset, log)
-    else checkLink(before, log)
-    last.set(log.asset, log)
+  for (const update of updates) {
+    const before = last.get(update.asset)
+    if (before === undefined) first.set(update.asset, update)
+    else checkLink(before, update)
+    last.set(update.asset, update)
   }
   for (const [asset, before] of last) {
-    const after = later.get(asset)
+    const after = known.get(asset)
     if (after !== undefined) checkLink(before, after)
   }
-  return new Map([...later, ...first])
+  return new Map([...known, ...first])
 }
 
 function checkLink(before: ReserveUpdate, after: ReserveUpdate): void {

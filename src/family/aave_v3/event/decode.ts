@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import type { LendingEvent } from '../../../history/rows/lending_event.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { TOPICS } from './abi.ts'
-import { checkIndexes, type IndexChain } from './continuity.ts'
 import { type LendingLog, readLog } from './log.ts'
 import type { LendingPlace } from './place.ts'
 import { checkReplay } from './replay.ts'
@@ -33,9 +33,7 @@ export function decodeLogs(
   const rows: LendingEvent[] = []
   const unsettled: Hex[] = []
   const seen: LendingLog[] = []
-  for (const transaction of byTransaction(logs)) {
-    const hash = transaction[0]?.transactionHash
-    if (hash === undefined) continue
+  for (const [hash, transaction] of grouped(logs, ({ transactionHash }) => transactionHash)) {
     const receipt = context.receipts.get(hash)
     const read = (receipt ?? transaction).flatMap((log) => readLog(place, log) ?? [])
     const settled = settle(read, { subjects, isReceipt: receipt !== undefined, assets })
@@ -46,22 +44,4 @@ export function decodeLogs(
   // Logs that only a receipt has are here as well by the time that nothing is unsettled.
   if (unsettled.length === 0) checkReplay(seen, (wallet) => subjects === null || subjects.has(wallet))
   return { rows, unsettled }
-}
-
-/** Checks everybody's logs of neighbouring ranges: see `Stream.continuity`. */
-export function checkContinuity(place: LendingPlace, logs: readonly HistoryLog[], later: unknown): IndexChain {
-  const updates = logs.flatMap((log) => (log.topics[0] === TOPICS.update ? (readLog(place, log) ?? []) : []))
-  return checkIndexes(updates, (later as IndexChain | null) ?? undefined)
-}
-
-/** Logs in order, in groups of one transaction each. */
-function byTransaction(logs: readonly HistoryLog[]): HistoryLog[][] {
-  const groups: HistoryLog[][] = []
-  let hash: Hex | undefined
-  for (const log of logs) {
-    if (log.transactionHash !== hash) groups.push([])
-    hash = log.transactionHash
-    groups.at(-1)?.push(log)
-  }
-  return groups
 }

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { HistoryLog } from '../../../history/stream.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { EVENT_NAMES, SHAPES } from './abi.ts'
+import { EVENT_SHAPES, type EventName } from './abi.ts'
 import type { LendingPlace, ReserveToken } from './place.ts'
 
 /** A wallet supplies, withdraws, borrows or repays. */
@@ -14,8 +14,8 @@ export interface Action {
   /** Payer of a supply, receiver of a withdrawal or borrow, repayer. */
   readonly counterparty: Hex
   readonly amount: bigint
-  /** A repayment out of the repayer's own supply. */
-  readonly isPaidFromSupply: boolean
+  /** True for a repayment out of the repayer's own supply. */
+  readonly isPaidFromSupply?: boolean
 }
 
 /** A liquidator repays a wallet's debt and takes collateral. */
@@ -89,30 +89,29 @@ export type LendingLog = Action | Liquidation | Deficit | TreasuryMint | Reserve
  */
 export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | undefined {
   const [topic] = log.topics
-  const name = topic === undefined ? undefined : EVENT_NAMES.get(topic)
-  if (name === undefined) return undefined
+  const shape = topic === undefined ? undefined : EVENT_SHAPES.get(topic)
+  if (shape === undefined) return undefined
   const token = place.tokens.get(log.address)
-  const isOfToken = token !== undefined
-  if (!isOfToken && log.address !== place.contract.toLowerCase()) return undefined
-  const shape = SHAPES[name]
-  if (log.topics.length !== shape.topics || log.data.length < 2 + 64 * shape.words) {
+  if (token === undefined && log.address !== place.contract.toLowerCase()) return undefined
+  const { name, topics, words } = shape
+  if (log.topics.length !== topics || log.data.length < 2 + 64 * words) {
     throw new UpstreamError(`Cannot decode a log of block ${log.blockNumber}: it does not have the shape of ${name}`)
   }
-  const address = (index: number): Hex => `0x${(log.topics[index] ?? '').slice(26)}`
-  const word = (index: number): bigint => BigInt(`0x${log.data.slice(2 + 64 * index, 66 + 64 * index)}`)
-  const addressIn = (index: number): Hex => `0x${log.data.slice(26 + 64 * index, 66 + 64 * index)}`
-  if (isOfToken) return readTokenLog({ name, log, token, address, word })
+  return token === undefined ? readPoolLog(name, log) : readTokenLog(name, log, token)
+}
+
+function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Change | Transfer> | undefined {
+  const { address, addressIn, word } = fieldsOf(log)
   const asset = address(1)
   switch (name) {
     case 'supply':
-      return action(log, { kind: name, asset, wallet: address(2), counterparty: addressIn(0), amount: word(1) })
-    case 'withdraw':
-      return action(log, { kind: name, asset, wallet: address(2), counterparty: address(3), amount: word(0) })
     case 'borrow':
-      return action(log, { kind: name, asset, wallet: address(2), counterparty: addressIn(0), amount: word(1) })
+      return { kind: name, log, asset, wallet: address(2), counterparty: addressIn(0), amount: word(1) }
+    case 'withdraw':
+      return { kind: name, log, asset, wallet: address(2), counterparty: address(3), amount: word(0) }
     case 'repay': {
-      const repay = { kind: name, asset, wallet: address(2), counterparty: address(3), amount: word(0) }
-      return action(log, repay, word(1) !== 0n)
+      const isPaidFromSupply = word(1) !== 0n
+      return { kind: name, log, asset, wallet: address(2), counterparty: address(3), amount: word(0), isPaidFromSupply }
     }
     case 'liquidation':
       return {
@@ -131,19 +130,8 @@ export function readLog(place: LendingPlace, log: HistoryLog): LendingLog | unde
   }
 }
 
-function action(log: HistoryLog, facts: Omit<Action, 'log' | 'isPaidFromSupply'>, isPaidFromSupply = false): Action {
-  return { ...facts, log, isPaidFromSupply }
-}
-
-interface TokenLog {
-  readonly name: string
-  readonly log: HistoryLog
-  readonly token: ReserveToken
-  readonly address: (index: number) => Hex
-  readonly word: (index: number) => bigint
-}
-
-function readTokenLog({ name, log, token, address, word }: TokenLog): Change | Transfer | undefined {
+function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Change | Transfer | undefined {
+  const { address, word } = fieldsOf(log)
   const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): Change => ({
     ...{ kind: 'change', log, token, wallet, net, interest, indexRay },
   })
@@ -161,5 +149,14 @@ function readTokenLog({ name, log, token, address, word }: TokenLog): Change | T
       return change(address(1), -(word(0) + word(2)), word(2))
     default:
       return undefined
+  }
+}
+
+/** What stands in a log: addresses in its topics, addresses and words in its data. */
+function fieldsOf({ topics, data }: HistoryLog) {
+  return {
+    address: (index: number): Hex => `0x${(topics[index] ?? '').slice(26)}`,
+    addressIn: (index: number): Hex => `0x${data.slice(26 + 64 * index, 66 + 64 * index)}`,
+    word: (index: number): bigint => BigInt(`0x${data.slice(2 + 64 * index, 66 + 64 * index)}`),
   }
 }

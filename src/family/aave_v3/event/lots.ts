@@ -4,7 +4,7 @@ import { isNear } from './near.ts'
 import { amountsOf } from './pair.ts'
 
 /** A part of a withdrawal and whose supply it was. */
-export interface Share {
+interface Share {
   readonly wallet: Hex
   readonly amount: bigint
 }

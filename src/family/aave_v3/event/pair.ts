@@ -23,11 +23,11 @@ const SUPPLY: readonly TokenSide[] = ['supply']
 
 /**
  * Pairs the Pool's logs of one transaction with those of its tokens, which come just before them. `isInScope` says of
- * which wallets all logs are here, `isListed` whether the tokens of an asset are known.
+ * which wallets all logs are here, `assets` are those whose tokens are known.
  */
 export function pair(
   logs: readonly LendingLog[],
-  { isInScope, isListed }: { readonly isInScope: (wallet: Hex) => boolean; readonly isListed: (asset: Hex) => boolean },
+  { isInScope, assets }: { readonly isInScope: (wallet: Hex) => boolean; readonly assets: ReadonlySet<Hex> },
 ): Pairing {
   const changes = new Map<Action | Liquidation, Change>()
   const collateral = new Map<Liquidation, Change | Transfer>()
@@ -53,7 +53,7 @@ export function pair(
       used.add(log)
       return log
     }
-    if (isListed(wanted.asset) && (wanted.wallet === undefined || isInScope(wanted.wallet))) isWhole = false
+    if (assets.has(wanted.asset) && (wanted.wallet === undefined || isInScope(wanted.wallet))) isWhole = false
     return undefined
   }
 

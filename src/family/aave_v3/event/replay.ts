@@ -15,11 +15,6 @@ interface Assumption {
   readonly most: bigint | undefined
 }
 
-interface Balance {
-  readonly block: number
-  readonly assumptions: readonly Assumption[]
-}
-
 /** Both balances that interest is the difference of were rounded. */
 const INTEREST_SLACK = 2n
 const UNKNOWN: Assumption = { indexRay: undefined, least: 0n, most: undefined }
@@ -32,7 +27,7 @@ const UNKNOWN: Assumption = { indexRay: undefined, least: 0n, most: undefined }
  * that undo each other while the index stands still, or amounts of a few smallest units.
  */
 export function checkReplay(logs: readonly LendingLog[], isInScope: (wallet: Hex) => boolean): void {
-  const balances = new Map<string, Balance>()
+  const balances = new Map<string, { readonly block: number; readonly assumptions: readonly Assumption[] }>()
   const step = (log: Change | Transfer, wallet: Hex, next: (before: Assumption) => readonly Assumption[]): void => {
     if (!isInScope(wallet)) return
     if (!isFollowed(log.token) || mayBeDiscounted(log.token.asset, log.log.timestampSec)) return

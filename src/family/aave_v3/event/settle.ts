@@ -22,7 +22,7 @@ interface Sight {
 export function settle(logs: readonly LendingLog[], sight: Sight): LendingEvent[] | undefined {
   const { subjects, isReceipt, assets } = sight
   const isInScope = (wallet: Hex): boolean => isReceipt || subjects === null || subjects.has(wallet)
-  const pairing = pair(logs, { isInScope, isListed: (asset) => assets.has(asset) })
+  const pairing = pair(logs, { isInScope, assets })
   if (!isReceipt && (!pairing.isWhole || mayHideOwner(logs, pairing, subjects))) return undefined
   const rows = rowsOf(logs, pairing)
   return subjects === null ? rows : rows.filter(({ wallet }) => subjects.has(wallet))

@@ -1,5 +1,4 @@
 import type { Hex } from 'viem'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import {
   LENDING_EVENT_KINDS,
@@ -11,7 +10,8 @@ import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { readBalances } from '../read/read_balances.ts'
 import { checkBalances } from './balance.ts'
-import { checkContinuity, decodeLogs, filtersOf } from './decode.ts'
+import { checkContinuity } from './continuity.ts'
+import { decodeLogs, filtersOf } from './decode.ts'
 import type { LendingPlace } from './place.ts'
 
 /** Name in the database, never changed. */
@@ -29,28 +29,13 @@ export function createLendingStream({ clock }: { readonly clock: Clock }): Strea
     filters: filtersOf,
     decode: decodeLogs,
     continuity: checkContinuity,
-    async verify(place, { subject, client, db, toBlock }, signal) {
-      await verify(place, { wallet: subject, client, db, toBlock, clock }, signal)
+    async verify(place, { subject: wallet, client, db, toBlock }, signal) {
+      const balances = await readBalances(client, { place, wallet, block: toBlock, clock }, signal)
+      if (balances === undefined) return
+      const rows = await allRows(db, { place, wallet, toBlock })
+      if (rows !== undefined) checkBalances(place, rows, { balances, toBlock })
     },
   }
-}
-
-async function verify(
-  place: LendingPlace,
-  part: {
-    readonly wallet: Hex
-    readonly client: ChainClient
-    readonly db: Database
-    readonly toBlock: number
-    readonly clock: Clock
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  const { wallet, client, db, toBlock, clock } = part
-  const balances = await readBalances(client, { place, wallet, block: toBlock, clock }, signal)
-  const rows = balances === undefined ? undefined : await allRows(db, { place, wallet, toBlock })
-  if (balances === undefined || rows === undefined) return
-  checkBalances(place, rows, { balances, toBlock })
 }
 
 /** All rows of a wallet; undefined if they are not all stored, or too many. */

@@ -1,5 +1,4 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import type { Block } from '../../../chain/block.ts'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -34,10 +33,7 @@ export function encodeTouched(provider: Address, wallets: readonly Address[]): H
 }
 
 /** Whether each wallet had one; undefined if the market does not answer. Throws `UpstreamError` for another layout. */
-export function decodeTouched(answer: Hex): {
-  readonly block: Block
-  readonly touched: readonly boolean[] | undefined
-} {
+export function decodeTouched(answer: Hex) {
   const { from, block, taken } = openLensPage(answer)
   const answered = from.number(1) === 1
   const marks = Array.from({ length: taken }, () => from.number(1))
@@ -70,12 +66,10 @@ export function decodeLens(answer: Hex): RawRead {
 }
 
 function readMarket(from: LensCursor): RawMarket {
-  const answered = from.number(1) === 1
-  const unit = from.uint(16)
+  const market = { answered: from.number(1) === 1, unit: from.uint(16) }
   const features = from.number(1)
   return {
-    answered,
-    unit,
+    ...market,
     features: {
       liquidEModes: (features & 1) !== 0,
       zeroLtvEModes: (features & 2) !== 0,

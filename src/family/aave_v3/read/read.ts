@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Address } from 'viem'
-import { type BlockCache, createBlockCache } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../../chain/call/lens.ts'
+import { createBlockCache } from '../../../chain/block_cache.ts'
+import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -43,7 +43,10 @@ export interface LendingReader {
    * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
    * throws `UnavailableError` that names the chain.
    */
-  read(wallets: readonly Address[], options: ReadOptions): Promise<ChainRead[]>
+  read(
+    wallets: readonly Address[],
+    options: { readonly places: readonly Place[]; readonly signal: AbortSignal },
+  ): Promise<ChainRead[]>
   /** What `read` would give without reading; undefined if that of any place is not kept. */
   atHand(wallets: readonly Address[], places: readonly Place[]): ChainRead[] | undefined
   /**
@@ -53,11 +56,8 @@ export interface LendingReader {
   touched(wallets: readonly Address[], place: Place, signal: AbortSignal): Promise<readonly boolean[]>
 }
 
-/** Which chains and markets to ask. */
-export interface ReadOptions {
-  readonly places: readonly Place[]
-  readonly signal: AbortSignal
-}
+/** How the lens is asked one question, in any of the ways. */
+type LensReading<Answer> = (access: LensAccess, way: LensWay) => Promise<Answer>
 
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
 export function createLendingReader(options: {
@@ -69,15 +69,27 @@ export function createLendingReader(options: {
   const { clients, clock, ways = LENS_WAYS } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
-  const cache: BlockCache<ChainRead> = createBlockCache<ChainRead>({ clock, ...limits })
+  const cache = createBlockCache<ChainRead>({ clock, ...limits })
+
+  /** Runs a reading of the lens in the best way that the endpoint has. */
+  function ask<Answer>(
+    endpoint: Endpoint,
+    { place, byLens }: { readonly place: Place; readonly byLens: LensReading<Answer> },
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const { client, block: at } = place
+    const rungs = ladderOf({ ways, endpoint, chainId: client.chain.id, at, runtime: LENS_RUNTIME, byLens })
+    return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, signal)
+  }
 
   function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
     const { client, deployments } = place
+    const byLens: LensReading<RawRead> = (access, way) =>
+      readByLens({ ...access, providers: deployments.map(providerOf), pageSize: PAGE_SIZES[way] }, wallets)
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       client.read(
         async (endpoint, attemptSignal) => {
-          const ladder = ladderFor(place, wallets, { endpoint, ways })
-          const raw = await readByRung(endpoint, { topic: 'aave_v3', rungs: ladder, clock }, attemptSignal)
+          const raw = await ask(endpoint, { place, byLens }, attemptSignal)
           checkMarkets(raw, place)
           return interpret(raw, { deployments, wallets })
         },
@@ -88,10 +100,7 @@ export function createLendingReader(options: {
 
   return {
     places,
-    past: createPastPlaces<AaveV3Deployment>({
-      ...{ name: 'Aave V3', clock },
-      contractOf: ({ poolAddressesProvider }) => poolAddressesProvider,
-    }),
+    past: createPastPlaces({ name: 'Aave V3', clock, contractOf: providerOf }),
     read: (wallets, { places: asked, signal }) =>
       together(
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
@@ -100,66 +109,36 @@ export function createLendingReader(options: {
     atHand: (wallets, asked) => allOf(asked, (place) => cache.kept(keptAs(place, wallets))),
     touched: (wallets, place, signal) =>
       place.client.read(
-        (endpoint, attemptSignal) => {
-          const rungs = touchedLadder(place, wallets, { endpoint, ways })
-          return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, attemptSignal)
-        },
+        (endpoint, attemptSignal) => ask(endpoint, { place, byLens: touchedIn(place, wallets) }, attemptSignal),
         { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
       ),
   }
 }
 
-/** Under which chain and key a reading is kept. */
-function keptAs({ client, deployments, block }: Place, wallets: readonly Address[]) {
-  const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${providers.join()}:${walletsKey(wallets)}` }
+function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
+  return poolAddressesProvider
 }
 
-function walletsKey(wallets: readonly Address[]): string {
-  return wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
+/** Under which chain and key a reading is kept. */
+function keptAs({ client, deployments, block }: Place, wallets: readonly Address[]) {
+  const asked = wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
+  return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${deployments.map(providerOf).join()}:${asked}` }
 }
 
 /** Because 500 addresses are a long key. */
 const hashOf = onceEach((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
-function ladderFor(
-  { client: { chain }, deployments, block }: Place,
-  wallets: readonly Address[],
-  { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
-): Rung<RawRead>[] {
-  const providers = deployments.map(({ poolAddressesProvider }) => poolAddressesProvider)
-  return ladderOf({
-    ways,
-    endpoint,
-    chainId: chain.id,
-    at: block,
-    runtime: LENS_RUNTIME,
-    byLens: (access, way) => readByLens({ ...access, providers, pageSize: PAGE_SIZES[way] }, wallets),
-  })
-}
-
-function touchedLadder(
-  { client, deployments: [deployment], block }: Place,
-  wallets: readonly Address[],
-  { endpoint, ways }: { readonly endpoint: Endpoint; readonly ways: readonly LensWay[] },
-): Rung<readonly boolean[]>[] {
-  return ladderOf({
-    ways,
-    endpoint,
-    chainId: client.chain.id,
-    at: block,
-    runtime: LENS_RUNTIME,
-    async byLens({ call, at, observeBlock }) {
-      if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
-      const data = encodeTouched(deployment.poolAddressesProvider, wallets)
-      const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))
-      observeBlock(answer.block)
-      // In the past the market may not have stood yet.
-      if (answer.touched === undefined && at !== undefined) return wallets.map(() => false)
-      if (answer.touched === undefined) throw new UpstreamError(`Market ${deployment.market} does not answer`)
-      return answer.touched
-    },
-  })
+function touchedIn({ deployments: [deployment] }: Place, wallets: readonly Address[]): LensReading<readonly boolean[]> {
+  return async ({ call, at, observeBlock }) => {
+    if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
+    const data = encodeTouched(deployment.poolAddressesProvider, wallets)
+    const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))
+    observeBlock(answer.block)
+    if (answer.touched !== undefined) return answer.touched
+    // In the past the market may not have stood yet.
+    if (at !== undefined) return wallets.map(() => false)
+    throw new UpstreamError(`Market ${deployment.market} does not answer`)
+  }
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */

@@ -1,6 +1,6 @@
-import { encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Hex, toFunctionSelector } from 'viem'
 import { readCalls } from '../../../chain/call/many/read_calls.ts'
-import { wordOf } from '../../../chain/call/words.ts'
+import { encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -8,10 +8,8 @@ import { UnavailableError } from '../../../lib/error.ts'
 import { isFollowed, type TokenBalance } from '../event/balance.ts'
 import type { LendingPlace } from '../event/place.ts'
 
-const ABI = parseAbi([
-  'function scaledBalanceOf(address user) view returns (uint256)',
-  'function getPreviousIndex(address user) view returns (uint256)',
-])
+const SCALED_BALANCE_OF = toFunctionSelector('scaledBalanceOf(address user)')
+const GET_PREVIOUS_INDEX = toFunctionSelector('getPreviousIndex(address user)')
 const BUDGET_MS = 4_000
 
 /**
@@ -26,10 +24,8 @@ export async function readBalances(
   const { place, wallet, clock } = question
   const { chainId } = place
   const tokens = [...place.tokens].filter(([, token]) => isFollowed(token)).map(([token]) => token)
-  const questions = tokens.flatMap((to) => [
-    { to, data: encodeFunctionData({ abi: ABI, functionName: 'scaledBalanceOf', args: [wallet] }) },
-    { to, data: encodeFunctionData({ abi: ABI, functionName: 'getPreviousIndex', args: [wallet] }) },
-  ])
+  const asked = [encodeCall(SCALED_BALANCE_OF, wallet), encodeCall(GET_PREVIOUS_INDEX, wallet)]
+  const questions = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
   try {
     const number = BigInt(question.block)
     const block = await client.read((endpoint, within) => readBlock(endpoint, { chainId, number }, within), {

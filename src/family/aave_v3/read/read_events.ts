@@ -3,10 +3,11 @@ import type { Block } from '../../../chain/block.ts'
 import { readBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
-import { createPriceHistory, type PriceHistory } from '../../../history/price_history.ts'
+import { createPriceHistory } from '../../../history/price_history.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
+  type LendingEventKind,
   type LendingEventType,
   readLendingEvents,
 } from '../../../history/rows/lending_event.ts'
@@ -16,10 +17,10 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace } from '../event/place.ts'
-import type { PricedEvent } from '../event/priced.ts'
+import type { PricedEvent } from '../event/present.ts'
 import { createLendingStream, LENDING_STREAM } from '../event/stream.ts'
-import { createMarketReader, type MarketReader } from './read_market.ts'
-import { createTokenReader, type TokenReader } from './read_tokens.ts'
+import { createMarketReader } from './read_market.ts'
+import { createTokenReader } from './read_tokens.ts'
 
 /** A price that no source can tell now will hardly be there in a second. */
 const PRICE_RETRY_SEC = 60
@@ -58,9 +59,9 @@ export function createEventReader(options: {
   readonly clock: Clock
 }): EventReader {
   const { history, db, clock } = options
-  const markets: MarketReader = createMarketReader(clock)
-  const tokens: TokenReader = createTokenReader(clock)
-  const prices: PriceHistory = createPriceHistory({ db, clock })
+  const markets = createMarketReader(clock)
+  const tokens = createTokenReader(clock)
+  const prices = createPriceHistory({ db, clock })
   const stream = createLendingStream({ clock })
 
   return {
@@ -106,13 +107,12 @@ async function pageOf(
 ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
   const { question, place, ensured } = options
   const { client, wallet, type, page, limit } = question
-  const kinds: readonly string[] = type === undefined ? LENDING_EVENT_TYPES : [type]
+  const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
   const tail = ensured.tail.filter(({ kind }) => kinds.includes(kind)).sort(newestFirst)
   const skip = (page - 1) * limit
   const young = tail.slice(skip, skip + limit)
   const stored = await readLendingEvents(db, {
-    ...{ place, stream: LENDING_STREAM, wallet, toBlock: ensured.storedTo },
-    kinds: type === undefined ? LENDING_EVENT_TYPES : [type],
+    ...{ place, stream: LENDING_STREAM, wallet, toBlock: ensured.storedTo, kinds },
     ...{ skip: Math.max(0, skip - tail.length), max: limit - young.length },
   })
   if (stored === undefined) {

@@ -10,7 +10,7 @@ const PAGE_BYTES_MAX = 1_000_000
 const LIGHT_WALLETS_MAX = 4
 
 /** How the lens is read in one of the ways. */
-export interface LensSource extends LensAccess {
+interface LensSource extends LensAccess {
   readonly providers: readonly Address[]
   /** Wallets per call. */
   readonly pageSize: number
@@ -43,18 +43,13 @@ function mergePages(pages: PlacedPages<RawRead>): RawRead {
   return {
     ...pages[0].page,
     taken: pages.reduce((sum, { page }) => sum + page.taken, 0),
-    reserves: onceEach(pages.flatMap(({ page }) => page.reserves)),
-    categories: onceEach(pages.flatMap(({ page }) => page.categories)),
+    reserves: distinct(pages.flatMap(({ page }) => page.reserves)),
+    categories: distinct(pages.flatMap(({ page }) => page.categories)),
     accounts: pages.flatMap(({ start, page }) => moved(start, page.accounts)),
     broken: pages.flatMap(({ start, page }) => moved(start, page.broken)),
   }
 }
 
-function onceEach<T extends { readonly market: number; readonly id: number }>(facts: readonly T[]): T[] {
-  const known = new Map<string, T>()
-  for (const fact of facts) {
-    const key = `${fact.market}:${fact.id}`
-    if (!known.has(key)) known.set(key, fact)
-  }
-  return [...known.values()]
+function distinct<T extends { readonly market: number; readonly id: number }>(facts: readonly T[]): T[] {
+  return [...new Map(facts.map((fact) => [`${fact.market}:${fact.id}`, fact])).values()]
 }

@@ -1,8 +1,8 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressOf, wordOf } from '../../../chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -10,12 +10,10 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace, ReserveToken } from '../event/place.ts'
 
-const ABI = parseAbi([
-  'function getPool() view returns (address)',
-  'function getPriceOracle() view returns (address)',
-  'function getReservesList() view returns (address[])',
-  'function getReserveData(address asset) view returns (uint256[15])',
-])
+const GET_POOL = toFunctionSelector('getPool()')
+const GET_PRICE_ORACLE = toFunctionSelector('getPriceOracle()')
+const GET_RESERVES_LIST = toFunctionSelector('getReservesList()')
+const GET_RESERVE_DATA = toFunctionSelector('getReserveData(address asset)')
 /** Words of `getReserveData` that hold the tokens, the same in every version. */
 const TOKEN_WORDS = { supply: 8, stable_debt: 9, variable_debt: 10 } as const
 const BUDGET_MS = 4_000
@@ -32,7 +30,7 @@ export interface Market {
 }
 
 /** Reads what the history of a market needs to know about it. */
-export interface MarketReader {
+interface MarketReader {
   /**
    * The market at the newest block, so that no reserve that was listed since can be missing in what is final. Throws
    * `UnavailableError`.
@@ -86,12 +84,12 @@ async function readMarket(
 ): Promise<Reading> {
   const { chainId, deployment, clock } = question
   const block = await readLatestBlock(endpoint, chainId, signal)
-  const ask = async (questions: readonly Question[]): Promise<readonly Answer[]> =>
-    (await readCalls(endpoint, { questions, block, clock }, signal)).answers
   let shape = question.shape
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
-    const [pool, oracle, list, ...data] = await ask(questionsFor(deployment, asked))
+    const questions = questionsFor(deployment, asked)
+    const { answers } = await readCalls(endpoint, { questions, block, clock }, signal)
+    const [pool, oracle, list, ...data] = answers
     const found = addressOf(wordsOf(pool, 1), 0)
     const assets = asked?.pool === found ? assetsIn(list) : undefined
     shape = { pool: found, assets: assets ?? [] }
@@ -104,19 +102,11 @@ async function readMarket(
 }
 
 function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): Question[] {
-  const questions: Question[] = [
-    { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPool' }) },
-    { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) },
-  ]
-  if (shape === undefined) return questions
+  const ofProvider = [GET_POOL, GET_PRICE_ORACLE].map((data) => ({ to: provider, data }))
+  if (shape === undefined) return ofProvider
   const { pool, assets } = shape
-  return [
-    ...questions,
-    { to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'getReservesList' }) },
-    ...assets.map((asset) => ({
-      ...{ to: pool, data: encodeFunctionData({ abi: ABI, functionName: 'getReserveData', args: [asset] }) },
-    })),
-  ]
+  const ofPool = [GET_RESERVES_LIST, ...assets.map((asset) => encodeCall(GET_RESERVE_DATA, asset))]
+  return [...ofProvider, ...ofPool.map((data) => ({ to: pool, data }))]
 }
 
 function assetsIn(list: Answer): Address[] {

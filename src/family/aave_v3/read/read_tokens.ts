@@ -1,4 +1,4 @@
-import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
+import { type Hex, toFunctionSelector } from 'viem'
 import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
@@ -17,16 +17,12 @@ export interface TokenFacts {
 }
 
 /** Reads what tokens call themselves. */
-export interface TokenReader {
+interface TokenReader {
   /** By address in lower case. Throws `UnavailableError`. */
   facts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>>
 }
 
-const ABI = parseAbi([
-  'function symbol() view returns (string)',
-  'function name() view returns (string)',
-  'function decimals() view returns (uint8)',
-])
+const ASKED = ['symbol()', 'name()', 'decimals()'].map((signature) => toFunctionSelector(signature))
 /** Issuers rename tokens, but seldom. */
 const LIFE_MS = 3_600_000
 const CACHE_ENTRIES_MAX = 2_000
@@ -56,12 +52,7 @@ function readFacts(
   return client.read(
     async (endpoint, within) => {
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const questions = tokens.flatMap((token) =>
-        (['symbol', 'name', 'decimals'] as const).map((functionName) => ({
-          to: getAddress(token),
-          data: encodeFunctionData({ abi: ABI, functionName }),
-        })),
-      )
+      const questions = tokens.flatMap((to) => ASKED.map((data) => ({ to, data })))
       const { answers } = await readCalls(endpoint, { questions, block, clock }, within)
       return new Map(
         tokens.map((token, index) => {

@@ -1,9 +1,7 @@
-import type { Address, Hex } from 'viem'
-import type { PinnedBlock } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensWay, ladderOf, type Rung, readByRung } from '../../../chain/call/lens.ts'
+import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../../chain/price.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
@@ -27,20 +25,15 @@ export interface PositionReader {
   readonly places: ReadonlyMap<number, Place>
   readonly past: PastPlaces<MorphoBlueDeployment>
   /**
-   * One wallet's position in one market and everything that its figures depend on, at one block, in one request if the
-   * endpoint overrides state. Throws `UnavailableError` that names the chain.
+   * One wallet's position in one market (its id in lower case) and everything that its figures depend on, at one block,
+   * in one request if the endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
-  read(place: Place, asked: PositionAsked, signal: AbortSignal): Promise<PositionRead>
+  read(place: Place, asked: AskedPosition, signal: AbortSignal): Promise<PositionRead>
   /** What `read` would give, if it is kept. */
-  atHand(place: Place, asked: PositionAsked): PositionRead | undefined
+  atHand(place: Place, asked: AskedPosition): PositionRead | undefined
 }
 
-/** Which position to read. */
-interface PositionAsked {
-  /** In lower case. */
-  readonly marketId: Hex
-  readonly wallet: Address
-}
+type AskedPosition = Omit<Question, 'morpho'>
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
@@ -55,19 +48,22 @@ export function createPositionReader(options: {
 
   return {
     places,
-    past: createPastPlaces<MorphoBlueDeployment>({
-      ...{ name: 'Morpho Blue', clock },
-      contractOf: ({ morpho }) => morpho,
-    }),
+    past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
     read(place, asked, signal) {
       const { client, block } = place
       const { chain } = client
       const question = questionOf(place, asked)
+      const byLens = async ({ call, at, observeBlock }: LensAccess): Promise<RawRead> => {
+        const data = encodeRead(question, priceSourcesOf(chain.prices))
+        const raw = decodeLens(await call({ data, block: at ?? 'latest', isLight: true }))
+        observeBlock(raw.block)
+        return raw
+      }
       const read = (shared: AbortSignal): Promise<PositionRead> =>
         client.read(
           async (endpoint, attemptSignal) => {
-            const ladder = ladderFor(question, { client, block, endpoint, ways })
-            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs: ladder, clock }, attemptSignal)
+            const rungs = ladderOf({ ways, endpoint, chainId: chain.id, at: block, runtime: LENS_RUNTIME, byLens })
+            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs, clock }, attemptSignal)
             return interpret(raw, { chain, question })
           },
           { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
@@ -78,7 +74,7 @@ export function createPositionReader(options: {
   }
 }
 
-function questionOf({ client, deployments: [deployment] }: Place, asked: PositionAsked): Question {
+function questionOf({ client, deployments: [deployment] }: Place, asked: AskedPosition): Question {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
   return { morpho: deployment.morpho, ...asked }
 }
@@ -86,30 +82,4 @@ function questionOf({ client, deployments: [deployment] }: Place, asked: Positio
 /** Under which chain and key a reading is kept. */
 function keptAs({ client, block }: Place, { morpho, marketId, wallet }: Question) {
   return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${marketId}:${wallet}` }
-}
-
-function ladderFor(
-  question: Question,
-  parts: {
-    readonly client: ChainClient
-    readonly block: PinnedBlock | undefined
-    readonly endpoint: Endpoint
-    readonly ways: readonly LensWay[]
-  },
-): Rung<RawRead>[] {
-  const { client, block, endpoint, ways } = parts
-  const { id: chainId, prices: chainPrices } = client.chain
-  const prices = priceSourcesOf(chainPrices)
-  return ladderOf({
-    ways,
-    endpoint,
-    chainId,
-    at: block,
-    runtime: LENS_RUNTIME,
-    async byLens({ call, at, observeBlock }) {
-      const raw = decodeLens(await call({ data: encodeRead(question, prices), block: at ?? 'latest', isLight: true }))
-      observeBlock(raw.block)
-      return raw
-    },
-  })
 }

@@ -1,9 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { NoBlockError } from '../../../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
 import type { SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
 import { pause } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { AbortedError } from '../../../../lib/error.ts'
 import type { Log } from '../../../../lib/log.ts'
 import type { Place } from '../read.ts'
 import { marketOf, type SnapshotTaker } from './take.ts'
@@ -44,13 +44,10 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
   const failed = (place: Place, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
-    if (error instanceof NoBlockError) {
-      nextMs = Math.min(nextMs, OPEN_MS)
-      return
-    }
-    nextMs = Math.min(nextMs, AGAIN_MS)
+    const isFault = !(error instanceof NoBlockError)
+    nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
     // Often all fail for one reason, the database.
-    if (isTold) return
+    if (!isFault || isTold) return
     isTold = true
     log.warn({ msg: 'Could not take snapshots', chainId: place.client.chain.id, reason: String(error) })
   }
@@ -106,24 +103,12 @@ export function startDaily(parts: DailyParts): { stop(): void } {
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      try {
-        const waitMs = await takeDaily(parts, signal)
-        await sleep(waitMs, signal)
-      } catch (error) {
-        if (!(error instanceof AbortedError)) throw error
-      }
+      const waitMs = await takeDaily(parts, signal)
+      // Only `stop` ends the pause early. It does not keep the process.
+      await setTimeout(waitMs, undefined, { signal, ref: false }).catch(() => {})
     }
   }
 
   void run()
   return { stop: () => controller.abort() }
-}
-
-/** A pause that does not keep the process. */
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    timer.unref()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

@@ -20,10 +20,10 @@ const RETRY_AFTER_SEC_MAX = 60
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993
 /** Snapshots of one wallet in one market: a hundred years. */
-const SNAPSHOTS_MAX = 36_525
+export const SNAPSHOTS_MAX = 36_525
 
 /** A wallet's snapshots in a market, oldest first. */
-export interface Series {
+interface Series {
   readonly snapshots: readonly StoredSnapshot[]
   /** Block of the newest one. */
   readonly newest: PinnedBlock | undefined
@@ -52,11 +52,10 @@ export interface SnapshotSeries {
 /** A completion under way, and how far it is. */
 interface Flight {
   readonly done: Promise<{ readonly isCut: boolean }>
-  readonly controller: AbortController
+  /** Ends it if nobody asks any more. */
+  readonly interest: ReturnType<typeof setTimeout>
   readonly startedMs: number
-  askedMs: number
-  wanted: number
-  taken: number
+  readonly days: { wanted: number; taken: number }
 }
 
 /** Makes it over the stored midnights and snapshots, and those who read. */
@@ -98,7 +97,7 @@ export function createSnapshotSeries(parts: {
     return first
   }
 
-  async function complete(request: SeriesRequest, flight: () => Flight, signal: AbortSignal) {
+  async function complete(request: SeriesRequest, days: Flight['days'], signal: AbortSignal) {
     const first = await firstDayOf(request, signal)
     if (first === undefined) return { isCut: false }
     const { place, wallet } = request
@@ -109,11 +108,11 @@ export function createSnapshotSeries(parts: {
     for (let day = last; day >= first.day; day--) if (!stored.has(day)) missing.push(day)
     if (missing.length === 0) return { isCut: first.isCut }
     await midnights.load(place.client, { from: missing.at(-1) ?? last, to: last })
-    flight().wanted = missing.length
+    days.wanted = missing.length
     const ends = await Promise.allSettled(
       missing.map(async (day) => {
         await taker.take({ place, day, wallet }, signal)
-        flight().taken++
+        days.taken++
       }),
     )
     const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
@@ -126,26 +125,16 @@ export function createSnapshotSeries(parts: {
 
   function depart(key: string, request: SeriesRequest): Flight {
     const controller = new AbortController()
-    const done = Promise.resolve()
-      .then(() => complete(request, () => flight, controller.signal))
-      .finally(() => {
-        clearTimeout(timer)
-        if (flights.get(key) === flight) flights.delete(key)
-      })
+    const interest = setTimeout(() => controller.abort(), INTEREST_MS)
+    interest.unref()
+    const days = { wanted: 0, taken: 0 }
+    const done = complete(request, days, controller.signal).finally(() => {
+      clearTimeout(interest)
+      flights.delete(key)
+    })
     // Whoever waits hears of a failure; nobody has to wait.
     done.catch(() => {})
-    const nowMs = clock.monotonicMs()
-    const flight: Flight = { done, controller, startedMs: nowMs, askedMs: nowMs, wanted: 0, taken: 0 }
-    let timer = setTimeout(checkInterest, INTEREST_MS)
-    timer.unref()
-    function checkInterest(): void {
-      const leftMs = flight.askedMs + INTEREST_MS - clock.monotonicMs()
-      if (leftMs <= 0) controller.abort()
-      else {
-        timer = setTimeout(checkInterest, leftMs)
-        timer.unref()
-      }
-    }
+    const flight: Flight = { done, interest, startedMs: clock.monotonicMs(), days }
     flights.set(key, flight)
     return flight
   }
@@ -156,7 +145,7 @@ export function createSnapshotSeries(parts: {
       const market = marketOf(place)
       const key = `${market.chainId}:${market.provider}:${wallet}`
       const flight = flights.get(key) ?? depart(key, request)
-      flight.askedMs = clock.monotonicMs()
+      flight.interest.refresh()
       const limit = AbortSignal.timeout(WAIT_MS)
       const isCut = await untilAborted(flight.done, AbortSignal.any([signal, limit])).then(
         (end) => end.isCut,
@@ -176,7 +165,7 @@ export function createSnapshotSeries(parts: {
 
 /** What a caller hears who asked before everything was read. */
 function tooEarly(
-  { startedMs, wanted, taken }: Flight,
+  { startedMs, days: { wanted, taken } }: Flight,
   { wallet, nowMs }: { readonly wallet: Address; readonly nowMs: number },
 ): UnavailableError {
   const percent = wanted === 0 ? 0 : Math.floor((100 * taken) / wanted)
