@@ -4,7 +4,7 @@ import storeSql from '../../../sql/queries/lending_event_store.sql' with { type:
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { StoredPart, StreamPlace, StreamTable } from '../stream.ts'
-import { fromBytes, NotStoredError, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
+import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
 
 const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
@@ -49,7 +49,6 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  blockOf: ({ block }) => block,
   store: storeEvents,
 }
 
@@ -101,8 +100,8 @@ export async function readLendingEvents(
 ): Promise<LendingEventPage | undefined> {
   const { place, stream, wallet, toBlock, kinds, skip, max } = options
   const rows = await list(db, [
-    ...([place.chainId, toDigits(place.contract), stream, toDigits(wallet)] as const),
-    ...([place.startBlock, Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
+    ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
+    ...([Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
   ])
   const [first] = rows
   if (first === undefined || !first.covered) return undefined

@@ -4,7 +4,7 @@ import storeSql from '../../../sql/queries/position_flow_store.sql' with { type:
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { StoredPart, StreamPlace, StreamTable } from '../stream.ts'
-import { fromBytes, NotStoredError, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
+import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
 
 const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
@@ -31,7 +31,6 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  blockOf: ({ block }) => block,
   store: storeFlows,
 }
 
@@ -78,7 +77,7 @@ export async function readPositionFlows(
 ): Promise<readonly PositionFlow[] | undefined> {
   const { place, stream, tokenId, fromBlock, toBlock, max } = options
   const rows = await list(db, [
-    ...([place.chainId, toDigits(place.contract), stream, toDigits(positionSubject(tokenId))] as const),
+    ...([...nameParams({ place, stream }), toDigits(positionSubject(tokenId))] as const),
     ...([String(tokenId), fromBlock, Math.max(fromBlock, toBlock), max] as const),
   ])
   if (rows[0]?.covered !== true) return undefined
