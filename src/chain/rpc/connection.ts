@@ -1,9 +1,10 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { Read } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS, type Priority } from './slots.ts'
-import { createTransport, type ErrorMeanings, type Fetch, type RpcRequest } from './transport.ts'
+import { createTransport, type ErrorMeanings, type Fetch } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
 export interface Connection {
@@ -12,7 +13,7 @@ export interface Connection {
    * Throws as `Transport.send`, and `CrowdedError` if too many wait already. How work in the background fares changes
    * nothing for callers: its answers are long, and its rate limits are its own.
    */
-  send<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T>
+  send<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T>
 }
 
 /** What endpoints of one chain share. */
@@ -31,12 +32,8 @@ export interface ConnectionOptions {
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { timeoutMs, clock, fetch, random, record = () => {}, meanings } = options
-  const plain = createTransport({
-    ...{ url, timeoutMs, clock, fetch },
-    ...(meanings === undefined ? {} : { meanings }),
-  })
-  const transport = recorded(plain, { record, clock })
+  const { clock, random, record = () => {} } = options
+  const transport = recorded(createTransport({ ...options, url }), { record, clock })
   const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
 

@@ -33,15 +33,11 @@ export interface EndpointReport {
   readonly busyMs: number
 }
 
-/** One request to the endpoint whose turn it is. */
-type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
-
-/** Limits of one attempt. */
-interface AttemptLimits {
-  readonly signal: AbortSignal
-  /** True if no other endpoint answers: a block far off theirs is then accepted. */
-  readonly isLastResort: boolean
-}
+/**
+ * One request to the endpoint whose turn it is. With `isLastResort` no other endpoint answers: a block far off theirs is
+ * then accepted.
+ */
+type Attempt<E, T> = (endpoint: E, limits: { signal: AbortSignal; isLastResort: boolean }) => Promise<T>
 
 /** Why no endpoint answered. */
 export interface Exhaustion {

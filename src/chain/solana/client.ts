@@ -117,11 +117,11 @@ export function createSolanaClient(options: {
   }
 
   /** The accounts of a good answer, without the clock's. Throws `UpstreamError` for an answer that cannot be right. */
-  function believe({ slot, accounts: all }: AccountsAtSlot, { check = () => {} }: Step): SolanaAccounts {
+  function believe({ slot, accounts: all }: AccountsAtSlot, { check }: Step): SolanaAccounts {
     const now = parseClock(all.at(-1))
     checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })
     const answer = { slot, timestampSec: now.timestampSec, accounts: all.slice(0, -1) }
-    check(answer)
+    check?.(answer)
     return answer
   }
 
