@@ -49,7 +49,7 @@ const LOGS_KEPT_MAX = 100_000
 
 /** Keeps the ends of all histories until the next block. */
 export function createTails({ clock }: { readonly clock: Clock }): Tails {
-  const cache: BlockCache<Tail<unknown>> = createBlockCache({
+  const cache: BlockCache<Tail<never>> = createBlockCache({
     clock,
     entriesMax: TAILS_MAX,
     bytesMax: LOGS_KEPT_MAX,
@@ -57,15 +57,12 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
   })
 
   return {
-    async read<Row, Place extends StreamPlace>(
-      request: TailRequest<Row, Place>,
-      signal: AbortSignal,
-    ): Promise<Tail<Row>> {
+    read(request, signal) {
       const { client, stream, place, tip } = request
       const key = `${stream.name}:${place.contract}:${tip.finalized.hash}:${tip.block.hash}`
-      const read = (shared: AbortSignal) => readTail(request, shared)
-      // Rows of one stream have one type.
-      return (await cache.reuse({ chain: client.chain, key, read }, signal)) as Tail<Row>
+      // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
+      const read = (shared: AbortSignal) => readTail(request, shared) as Promise<Tail<never>>
+      return cache.reuse({ chain: client.chain, key, read }, signal)
     },
   }
 }
