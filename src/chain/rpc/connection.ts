@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
 import type { Read } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
@@ -14,6 +15,17 @@ export interface Connection {
    * nothing for callers: its answers are long, and its rate limits are its own.
    */
   send<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T>
+}
+
+/** What a client of any chain is made with, besides its endpoints. */
+export interface ClientOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly fetch?: Fetch
+  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
+  readonly random?: () => number
+  /** Told of each finished request to an endpoint. */
+  readonly record?: RpcRecorder
 }
 
 /** What endpoints of one chain share. */
