@@ -55,7 +55,9 @@ export async function cover<Row, Place extends StreamPlace>(
   try {
     while (toBlock >= fromBlock && request.mayGoOn()) {
       const range = { fromBlock: Math.max(fromBlock, toBlock - blocksOfPart(request, toBlock) + 1), toBlock }
-      decoded = awaitedLater(decodeAfter(decoded, request, range, within))
+      decoded = decodeAfter(decoded, request, range, within)
+      // It is awaited later, and may have failed by then.
+      decoded.catch(() => {})
       stored = storeAfter(stored, request, range, decoded)
       const part: Promise<unknown> = stored.then(() => underWay.delete(part))
       underWay.add(part)
@@ -119,12 +121,6 @@ async function storeAfter<Row, Place extends StreamPlace>(
   const mine = subjects === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
   await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
   request.onStored(range)
-}
-
-/** The same promise; that it fails before somebody awaits it is no mistake. */
-function awaitedLater<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
-  return promise
 }
 
 /** Decodes logs, and gets the receipts of transactions that cannot be understood without. */

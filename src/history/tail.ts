@@ -123,8 +123,8 @@ async function readTailFrom<Row, Place extends StreamPlace>(
     if (other === undefined) return await again()
     const pieces = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), other.cap] })
     try {
-      const ask = (task: () => Promise<readonly HistoryLog[]>) => other.ask(task, signal)
-      return await ask(() => readAll(other.source, { filters, ranges: [...pieces[1], ...hashes] }, signal))
+      const ranges = [...pieces[1], ...hashes]
+      return await other.ask((each) => readAll(each, { filters, ranges }, signal), signal)
     } catch (error) {
       // It may be behind, or fail: then the first endpoint is asked once more, with other edges.
       if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
