@@ -50,7 +50,7 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
       }
       const missing = wanted.filter((each) => !known.has(keyOf(each)))
       const blocks = [...grouped(missing, ({ block }) => block.number).values()]
-      const read = async (group: readonly WantedPrice[], shared: AbortSignal): Promise<void> => {
+      const read = (group: readonly WantedPrice[]) => async (shared: AbortSignal) => {
         const [first] = group
         if (first === undefined) return
         const tokens = [...new Set(group.map(({ token }) => token))]
@@ -63,10 +63,7 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
         // Kept block by block: a caller who leaves before the last one finds the others when they come back.
         await keep(db, client, { asker, found })
       }
-      await together(
-        blocks.map((group) => (shared: AbortSignal) => read(group, shared)),
-        signal,
-      )
+      await together(blocks.map(read), signal)
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
   }

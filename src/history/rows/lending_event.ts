@@ -75,12 +75,6 @@ async function storeEvents(db: Database, part: StoredPart<LendingEvent>): Promis
   if (answer?.stored !== true) throw new NotStoredError(place)
 }
 
-/** A page of a wallet's events. */
-interface LendingEventPage {
-  readonly total: number
-  readonly events: readonly LendingEvent[]
-}
-
 /**
  * One page of a wallet's stored events up to a block, newest first: by block, then log index, then the debt of a
  * liquidation before its collateral. Undefined if not all of them are stored, from the place's start on. Throws as
@@ -97,7 +91,7 @@ export async function readLendingEvents(
     readonly skip: number
     readonly max: number
   },
-): Promise<LendingEventPage | undefined> {
+): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
   const { place, stream, wallet, toBlock, kinds, skip, max } = options
   const rows = await list(db, [
     ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
