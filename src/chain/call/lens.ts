@@ -105,10 +105,9 @@ export function ladderOf<T>(options: {
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
-  options: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
+  { topic, rungs, clock }: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<T> {
-  const { topic, rungs, clock } = options
   const known = endpoint.learned.get(topic)
   const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
   const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))

@@ -96,12 +96,11 @@ async function askMarket(
 ): Promise<[Address, PriceAtOutcome][]> {
   const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
   const then = addressIn(found)
-  if (then === undefined) return tokens.map((token) => [token, missing('its market had no oracle')])
+  const none = (because: string) => tokens.map((token): [Address, PriceAtOutcome] => [token, missing(because)])
+  if (then === undefined) return none('its market had no oracle')
   const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
   const scale = scaleOf(uintOf(unit))
-  if (uintOf(base) !== 0n || scale === undefined) {
-    return tokens.map((token) => [token, missing("its market's oracle did not count in US dollars")])
-  }
+  if (uintOf(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
     const units = uintOf(prices[index]) ?? 0n
     if (units === 0n) return [token, missing("its market's oracle had no price for it")]

@@ -5,7 +5,7 @@ import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS, type Priority } from './slots.ts'
-import { createTransport, type ErrorMeanings, type Fetch } from './transport.ts'
+import { createTransport, type Fetch, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
 export interface Connection {
@@ -29,17 +29,11 @@ export interface ClientOptions {
 }
 
 /** What endpoints of one chain share. */
-export interface ConnectionOptions {
-  /** Time limit of a request that gives none of its own, milliseconds. */
-  readonly timeoutMs: number
-  readonly clock: Clock
-  readonly fetch: Fetch
+export interface ConnectionOptions extends Omit<TransportOptions, 'url'> {
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
   /** Told of each finished request. */
   readonly record?: RpcRecorder
-  /** Absent: those of EVM nodes. */
-  readonly meanings?: ErrorMeanings
 }
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */

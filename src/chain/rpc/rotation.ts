@@ -245,7 +245,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         if (health.state() === 'open') remember(endpoint, asked)
         return await asked
       } catch (error) {
-        if (!mayRotate(error) && !signal.aborted) throw error
+        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
         // The same endpoint would refuse the same request again.
         if (error instanceof RpcRefusedError || error instanceof HeadError || error instanceof ShallowError) {
           tries.set(endpoint, triesMax)
@@ -276,10 +276,6 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       })),
     close: () => background.abort(),
   }
-}
-
-function mayRotate(error: unknown): boolean {
-  return error instanceof UpstreamError || error instanceof RpcRefusedError
 }
 
 /** Compares by the first number that differs; both have the same length. */

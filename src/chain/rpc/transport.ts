@@ -45,18 +45,19 @@ const EVM_MEANINGS: ErrorMeanings = {
   fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
 }
 
-/**
- * Makes a transport; `timeoutMs` limits each call that gives no limit of its own, from sending to the last byte. Throws
- * on a URL that `parseRpcUrl` refuses.
- */
-export function createTransport(options: {
+/** What a transport is made with. */
+export interface TransportOptions {
   readonly url: string
+  /** Time limit of a request that gives none of its own, from sending to the last byte, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly fetch: Fetch
   /** Absent: those of EVM nodes. */
   readonly meanings?: ErrorMeanings
-}): Transport {
+}
+
+/** Makes a transport. Throws on a URL that `parseRpcUrl` refuses. */
+export function createTransport(options: TransportOptions): Transport {
   const { clock, fetch, meanings = EVM_MEANINGS } = options
   const target = parseRpcUrl(options.url)
   if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
