@@ -115,13 +115,13 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
   const cap = (index: number) => witnesses.find((each) => each.source.index === index)?.cap
   const other = witnesses.find((each) => each.source.index !== endpoint.index && each.serves(asked))
-  const limits = { requests: Math.floor(REQUESTS_MAX / filters.length) }
-  const alone = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), cap(endpoint.index)] })
+  const requests = Math.floor(REQUESTS_MAX / filters.length)
+  const alone = piecesFor(asked, { requests, caps: [cap(endpoint.index), cap(endpoint.index)] })
   const hashes = await hashesOf(endpoint, { client, tip, fromBlock: hashedFrom }, signal)
   const second = async () => {
     const again = () => readAll(source, { filters, ranges: alone[1] }, signal)
     if (other === undefined) return await again()
-    const pieces = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), other.cap] })
+    const pieces = piecesFor(asked, { requests, caps: [cap(endpoint.index), other.cap] })
     try {
       const ranges = [...pieces[1], ...hashes]
       return await other.ask((each) => readAll(each, { filters, ranges }, signal), signal)

@@ -3,7 +3,7 @@ import listSql from '../../../sql/queries/lending_event_list.sql' with { type: '
 import storeSql from '../../../sql/queries/lending_event_store.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { StoredPart, StreamPlace, StreamTable } from '../stream.ts'
+import type { StreamPlace, StreamTable } from '../stream.ts'
 import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
 
 const store = query(storeSql, 'background')
@@ -49,30 +49,28 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  store: storeEvents,
-}
-
-async function storeEvents(db: Database, part: StoredPart<LendingEvent>): Promise<void> {
-  const { place, rows } = part
-  const [answer] = await store(
-    db,
-    [
-      ...partParams(part),
-      rows.map(({ wallet }) => toDigits(wallet)),
-      rows.map(({ block }) => block),
-      rows.map(({ logIndex }) => logIndex),
-      rows.map(({ leg }) => leg),
-      rows.map(({ kind }) => kind),
-      rows.map(({ asset }) => toDigits(asset)),
-      rows.map(({ amount }) => String(amount)),
-      rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
-      rows.map(({ transactionHash }) => toDigits(transactionHash)),
-      rows.map(({ timestampSec }) => timestampSec ?? -1),
-      rows.map(({ indexRay }) => String(indexRay ?? -1n)),
-    ],
-    { deadlineMs: STORE_DEADLINE_MS },
-  )
-  if (answer?.stored !== true) throw new NotStoredError(place)
+  async store(db, part) {
+    const { place, rows } = part
+    const [answer] = await store(
+      db,
+      [
+        ...partParams(part),
+        rows.map(({ wallet }) => toDigits(wallet)),
+        rows.map(({ block }) => block),
+        rows.map(({ logIndex }) => logIndex),
+        rows.map(({ leg }) => leg),
+        rows.map(({ kind }) => kind),
+        rows.map(({ asset }) => toDigits(asset)),
+        rows.map(({ amount }) => String(amount)),
+        rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
+        rows.map(({ transactionHash }) => toDigits(transactionHash)),
+        rows.map(({ timestampSec }) => timestampSec ?? -1),
+        rows.map(({ indexRay }) => String(indexRay ?? -1n)),
+      ],
+      { deadlineMs: STORE_DEADLINE_MS },
+    )
+    if (answer?.stored !== true) throw new NotStoredError(place)
+  },
 }
 
 /**
