@@ -23,6 +23,5 @@ export function isAtBlock(seen: Block, { chainId, number, timestampSec }: Block)
 
 /** True if no call could tell the two blocks apart. */
 export function isSameBlock(a: Block, b: Block): boolean {
-  const isSameChain = a.chainId === b.chainId && a.parentHash === b.parentHash
-  return isSameChain && a.number === b.number && a.timestampSec === b.timestampSec
+  return isAtBlock(a, b) && a.parentHash === b.parentHash
 }

@@ -5,14 +5,11 @@ import type { ChainPrices, UsdFeed } from './chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
 export interface UsdPrice extends Decimal {
-  readonly source: UsdPriceSource
+  readonly source: (typeof USD_PRICE_SOURCES)[number]
 }
 
 /** Possible sources of a price: a USD feed of the token, Aave's oracle, or the list of stablecoins. */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
-
-/** The source of one price. */
-type UsdPriceSource = (typeof USD_PRICE_SOURCES)[number]
 
 /** Contracts that a reading asks for prices of a chain's tokens. */
 export interface PriceSources {
@@ -120,6 +117,7 @@ export function usdValue(amountRaw: bigint, options: { readonly decimals: number
   return { units: amountRaw * price.units, scale: decimals + price.scale }
 }
 
-function missing(because: string): UsdPriceOutcome {
-  return { kind: 'missing', because }
+/** No price, with the reason in words that follow "because". */
+export function missing(because: string) {
+  return { kind: 'missing', because } as const
 }

@@ -6,19 +6,13 @@ import { MissingBlockError } from './rpc/error.ts'
 /** A tag, a height, or a hash. */
 export type BlockName = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
-/** Which block of which chain to read. */
-interface BlockQuestion {
-  readonly chainId: number
-  readonly number: bigint | 'latest'
-}
-
 /**
  * The header of a block, whatever its age. Reads `eth_getBlockByNumber`. Throws `MissingBlockError` if the endpoint has
  * no such block, else as `Endpoint.request`.
  */
 export async function readBlock(
   endpoint: Endpoint,
-  { chainId, number }: BlockQuestion,
+  { chainId, number }: { readonly chainId: number; readonly number: bigint | 'latest' },
   signal: AbortSignal,
 ): Promise<PinnedBlock> {
   const header = await readHeader(endpoint, { chainId, at: number }, signal)

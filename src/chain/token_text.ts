@@ -1,4 +1,4 @@
-import { type Hex, hexToBytes } from 'viem'
+import { bytesToBigInt, type Hex, hexToBytes } from 'viem'
 
 /** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
@@ -42,9 +42,7 @@ function stringContent(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 function wordAt(bytes: Uint8Array, index: number): bigint {
-  let value = 0n
-  for (const byte of bytes.subarray(index * WORD_BYTES, (index + 1) * WORD_BYTES)) value = (value << 8n) | BigInt(byte)
-  return value
+  return bytesToBigInt(bytes.subarray(index * WORD_BYTES, (index + 1) * WORD_BYTES))
 }
 
 function upToNul(bytes: Uint8Array): Uint8Array {

@@ -49,14 +49,6 @@ export interface Interest {
   readonly dailyNetUsd: Rational
 }
 
-/** Net interest to come at today's rates, US dollars: the daily one times 1, 7, 30 and 365. */
-interface Projection {
-  readonly dailyUsd: Rational
-  readonly weeklyUsd: Rational
-  readonly monthlyUsd: Rational
-  readonly yearlyUsd: Rational
-}
-
 /**
  * Liquidation limit (Σ collateral × its liquidation threshold) ÷ risk debt (Σ debt × its borrow factor, which is 1 but
  * on Kamino); `max` without debt. Below 1 the position can be liquidated.
@@ -159,13 +151,13 @@ export function dailyInterest({ perUsd }: LendingTotals, legs: YieldLegs): Inter
 }
 
 /**
- * Daily net interest over a day, a week of 7, a month of 30 and a year of 365 days.
+ * Net interest to come at today's rates, US dollars: over a day, a week of 7, a month of 30 and a year of 365 days.
  *
  * @figure daily, weekly, monthly, yearly
  * @source definition
  * @proof test/finance/lending_test.ts
  */
-export function projection({ dailyNetUsd }: Interest): Projection {
+export function projection({ dailyNetUsd }: Interest) {
   const over = (days: bigint) => rational(dailyNetUsd.numerator * days, dailyNetUsd.denominator)
   return { dailyUsd: over(1n), weeklyUsd: over(7n), monthlyUsd: over(30n), yearlyUsd: over(DAYS_PER_YEAR) }
 }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
-import { createProof, type Proof, type ProvenLogs, rankedSources } from './logs/proof.ts'
+import { createProof, type Proof, rankedSources } from './logs/proof.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
 import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace } from './stream.ts'
@@ -55,7 +55,9 @@ export async function cover<Row, Place extends StreamPlace>(
   try {
     while (toBlock >= fromBlock && request.mayGoOn()) {
       const range = { fromBlock: Math.max(fromBlock, toBlock - blocksOfPart(request, toBlock) + 1), toBlock }
-      decoded = awaitedLater(decodeAfter(decoded, request, range, within))
+      decoded = decodeAfter(decoded, request, range, within)
+      // It is awaited later, and may have failed by then.
+      decoded.catch(() => {})
       stored = storeAfter(stored, request, range, decoded)
       const part: Promise<unknown> = stored.then(() => underWay.delete(part))
       underWay.add(part)
@@ -78,53 +80,21 @@ interface Meaning<Row> {
   readonly next: unknown
 }
 
-/** Reads and proves a part at once; decodes it when the part before it, which is newer, is decoded. */
+/**
+ * Reads and proves a part at once; decodes and checks it when the part before it, which is newer, is decoded. What a
+ * check finds missing is read again, elsewhere and otherwise divided.
+ */
 async function decodeAfter<Row, Place extends StreamPlace>(
   before: Promise<Meaning<Row>>,
   request: CoverRequest<Row, Place>,
   range: Range,
   signal: AbortSignal,
 ): Promise<Meaning<Row>> {
-  const proof = proofOf(request, range)
-  const proven = await proof.logs(signal)
+  const { stream, place, subjects, sources, onHealed } = request
+  const filters = stream.filters(place, subjects)
+  const proof = createProof({ ...kindOf(request), filters, range }, { sources, healed: onHealed })
+  let proven = await proof.logs(signal)
   const later = (await before).next
-  return await decodeProven(request, { proof, proven, later, signal })
-}
-
-/** Stores a part when the part before it is stored. */
-async function storeAfter<Row, Place extends StreamPlace>(
-  before: Promise<unknown>,
-  request: CoverRequest<Row, Place>,
-  range: Range,
-  decoded: Promise<Meaning<Row>>,
-): Promise<void> {
-  await before
-  const { stream, place, subjects, db } = request
-  const { rows, witnesses } = await decoded
-  const wanted = subjects === null ? null : new Set(subjects)
-  const mine = wanted === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
-  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
-  request.onStored(range)
-}
-
-/** The same promise; that it fails before somebody awaits it is no mistake. */
-function awaitedLater<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
-  return promise
-}
-
-/** Decodes and checks; what a check finds missing is read again, elsewhere and otherwise divided. */
-async function decodeProven<Row, Place extends StreamPlace>(
-  { stream, place, subjects }: CoverRequest<Row, Place>,
-  part: {
-    readonly proof: Proof
-    readonly proven: ProvenLogs
-    readonly later: unknown
-    readonly signal: AbortSignal
-  },
-): Promise<Meaning<Row>> {
-  const { proof, later, signal } = part
-  let { proven } = part
   for (;;) {
     try {
       const { rows } = await decodeSettled({ stream, place, subjects, logs: proven.logs, proof }, signal)
@@ -137,12 +107,25 @@ async function decodeProven<Row, Place extends StreamPlace>(
   }
 }
 
+/** Stores a part when the part before it is stored. */
+async function storeAfter<Row, Place extends StreamPlace>(
+  before: Promise<unknown>,
+  request: CoverRequest<Row, Place>,
+  range: Range,
+  decoded: Promise<Meaning<Row>>,
+): Promise<void> {
+  await before
+  const { stream, place, subjects, db } = request
+  const { rows, witnesses } = await decoded
+  const wanted = new Set(subjects)
+  const mine = subjects === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
+  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
+  request.onStored(range)
+}
+
 /** Decodes logs, and gets the receipts of transactions that cannot be understood without. */
 export async function decodeSettled<Row, Place extends StreamPlace>(
-  what: {
-    readonly stream: Stream<Row, Place>
-    readonly place: Place
-    readonly subjects: readonly Hex[] | null
+  what: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects'> & {
     readonly logs: readonly HistoryLog[]
     readonly proof: Pick<Proof, 'receipts'>
   },
@@ -153,25 +136,16 @@ export async function decodeSettled<Row, Place extends StreamPlace>(
   for (let round = 0; ; round++) {
     const decoded = stream.decode(place, logs, { subjects, receipts })
     if (decoded.unsettled.length === 0) return decoded
-    const wanted = new Set(decoded.unsettled)
+    const missing = new Set(decoded.unsettled)
     const first = new Map<Hex, HistoryLog>()
-    for (const log of logs) {
-      const { transactionHash } = log
-      if (wanted.has(transactionHash) && !first.has(transactionHash)) first.set(transactionHash, log)
-    }
-    if (round === RECEIPT_ROUNDS || first.size < wanted.size) {
+    for (const log of logs) if (missing.delete(log.transactionHash)) first.set(log.transactionHash, log)
+    if (round === RECEIPT_ROUNDS || missing.size > 0) {
       throw new Error(
         `Cannot decode stream ${stream.name}: it leaves transactions unsettled that it has the receipts of`,
       )
     }
     receipts = new Map([...receipts, ...(await proof.receipts(first, signal))])
   }
-}
-
-function proofOf<Row, Place extends StreamPlace>(request: CoverRequest<Row, Place>, range: Range): Proof {
-  const { stream, place, subjects, sources, onHealed } = request
-  const filters = stream.filters(place, subjects)
-  return createProof({ ...kindOf(request), filters, range }, { sources, healed: onHealed })
 }
 
 /** What was learned about lengths is kept by stream, and apart for subjects and for everybody. */

@@ -11,8 +11,7 @@ import progressSql from '../../sql/queries/history_progress_list.sql' with { typ
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Range } from './logs/window.ts'
-import { EVERYBODY, toDigits } from './rows/part.ts'
-import type { StreamPlace } from './stream.ts'
+import { type HistoryName, nameParams, subjectParam, toDigits } from './rows/part.ts'
 
 const find = query(findSql, 'read')
 const move = query(moveSql, 'read')
@@ -23,12 +22,6 @@ const release = query(releaseSql, 'background')
 const checked = query(checkedSql, 'background')
 const forget = query(forgetSql, 'background')
 const progress = query(progressSql, 'background')
-
-/** A history in the database. */
-export interface HistoryName {
-  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
-  readonly stream: string
-}
 
 /** What is stored of one subject. */
 export interface Covered {
@@ -60,13 +53,6 @@ export interface StoredProgress extends HistoryName {
   readonly isStopped: boolean
 }
 
-/** How many rows were forgotten. */
-export interface Forgotten {
-  readonly events: number
-  readonly flows: number
-  readonly prices: number
-}
-
 /** What is stored, and who works on what. Every change is one statement. */
 export interface Coverage {
   /** What is stored of subjects and of everybody, which is `null`. Nothing is known of subjects that are absent. */
@@ -91,9 +77,9 @@ const LEASE_SEC = 30
 /** What is stored in a database; `holder` names this process in leases. */
 export function createCoverage(db: Database, holder: string): Coverage {
   return {
-    async find({ place, stream }, subjects) {
+    async find(name, subjects) {
       const names = subjects.map((subject) => (subject === null ? '' : toDigits(subject)))
-      const rows = await list(db, [place.chainId, toDigits(place.contract), stream, names, holder])
+      const rows = await list(db, [...nameParams(name), names, holder])
       return new Map(
         rows.map(({ subject, first_blocks, last_blocks, checked_to, is_leased }) => [
           subjectOf(subject),
@@ -101,18 +87,16 @@ export function createCoverage(db: Database, holder: string): Coverage {
         ]),
       )
     },
-    async lease({ place, stream }, subjects, { fromBlock, toBlock }) {
-      const names = subjects?.map(toDigits) ?? EVERYBODY
-      const history = [place.chainId, toDigits(place.contract), stream] as const
-      const rows = await lease(db, [...history, names, holder, LEASE_SEC, fromBlock, toBlock])
+    async lease(name, subjects, { fromBlock, toBlock }) {
+      const what = [...nameParams(name), subjectParam(subjects)] as const
+      const rows = await lease(db, [...what, holder, LEASE_SEC, fromBlock, toBlock])
       return rows.map(({ subject }) => subjectOf(subject))
     },
-    async release({ place, stream }, subjects) {
-      const names = subjects?.map(toDigits) ?? EVERYBODY
-      await release(db, [place.chainId, toDigits(place.contract), stream, names, holder])
+    async release(name, subjects) {
+      await release(db, [...nameParams(name), subjectParam(subjects), holder])
     },
-    async checked({ place, stream }, subject, toBlock) {
-      await checked(db, [place.chainId, toDigits(place.contract), stream, toDigits(subject), toBlock])
+    async checked(name, subject, toBlock) {
+      await checked(db, [...nameParams(name), toDigits(subject), toBlock])
     },
     async anchor(chainId) {
       const [row] = await find(db, [chainId])
@@ -141,10 +125,10 @@ export function createCoverage(db: Database, holder: string): Coverage {
 }
 
 /**
- * Forgets a chain's events, flows and prices, and that its history was stopped: all of it is then read anew. Throws as
- * `Database.run`.
+ * Forgets a chain's events, flows and prices, and that its history was stopped: all of it is then read anew. Gives how
+ * many rows of each were forgotten. Throws as `Database.run`.
  */
-export async function forgetHistory(db: Database, chainId: number): Promise<Forgotten> {
+export async function forgetHistory(db: Database, chainId: number) {
   const [row] = await forget(db, [chainId], { deadlineMs: FORGET_DEADLINE_MS })
   return { events: Number(row?.events), flows: Number(row?.flows), prices: Number(row?.prices) }
 }

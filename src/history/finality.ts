@@ -5,6 +5,7 @@ import type { ChainClient, Endpoint } from '../chain/rpc/client.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
+import { minOf } from '../lib/number/fixed_point.ts'
 import type { Anchor, Coverage } from './coverage.ts'
 
 /** The newest block of a chain, and the newest that history may be built on. */
@@ -82,15 +83,15 @@ export function createFinality(options: {
 async function readTipFrom(endpoint: Endpoint, client: ChainClient, signal: AbortSignal): Promise<Tip> {
   const { id, finality } = client.chain
   const block = await readLatestBlock(endpoint, id, signal)
-  const deep = block.number > DEPTH_MIN ? block.number - DEPTH_MIN : 0n
+  const below = (depth: bigint) => (block.number > depth ? block.number - depth : 0n)
+  const deep = below(DEPTH_MIN)
   const final =
     'tag' in finality
       ? await readHeader(endpoint, { chainId: id, at: finality.tag }, signal)
-      : { number: block.number > BigInt(finality.depth) ? block.number - BigInt(finality.depth) : 0n }
+      : { number: below(BigInt(finality.depth)) }
   if (final === undefined) throw new UpstreamError('The endpoint does not know which block is final')
   if ('hash' in final && final.number <= deep) return { block, finalized: final }
-  const number = final.number < deep ? final.number : deep
-  return { block, finalized: await headerOf(endpoint, client, number, signal) }
+  return { block, finalized: await headerOf(endpoint, client, minOf(final.number, deep), signal) }
 }
 
 async function headerOf(

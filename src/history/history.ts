@@ -10,7 +10,7 @@ import { createFollower, type Follower } from './follow/follower.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
-import type { Ensured, EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
+import type { EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
 import { createTails } from './tail.ts'
 
 /** The histories of one process. */
@@ -104,10 +104,7 @@ export function createHistory(options: {
   }
 
   return {
-    async ensure<Row, Place extends StreamPlace>(
-      request: EnsureRequest<Row, Place>,
-      signal: AbortSignal,
-    ): Promise<Ensured<Row>> {
+    async ensure(request, signal) {
       const { stream, place, subject } = request
       const startedMs = clock.monotonicMs()
       const client = clientOf(place)

@@ -50,19 +50,20 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
       }
       const missing = wanted.filter((each) => !known.has(keyOf(each)))
       const blocks = [...grouped(missing, ({ block }) => block.number).values()]
-      const read = async (group: readonly WantedPrice[], shared: AbortSignal): Promise<void> => {
+      const read = (group: readonly WantedPrice[]) => async (shared: AbortSignal) => {
         const [first] = group
         if (first === undefined) return
         const tokens = [...new Set(group.map(({ token }) => token))]
         const outcomes = await readPricesAt(client, { asker, tokens, block: first.block, clock }, shared)
         for (const each of group) known.set(keyOf(each), outcomes.get(each.token) ?? UNKNOWN)
+        const found = group.flatMap((each) => {
+          const outcome = known.get(keyOf(each))
+          return each.isFinal && outcome?.kind === 'price' ? [{ ...each, ...outcome }] : []
+        })
         // Kept block by block: a caller who leaves before the last one finds the others when they come back.
-        await keep(db, client, { asker, found: group.filter(({ isFinal }) => isFinal), known })
+        await keep(db, client, { asker, found })
       }
-      await together(
-        blocks.map((group) => (shared: AbortSignal) => read(group, shared)),
-        signal,
-      )
+      await together(blocks.map(read), signal)
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
   }
@@ -95,22 +96,9 @@ async function readKept(
 async function keep(
   db: Database,
   client: ChainClient,
-  {
-    asker,
-    found,
-    known,
-  }: {
-    readonly asker: PriceAsker
-    readonly found: readonly WantedPrice[]
-    readonly known: ReadonlyMap<string, PriceAtOutcome>
-  },
+  { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
 ): Promise<void> {
-  for (const [name, group] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
-    const prices = group.flatMap((each) => {
-      const outcome = known.get(keyOf(each))
-      return outcome?.kind === 'price' ? [{ ...each, ...outcome }] : []
-    })
-    if (prices.length === 0) continue
+  for (const [name, prices] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
     await insert(db, [
       ...([client.chain.id, name, prices.map(({ token }) => toDigits(token))] as const),
       prices.map(({ block }) => String(block.number)),

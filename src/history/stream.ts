@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import type { Range } from './logs/window.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
 export interface HistoryLog {
@@ -58,7 +59,6 @@ export interface StoredPart<Row> {
 export interface StreamTable<Row> {
   /** Whose row it is, as `EnsureRequest.subject` names it. */
   subjectOf(row: Row): Hex
-  blockOf(row: Row): number
   /** Stores rows and what is complete now in one statement. Throws as `Database.run`, and if the history is stopped. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
@@ -118,11 +118,11 @@ export class IncompleteError extends Error {
   readonly fromBlock: number
   readonly toBlock: number
 
-  constructor(check: string, range: { readonly fromBlock: number; readonly toBlock: number }) {
-    super(`The check "${check}" found that logs are missing in blocks ${range.fromBlock} to ${range.toBlock}`)
+  constructor(check: string, { fromBlock, toBlock }: Range) {
+    super(`The check "${check}" found that logs are missing in blocks ${fromBlock} to ${toBlock}`)
     this.check = check
-    this.fromBlock = range.fromBlock
-    this.toBlock = range.toBlock
+    this.fromBlock = fromBlock
+    this.toBlock = toBlock
   }
 }
 

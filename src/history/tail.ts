@@ -7,11 +7,12 @@ import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
 import type { Tip } from './finality.ts'
+import type { LogRange } from './logs/check_logs.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
 import { createLogSource, type LogSource } from './logs/source.ts'
 import { piecesOf, type Range } from './logs/window.ts'
-import { compareReads, isSameLog } from './logs/witness.ts'
+import { compareReads, isHeld } from './logs/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
 
 /** Everybody's rows after the finalized block, and the block that they end at. */
@@ -20,23 +21,23 @@ export interface Tail<Row> {
   readonly rows: readonly Row[]
 }
 
+/** Which end is read. */
+interface TailRequest<Row, Place extends StreamPlace> {
+  readonly client: ChainClient
+  readonly stream: Stream<Row, Place>
+  readonly place: Place
+  readonly tip: Tip
+  /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
+  readonly witnesses: readonly LearnedSource[]
+}
+
 /** The unfinalized end of histories, read once per block while somebody asks, and never stored. */
 export interface Tails {
   /**
    * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
    * `UnavailableError`, naming the check if logs are missing wherever they are asked for.
    */
-  read<Row, Place extends StreamPlace>(
-    request: {
-      readonly client: ChainClient
-      readonly stream: Stream<Row, Place>
-      readonly place: Place
-      readonly tip: Tip
-      /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
-      readonly witnesses: readonly LearnedSource[]
-    },
-    signal: AbortSignal,
-  ): Promise<Tail<Row>>
+  read<Row, Place extends StreamPlace>(request: TailRequest<Row, Place>, signal: AbortSignal): Promise<Tail<Row>>
 }
 
 /** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */
@@ -46,14 +47,9 @@ const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
 const LOGS_KEPT_MAX = 100_000
 
-interface Kept {
-  readonly block: PinnedBlock
-  readonly rows: readonly unknown[]
-}
-
 /** Keeps the ends of all histories until the next block. */
 export function createTails({ clock }: { readonly clock: Clock }): Tails {
-  const cache: BlockCache<Kept> = createBlockCache({
+  const cache: BlockCache<Tail<never>> = createBlockCache({
     clock,
     entriesMax: TAILS_MAX,
     bytesMax: LOGS_KEPT_MAX,
@@ -61,25 +57,14 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
   })
 
   return {
-    async read<Row, Place extends StreamPlace>(
-      request: Parameters<Tails['read']>[0] & { readonly stream: Stream<Row, Place>; readonly place: Place },
-      signal: AbortSignal,
-    ): Promise<Tail<Row>> {
+    read(request, signal) {
       const { client, stream, place, tip } = request
       const key = `${stream.name}:${place.contract}:${tip.finalized.hash}:${tip.block.hash}`
-      const read = (shared: AbortSignal) => readTail({ ...request, stream, place }, shared)
-      // Rows of one stream have one type.
-      return (await cache.reuse({ chain: client.chain, key, read }, signal)) as Tail<Row>
+      // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
+      const read = (shared: AbortSignal) => readTail(request, shared) as Promise<Tail<never>>
+      return cache.reuse({ chain: client.chain, key, read }, signal)
     },
   }
-}
-
-interface TailRequest<Row, Place extends StreamPlace> {
-  readonly client: ChainClient
-  readonly stream: Stream<Row, Place>
-  readonly place: Place
-  readonly tip: Tip
-  readonly witnesses: readonly LearnedSource[]
 }
 
 async function readTail<Row, Place extends StreamPlace>(
@@ -130,16 +115,16 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
   const cap = (index: number) => witnesses.find((each) => each.source.index === index)?.cap
   const other = witnesses.find((each) => each.source.index !== endpoint.index && each.serves(asked))
-  const limits = { requests: Math.floor(REQUESTS_MAX / filters.length) }
-  const alone = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), cap(endpoint.index)] })
+  const requests = Math.floor(REQUESTS_MAX / filters.length)
+  const alone = piecesFor(asked, { requests, caps: [cap(endpoint.index), cap(endpoint.index)] })
   const hashes = await hashesOf(endpoint, { client, tip, fromBlock: hashedFrom }, signal)
   const second = async () => {
     const again = () => readAll(source, { filters, ranges: alone[1] }, signal)
     if (other === undefined) return await again()
-    const pieces = piecesFor(asked, { ...limits, caps: [cap(endpoint.index), other.cap] })
+    const pieces = piecesFor(asked, { requests, caps: [cap(endpoint.index), other.cap] })
     try {
-      const ask = (task: () => Promise<readonly HistoryLog[]>) => other.ask(task, signal)
-      return await ask(() => readAll(other.source, { filters, ranges: [...pieces[1], ...hashes] }, signal))
+      const ranges = [...pieces[1], ...hashes]
+      return await other.ask((each) => readAll(each, { filters, ranges }, signal), signal)
     } catch (error) {
       // It may be behind, or fail: then the first endpoint is asked once more, with other edges.
       if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
@@ -178,15 +163,14 @@ async function hashesOf(
   endpoint: Endpoint,
   { client, tip, fromBlock }: { readonly client: ChainClient; readonly tip: Tip; readonly fromBlock: number },
   signal: AbortSignal,
-): Promise<readonly { readonly blockHash: Hex; readonly number: number }[]> {
-  const hashes: { readonly blockHash: Hex; readonly number: number }[] = []
+): Promise<readonly LogRange[]> {
+  const hashes: LogRange[] = []
   let block: PinnedBlock = tip.block
   for (;;) {
     hashes.unshift({ blockHash: block.hash, number: Number(block.number) })
     if (Number(block.number) - 1 < fromBlock) return hashes
     if (hashes.length === HASHED_BLOCKS - 1) {
-      hashes.unshift({ blockHash: block.parentHash, number: Number(block.number) - 1 })
-      return hashes
+      return [{ blockHash: block.parentHash, number: Number(block.number) - 1 }, ...hashes]
     }
     const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash: block.parentHash } }, signal)
     if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
@@ -196,13 +180,7 @@ async function hashesOf(
 
 async function readAll(
   source: LogSource,
-  {
-    filters,
-    ranges,
-  }: {
-    readonly filters: readonly LogFilter[]
-    readonly ranges: readonly (Range | { readonly blockHash: Hex; readonly number: number })[]
-  },
+  { filters, ranges }: { readonly filters: readonly LogFilter[]; readonly ranges: readonly LogRange[] },
   signal: AbortSignal,
 ): Promise<readonly HistoryLog[]> {
   const lists = await Promise.all(
@@ -224,12 +202,12 @@ async function agreed(
   const isNewest = new Set(other === undefined ? newer : [])
   const wrong = new Set<HistoryLog>()
   for (const { log } of disputed) {
-    if (!isNewest.has(log) && !(await isHeld(log, { source, other }, signal))) wrong.add(log)
+    if (!isNewest.has(log) && !(await isProven(log, { source, other }, signal))) wrong.add(log)
   }
   return wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
 }
 
-async function isHeld(
+async function isProven(
   log: HistoryLog,
   { source, other }: { readonly source: LogSource; readonly other: LogSource | undefined },
   signal: AbortSignal,
@@ -238,7 +216,7 @@ async function isHeld(
   if (header?.hash !== log.blockHash) return false
   for (const each of other === undefined ? [source] : [source, other]) {
     const receipt = await each.receipt(log.transactionHash, signal)
-    if (receipt?.logs.some((held) => isSameLog(held, log)) === true) return true
+    if (receipt !== undefined && isHeld(log, receipt)) return true
   }
   return false
 }
@@ -251,7 +229,7 @@ async function receiptsOf(
   const entries = await Promise.all(
     [...wanted].map(async ([hash, log]) => {
       const receipt = await source.receipt(hash, signal)
-      if (receipt?.logs.some((each) => isSameLog(each, log)) !== true) {
+      if (receipt === undefined || !isHeld(log, receipt)) {
         throw new IncompleteError('receipt', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
       }
       return [hash, receipt.logs] as const

@@ -105,10 +105,9 @@ export function ladderOf<T>(options: {
  */
 export async function readByRung<T>(
   endpoint: Endpoint,
-  options: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
+  { topic, rungs, clock }: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<T> {
-  const { topic, rungs, clock } = options
   const known = endpoint.learned.get(topic)
   const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
   const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))
@@ -117,11 +116,14 @@ export async function readByRung<T>(
   for (const rung of order) {
     try {
       const answer = await rung.run(signal)
-      if (rung.name !== learned && mayLearn)
-        learn(endpoint, { topic, rung, rungs, untilMs: clock.monotonicMs() + LEARNED_MS })
+      if (rung.name !== learned && mayLearn) {
+        // The best rung is tried first anyway.
+        if (rung === rungs[0]) endpoint.learned.delete(topic)
+        else endpoint.learned.set(topic, { value: rung.name, untilMs: clock.monotonicMs() + LEARNED_MS })
+      }
       return answer
     } catch (error) {
-      const unsupported = error instanceof RpcRefusedError ? error.reason === 'kind' : false
+      const unsupported = error instanceof RpcRefusedError && error.reason === 'kind'
       const silent = error instanceof RevertError && error.data === '0x'
       last = error instanceof RevertError ? new UpstreamError('The lens reverted', { cause: error }) : error
       if (!(error instanceof RpcRefusedError) && !silent) throw last
@@ -130,13 +132,4 @@ export async function readByRung<T>(
   }
   if (last === undefined) throw new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
   throw mayLearn && last instanceof RpcRefusedError ? new IncapableError(last) : last
-}
-
-function learn<T>(
-  endpoint: Endpoint,
-  { topic, rung, rungs, untilMs }: { topic: string; rung: Rung<T>; rungs: readonly Rung<T>[]; untilMs: number },
-): void {
-  // The best rung is tried first anyway.
-  if (rung === rungs[0]) endpoint.learned.delete(topic)
-  else endpoint.learned.set(topic, { value: rung.name, untilMs })
 }

@@ -70,12 +70,7 @@ export async function readPages<Page extends LensPage>(source: PagesSource<Page>
   if (page.taken >= count) return [{ start: 0, page }]
   if (page.taken === 0) throw tooLittle()
   // Further pages at this endpoint can hold about as much as this one did.
-  return await readPagesAt(await source.pin(), {
-    pageSize: page.taken,
-    countMin: count,
-    read: (request) => source.read(request),
-    count: (each) => source.count(each),
-  })
+  return await readPagesAt(await source.pin(), { ...source, pageSize: page.taken, countMin: count })
 }
 
 /**

@@ -4,7 +4,7 @@ import { UnavailableError } from '../../lib/error.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import { type Answer, type Question, readCalls } from '../call/many/read_calls.ts'
 import { addressOf, wordOf } from '../call/words.ts'
-import { type FeedRound, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
+import { type FeedRound, missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
 import { readLatestBlock } from '../read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
 import { type Ask, latestRoundOf, latestRoundQuestions, readRoundAt } from './rounds.ts'
@@ -96,12 +96,11 @@ async function askMarket(
 ): Promise<[Address, PriceAtOutcome][]> {
   const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
   const then = addressIn(found)
-  if (then === undefined) return tokens.map((token) => [token, missing('its market had no oracle')])
+  const none = (because: string) => tokens.map((token): [Address, PriceAtOutcome] => [token, missing(because)])
+  if (then === undefined) return none('its market had no oracle')
   const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
   const scale = scaleOf(uintOf(unit))
-  if (uintOf(base) !== 0n || scale === undefined) {
-    return tokens.map((token) => [token, missing("its market's oracle did not count in US dollars")])
-  }
+  if (uintOf(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
     const units = uintOf(prices[index]) ?? 0n
     if (units === 0n) return [token, missing("its market's oracle had no price for it")]
@@ -164,13 +163,10 @@ async function feedsOf(
   ask: Ask,
 ): Promise<Address[]> {
   const own = prices.usdFeeds[token]?.feed
-  const found: (Address | undefined)[] = []
-  if (asker.kind === 'aave_market') {
-    found.push(addressIn((await ask([sourceQuestion(asker.oracle, token)]))[0]), own)
-  } else if (own !== undefined) found.push(own)
-  else if (prices.aaveOracle !== undefined)
-    found.push(addressIn((await ask([sourceQuestion(prices.aaveOracle, token)]))[0]))
-  return found.filter((feed) => feed !== undefined)
+  if (asker.kind === 'chain' && own !== undefined) return [own]
+  const oracle = asker.kind === 'chain' ? prices.aaveOracle : asker.oracle
+  const asked = oracle === undefined ? undefined : addressIn((await ask([sourceQuestion(oracle, token)]))[0])
+  return [asked, own].filter((feed) => feed !== undefined)
 }
 
 /** A feed that configuration names must have been fresh; an oracle takes whatever its feed says. */
@@ -192,21 +188,12 @@ function withoutRounds(
   { asker, token, block }: { readonly asker: PriceAsker; readonly token: Address; readonly block: PriceBlock },
 ): PriceAtOutcome {
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
-  if (
-    asker.kind === 'chain' &&
-    usdFeeds[token] === undefined &&
-    aaveOracle === undefined &&
-    stablecoins.includes(token)
-  ) {
-    return outcomeOf(
-      client,
-      token,
-      { round: undefined, aave: undefined, blockTimestampSec: block.timestampSec },
-      'state',
-    )
+  const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
+  if (hasNoSource && stablecoins.includes(token)) {
+    const answers = { round: undefined, aave: undefined, blockTimestampSec: block.timestampSec }
+    return outcomeOf(client, token, answers, 'state')
   }
-  const number = String(block.number)
-  return missing(`no endpoint keeps the state of block ${number}, and no feed of it keeps rounds so old`)
+  return missing(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
 }
 
 function outcomeOf(
@@ -257,8 +244,4 @@ function uintOf(answer: Answer): bigint | undefined {
 /** Decimals of a unit that is a power of ten. */
 function scaleOf(unit: bigint | undefined): number | undefined {
   return unit !== undefined && /^10*$/.test(String(unit)) ? String(unit).length - 1 : undefined
-}
-
-function missing(because: string): PriceAtOutcome {
-  return { kind: 'missing', because }
 }

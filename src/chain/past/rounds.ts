@@ -63,7 +63,7 @@ export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Pro
   let phase = latest.id >> PHASE_BITS
   let last = BigInt.asUintN(64, latest.id)
   for (let searched = 0; searched < PHASES_MAX; searched++) {
-    const found = await searchPhase({ phase, last, timeSec }, (numbers) => askRounds(feed, { phase, numbers }, ask))
+    const found = await searchPhase(feed, { phase, last, timeSec }, ask)
     if (found !== undefined) return { answer: found.answer, updatedAtSec: found.updatedAtSec, decimals }
     if (phase <= 1n) return undefined
     phase -= 1n
@@ -75,24 +75,24 @@ export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Pro
 
 /** The last round of a phase at or before the moment; undefined if all are later, or the aggregator keeps none. */
 async function searchPhase(
-  { last, timeSec }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint },
-  askNumbers: (numbers: readonly bigint[]) => Promise<readonly Round[]>,
+  feed: Address,
+  { phase, last, timeSec }: { readonly phase: bigint; readonly last: bigint; readonly timeSec: bigint },
+  ask: Ask,
 ): Promise<Round | undefined> {
   let best: Round | undefined
   let above = last + 1n
   for (let request = 0; request < REQUESTS_MAX; request++) {
     const numbers = probes(best?.number ?? 0n, above)
     if (numbers.length === 0) return best
-    const rounds = await askNumbers(numbers)
-    const earlier = rounds.filter(({ updatedAtSec }) => updatedAtSec <= timeSec)
-    const later = rounds.filter(({ updatedAtSec }) => updatedAtSec > timeSec)
-    best = earlier.reduce<Round | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), best)
+    const rounds = await askRounds(feed, { phase, numbers }, ask)
+    const earlier = rounds.findLast(({ updatedAtSec }) => updatedAtSec <= timeSec)
+    best = earlier ?? best
     const lowest = best?.number ?? 0n
-    const next = later.reduce((a, b) => (b.number > lowest && b.number < a ? b.number : a), above)
+    const later = rounds.find(({ number, updatedAtSec }) => number > lowest && updatedAtSec > timeSec)
     // Numbers that were asked and are no rounds need not be asked again.
     const isAll = numbers.length < Number(PROBES)
-    if (isAll || (next === above && earlier.length === 0)) return best
-    above = next
+    if (isAll || (earlier === undefined && later === undefined)) return best
+    above = later?.number ?? above
   }
   return best
 }
@@ -108,6 +108,7 @@ function probes(low: bigint, high: bigint): bigint[] {
   )
 }
 
+/** The rounds among these numbers, in their order. */
 async function askRounds(
   feed: Address,
   { phase, numbers }: { readonly phase: bigint; readonly numbers: readonly bigint[] },

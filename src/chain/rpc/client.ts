@@ -30,7 +30,7 @@ export interface Endpoint {
   readonly learned: Map<string, { readonly value: string; readonly untilMs: number }>
 }
 
-/** One read that is no call; `parse` must check the shape and throw on nonsense. */
+/** One JSON-RPC request; `parse` must check the shape and throw on nonsense. */
 export interface Read<T> {
   readonly method: string
   readonly params: readonly unknown[]
@@ -112,17 +112,14 @@ export class RevertError extends Error {
 /** No endpoint keeps the state of the block, as far as is known. */
 export class DepthError extends UnavailableError {}
 
-/** What the endpoint refused: every request of this kind, or one of this size. */
-type RefusalReason = 'kind' | 'size'
-
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
 export class RpcRefusedError extends Error {
   override readonly name = 'RpcRefusedError'
   readonly code: number
-  /** `size`: gas, bytes or time ran out, so a smaller request of the same kind may work. */
-  readonly reason: RefusalReason
+  /** `kind`: it takes none of this kind. `size`: gas, bytes or time ran out, so a smaller request may work. */
+  readonly reason: 'kind' | 'size'
 
-  constructor(code: number, message: string, reason: RefusalReason = 'kind') {
+  constructor(code: number, message: string, reason: RpcRefusedError['reason'] = 'kind') {
     super(message)
     this.code = code
     this.reason = reason

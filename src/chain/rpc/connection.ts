@@ -1,9 +1,11 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Read } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
 import { createSlots, ENDPOINT_LIMITS, type Priority } from './slots.ts'
-import { createTransport, type ErrorMeanings, type Fetch, type RpcRequest } from './transport.ts'
+import { createTransport, type Fetch, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
 export interface Connection {
@@ -12,31 +14,32 @@ export interface Connection {
    * Throws as `Transport.send`, and `CrowdedError` if too many wait already. How work in the background fares changes
    * nothing for callers: its answers are long, and its rate limits are its own.
    */
-  send<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T>
+  send<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T>
+}
+
+/** What a client of any chain is made with, besides its endpoints. */
+export interface ClientOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly fetch?: Fetch
+  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
+  readonly random?: () => number
+  /** Told of each finished request to an endpoint. */
+  readonly record?: RpcRecorder
 }
 
 /** What endpoints of one chain share. */
-export interface ConnectionOptions {
-  /** Time limit of a request that gives none of its own, milliseconds. */
-  readonly timeoutMs: number
-  readonly clock: Clock
-  readonly fetch: Fetch
+export interface ConnectionOptions extends Omit<TransportOptions, 'url'> {
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
   /** Told of each finished request. */
   readonly record?: RpcRecorder
-  /** Absent: those of EVM nodes. */
-  readonly meanings?: ErrorMeanings
 }
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { timeoutMs, clock, fetch, random, record = () => {}, meanings } = options
-  const plain = createTransport({
-    ...{ url, timeoutMs, clock, fetch },
-    ...(meanings === undefined ? {} : { meanings }),
-  })
-  const transport = recorded(plain, { record, clock })
+  const { clock, random, record = () => {} } = options
+  const transport = recorded(createTransport({ ...options, url }), { record, clock })
   const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
 

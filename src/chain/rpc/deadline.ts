@@ -13,9 +13,8 @@ export interface Deadline {
 /** Starts a limit of `ms` that also follows `parent`. Times are monotonic milliseconds from `now`. */
 export function startDeadline(
   ms: number,
-  options: { readonly parent: AbortSignal; readonly now: () => number },
+  { parent, now }: { readonly parent: AbortSignal; readonly now: () => number },
 ): Deadline {
-  const { parent, now } = options
   const controller = new AbortController()
   const endsAtMs = now() + ms
   const abort = () => controller.abort()

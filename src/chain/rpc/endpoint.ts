@@ -10,7 +10,6 @@ import { MissingBlockError } from './error.ts'
 import { HeadError, type Heads } from './memory/heads.ts'
 import type { RotatingEndpoint } from './rotation.ts'
 import type { Priority } from './slots.ts'
-import type { RpcRequest } from './transport.ts'
 import { parseBytes, parseQuantity } from './value.ts'
 
 /** Pauses before a missing block is asked for again, milliseconds. */
@@ -59,7 +58,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   let removed = false
 
   /** If the node does not have the block yet, asks again after a pause: another node behind the address may have it. */
-  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
+  async function sendPinned<T>(request: Read<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
         return await send(request, signal, priority)
@@ -72,7 +71,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   /** Any request but a call. It runs no contract, so it cannot revert. */
-  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
+  async function ask<T>(request: Read<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
     try {
       return await send(request, signal, priority)
     } catch (error) {

@@ -1,6 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../read_block.ts'
@@ -12,15 +10,14 @@ import {
   type PastBlock,
   type ReadOptions,
 } from './client.ts'
+import type { ClientOptions } from './connection.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { MissingBlockError, MissingStateError } from './error.ts'
 import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
-import type { RpcRecorder } from './metrics.ts'
 import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
-import type { Fetch } from './transport.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500
@@ -50,16 +47,7 @@ export interface EvmClient extends ChainClient {
  * the chain's id before one of its answers is believed. One whose newest block is far off what the others show is used
  * only if none of them answers.
  */
-export function createChainClient(options: {
-  readonly chain: Chain
-  readonly clock: Clock
-  readonly log: Log
-  readonly fetch?: Fetch
-  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
-  readonly random?: () => number
-  /** Told of each finished request to an endpoint. */
-  readonly record?: RpcRecorder
-}): EvmClient {
+export function createChainClient(options: ClientOptions & { readonly chain: Chain }): EvmClient {
   const { chain, clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })

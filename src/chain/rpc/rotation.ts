@@ -33,15 +33,11 @@ export interface EndpointReport {
   readonly busyMs: number
 }
 
-/** One request to the endpoint whose turn it is. */
-type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
-
-/** Limits of one attempt. */
-interface AttemptLimits {
-  readonly signal: AbortSignal
-  /** True if no other endpoint answers: a block far off theirs is then accepted. */
-  readonly isLastResort: boolean
-}
+/**
+ * One request to the endpoint whose turn it is. With `isLastResort` no other endpoint answers: a block far off theirs is
+ * then accepted.
+ */
+type Attempt<E, T> = (endpoint: E, limits: { signal: AbortSignal; isLastResort: boolean }) => Promise<T>
 
 /** Why no endpoint answered. */
 export interface Exhaustion {
@@ -249,7 +245,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         if (health.state() === 'open') remember(endpoint, asked)
         return await asked
       } catch (error) {
-        if (!mayRotate(error) && !signal.aborted) throw error
+        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
         // The same endpoint would refuse the same request again.
         if (error instanceof RpcRefusedError || error instanceof HeadError || error instanceof ShallowError) {
           tries.set(endpoint, triesMax)
@@ -280,10 +276,6 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       })),
     close: () => background.abort(),
   }
-}
-
-function mayRotate(error: unknown): boolean {
-  return error instanceof UpstreamError || error instanceof RpcRefusedError
 }
 
 /** Compares by the first number that differs; both have the same length. */

@@ -2,25 +2,14 @@ import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { fitsJson } from '../../lib/text/json.ts'
-import { RevertError, RpcRefusedError } from './client.ts'
+import { type Read, RevertError, RpcRefusedError } from './client.ts'
 import { startDeadline } from './deadline.ts'
 import { BusyError, errorFromRpc } from './error.ts'
-import { errorOf, parseObject, type Refusal, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
+import { errorOf, parseObject, type RpcErrorObject, refusalOf, retryAfterMs } from './refusal.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
 
 /** The part of `fetch` that a transport uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
-/** One JSON-RPC call; `parse` checks the result's shape and throws on nonsense. */
-export interface RpcRequest<T> {
-  readonly method: string
-  readonly params: readonly unknown[]
-  readonly parse: (result: unknown) => T
-  /** From sending to the last byte, milliseconds. @default {as the transport was made} */
-  readonly timeoutMs?: number
-  /** What a refusal of this request means, if it is not what it would mean for any other; undefined if it is. */
-  readonly refusal?: (refusal: Refusal) => Error | undefined
-}
 
 /** The answer is longer than we read. */
 export class LongAnswerError extends UpstreamError {}
@@ -35,7 +24,7 @@ export interface Transport {
    * else: no answer in time, 429 (`BusyError`), 5xx, HTML, an answer that is too long, malformed or for another
    * request.
    */
-  send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+  send<T>(request: Read<T>, signal: AbortSignal): Promise<T>
 }
 
 /** Longest answer that is read, in bytes after decompression: far above any honest one, and small enough for memory. */
@@ -56,18 +45,19 @@ const EVM_MEANINGS: ErrorMeanings = {
   fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
 }
 
-/**
- * Makes a transport; `timeoutMs` limits each call that gives no limit of its own, from sending to the last byte. Throws
- * on a URL that `parseRpcUrl` refuses.
- */
-export function createTransport(options: {
+/** What a transport is made with. */
+export interface TransportOptions {
   readonly url: string
+  /** Time limit of a request that gives none of its own, from sending to the last byte, milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly fetch: Fetch
   /** Absent: those of EVM nodes. */
   readonly meanings?: ErrorMeanings
-}): Transport {
+}
+
+/** Makes a transport. Throws on a URL that `parseRpcUrl` refuses. */
+export function createTransport(options: TransportOptions): Transport {
   const { clock, fetch, meanings = EVM_MEANINGS } = options
   const target = parseRpcUrl(options.url)
   if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
@@ -155,7 +145,7 @@ interface Answer<T> {
   readonly text: string
   readonly id: number
   readonly parse: (result: unknown) => T
-  readonly refusal: RpcRequest<T>['refusal']
+  readonly refusal: Read<T>['refusal']
   readonly meanings: ErrorMeanings
 }
 

@@ -1,12 +1,8 @@
-import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
-import { type Connection, createConnection } from '../rpc/connection.ts'
+import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
 import { withinDeadline } from '../rpc/deadline.ts'
 import { createSpread } from '../rpc/memory/health.ts'
-import type { RpcRecorder } from '../rpc/metrics.ts'
 import { createRotation, type EndpointReport, type RotatingEndpoint, type RotationPolicy } from '../rpc/rotation.ts'
-import type { Fetch } from '../rpc/transport.ts'
 import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
 import { SOLANA_MEANINGS } from './error.ts'
@@ -72,20 +68,15 @@ interface Step extends AccountsOptions {
  * Makes a client over RPC URLs, asked in order of health; each failure moves on to the next, and back to the first when
  * all have had a turn. The URLs may hold secrets: no log line and no error shows them.
  */
-export function createSolanaClient(options: {
-  readonly rpcUrls: readonly string[]
-  /** How far the cluster's clock may be from the wall clock in an answer, either way. */
-  readonly maxSlotAgeSec: number
-  /** How long a slot usually lasts. */
-  readonly slotMs: number
-  readonly clock: Clock
-  readonly log: Log
-  readonly fetch?: Fetch
-  /** Numbers in [0, 1) that spread pauses; evenly spread ones by default. */
-  readonly random?: () => number
-  /** Told of each finished request to an endpoint. */
-  readonly record?: RpcRecorder
-}): SolanaClient {
+export function createSolanaClient(
+  options: ClientOptions & {
+    readonly rpcUrls: readonly string[]
+    /** How far the cluster's clock may be from the wall clock in an answer, either way. */
+    readonly maxSlotAgeSec: number
+    /** How long a slot usually lasts. */
+    readonly slotMs: number
+  },
+): SolanaClient {
   const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {} } = options
   const random = options.random ?? createSpread(clock.now())
   const shared = { timeoutMs: CALL_MS, clock, fetch, random, record, meanings: SOLANA_MEANINGS }
@@ -117,11 +108,11 @@ export function createSolanaClient(options: {
   }
 
   /** The accounts of a good answer, without the clock's. Throws `UpstreamError` for an answer that cannot be right. */
-  function believe({ slot, accounts: all }: AccountsAtSlot, { check = () => {} }: Step): SolanaAccounts {
+  function believe({ slot, accounts: all }: AccountsAtSlot, { check }: Step): SolanaAccounts {
     const now = parseClock(all.at(-1))
     checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })
     const answer = { slot, timestampSec: now.timestampSec, accounts: all.slice(0, -1) }
-    check(answer)
+    check?.(answer)
     return answer
   }
 

@@ -26,8 +26,7 @@ interface Seen extends SolanaClock {
 }
 
 /** Compares the endpoints of one cluster, whose slots usually last `slotMs` milliseconds. */
-export function createSolanaHeads(options: { readonly clock: Clock; readonly slotMs: number }): SolanaHeads {
-  const { clock, slotMs } = options
+export function createSolanaHeads({ clock, slotMs }: { readonly clock: Clock; readonly slotMs: number }): SolanaHeads {
   const seen = new Map<number, Seen>()
 
   /** True if `other` was far ahead of `mine`, both counted on to the same moment. */

@@ -29,38 +29,29 @@ export interface Entry {
 
 /** Makes an entry that nobody waits for yet. */
 export function createEntry(subject: Hex | null, range: Range, clock: Clock): Entry {
-  let waiting: { readonly promise: Promise<void>; readonly end: (error: unknown) => void } | undefined
-  let waiters = 0
-
-  function startWaiting() {
-    let end: (error: unknown) => void = () => {}
-    const promise = new Promise<void>((resolve, reject) => {
-      end = (error) => (error === undefined ? resolve() : reject(error))
-    })
-    // All who wait may have left before it ends.
-    promise.catch(() => {})
-    return { promise, end }
-  }
+  /** What ends the wait of each who waits. */
+  const waiting = new Set<(error: unknown) => void>()
 
   return {
     ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
     ...{ isBusy: false, failures: 0, isReread: false },
     get isAwaited() {
-      return waiters > 0
+      return waiting.size > 0
     },
     async settled(signal) {
-      waiting ??= startWaiting()
-      waiters++
+      let end: (error: unknown) => void = () => {}
+      const settled = new Promise<void>((resolve, reject) => {
+        end = (error) => (error === undefined ? resolve() : reject(error))
+      })
+      waiting.add(end)
       try {
-        await untilAborted(waiting.promise, signal)
+        await untilAborted(settled, signal)
       } finally {
-        waiters--
+        waiting.delete(end)
       }
     },
     settle(error) {
-      const told = waiting
-      waiting = undefined
-      told?.end(error)
+      for (const end of waiting) end(error)
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { grouped } from '../../lib/grouped.ts'
 import { cover } from '../cover.ts'
 import type { Covered } from '../coverage.ts'
 import { followersOf } from '../logs/proof.ts'
@@ -97,23 +98,25 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   async function startTasks(idle: readonly Entry[]): Promise<void> {
     const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
     const everybody = covered.get(null)?.ranges ?? []
-    const alone = new Map<string, Lacking[]>()
+    const alone: Lacking[] = []
     const scanned: Entry[] = []
     for (const entry of idle) {
       const own = entry.subject === null ? undefined : covered.get(entry.subject)
       const missing = missingOf(entry.range, [...(own?.ranges ?? []), ...everybody])
       entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
       if (missing.length === 0) {
-        if (isChecked(entry, own)) done(entry)
-        else startTask([entry], () => check(entry))
+        if (isChecked(entry, own)) {
+          entries.delete(entry.subject)
+          entry.settle()
+        } else startTask([entry], () => check(entry))
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
       if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
       else if (plan === 'everybody') scanned.push(entry)
-      else alone.set(JSON.stringify(missing), [...(alone.get(JSON.stringify(missing)) ?? []), { entry, missing }])
+      else alone.push({ entry, missing })
     }
-    for (const group of alone.values()) startGroup(group)
+    for (const group of grouped(alone, ({ missing }) => JSON.stringify(missing)).values()) startGroup(group)
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
@@ -127,12 +130,12 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   function startGroup(group: readonly Lacking[]): void {
+    const [range] = group[0]?.missing ?? []
+    if (range === undefined) return
     for (let at = 0; at < group.length; at += subjectsMax) {
       const some = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
       const subjects = some.flatMap(({ subject }) => subject ?? [])
-      const [range] = group[0]?.missing ?? []
-      if (range !== undefined)
-        startTask(some, () => coverTurn(subjects, { range, wanted: some[0]?.range ?? range }, some))
+      startTask(some, () => coverTurn(subjects, { range, wanted: some[0]?.range ?? range }, some))
     }
   }
 
@@ -242,11 +245,6 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
       await coverTurn([subject], { range: again, wanted: range }, [])
     }
-  }
-
-  function done(entry: Entry): void {
-    entries.delete(entry.subject)
-    entry.settle()
   }
 
   return {

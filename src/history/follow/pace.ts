@@ -16,17 +16,13 @@ export interface Pace {
 
 /** Starts to measure; until it is known how many blocks are left, all of `wanted` count as missing. */
 export function createPace(clock: Clock, wanted: number): Pace {
-  let startedMs = 0
-  let atStart: number | undefined
+  let start: { readonly blocks: number; readonly atMs: number } | undefined
   let blocks = wanted
   let all = Math.max(1, wanted)
 
   return {
     left(now, of) {
-      if (atStart === undefined) {
-        atStart = now
-        startedMs = clock.monotonicMs()
-      }
+      start ??= { blocks: now, atMs: clock.monotonicMs() }
       blocks = now
       all = Math.max(1, of)
     },
@@ -40,8 +36,8 @@ export function createPace(clock: Clock, wanted: number): Pace {
       return Math.floor((100 * (all - blocks)) / all)
     },
     get seconds() {
-      const done = (atStart ?? 0) - blocks
-      return done <= 0 ? undefined : (blocks * (clock.monotonicMs() - startedMs)) / done / 1_000
+      if (start === undefined || start.blocks <= blocks) return undefined
+      return (blocks * (clock.monotonicMs() - start.atMs)) / (start.blocks - blocks) / 1_000
     },
   }
 }

@@ -2,10 +2,10 @@ import { blocksIn } from '../logs/ranges.ts'
 import type { Range } from '../logs/window.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
-export type Plan = 'subject' | 'everybody' | 'impossible'
+type Plan = 'subject' | 'everybody' | 'impossible'
 
 /** A subject's history is fetched alone if it takes at most this many ranges. */
-export const WINDOWS_MAX = 64
+const WINDOWS_MAX = 64
 /** How long a range is thought to be while no endpoint has refused one. */
 const USUAL_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
 /** With shorter ranges than this nobody waits for a scan of a whole chain. */
@@ -29,10 +29,9 @@ export function planOf({
   readonly isFollowed: boolean
   readonly widest: number | undefined
 }): Plan {
-  const longest = { ...USUAL_BLOCKS, ...(widest === undefined ? {} : { subject: widest, everybody: widest }) }
   // Where everybody's history is kept, one request completes it for all who ask.
-  if (isFollowed && windowsOf(everybody, longest.everybody) <= WINDOWS_MAX) return 'everybody'
-  if (windowsOf(missing, longest.subject) <= WINDOWS_MAX) return 'subject'
+  if (isFollowed && windowsOf(everybody, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX) return 'everybody'
+  if (windowsOf(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
   return widest !== undefined && widest < SCAN_BLOCKS_MIN ? 'impossible' : 'everybody'
 }
 

@@ -1,11 +1,10 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
+import type { Range } from './window.ts'
 
-/** What was asked: blocks from and to, both included, or one block by its hash. */
-export type LogRange =
-  | { readonly fromBlock: number; readonly toBlock: number }
-  | { readonly blockHash: Hex; readonly number: number }
+/** What was asked: a range of blocks, or one block by its hash. */
+export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
 
 /** An endpoint gave logs that cannot be an answer to the question. */
 export class FalseLogsError extends UpstreamError {}
@@ -53,16 +52,11 @@ function isWithin(log: HistoryLog, range: LogRange): boolean {
   return log.blockNumber >= range.fromBlock && log.blockNumber <= range.toBlock
 }
 
-interface Wanted {
-  readonly addresses: ReadonlySet<Hex>
-  readonly topics: readonly (ReadonlySet<Hex> | null)[]
-}
-
-function wantedOf({ addresses, topics }: LogFilter): Wanted {
+function wantedOf({ addresses, topics }: LogFilter) {
   return { addresses: new Set(addresses), topics: topics.map((each) => (each === null ? null : new Set(each))) }
 }
 
-function isWanted(log: HistoryLog, { addresses, topics }: Wanted): boolean {
+function isWanted(log: HistoryLog, { addresses, topics }: ReturnType<typeof wantedOf>): boolean {
   if (!addresses.has(log.address)) return false
   return topics.every((wanted, index) => {
     const topic = log.topics[index]

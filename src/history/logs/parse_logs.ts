@@ -13,11 +13,8 @@ export function parseLogs(result: unknown): readonly HistoryLog[] {
   return result.map(logParser())
 }
 
-/** A transaction's logs, and the block that holds it. */
+/** What history reads of a transaction's receipt. */
 export interface Receipt {
-  readonly transactionHash: Hex
-  readonly blockHash: Hex
-  readonly blockNumber: number
   readonly logs: readonly HistoryLog[]
 }
 
@@ -26,16 +23,16 @@ export function parseReceipt(result: unknown): Receipt | undefined {
   if (result === null) return undefined
   const receipt = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
   const [transactionHash, blockHash] = [word(receipt['transactionHash']), word(receipt['blockHash'])]
-  const blockNumber = quantity(receipt['blockNumber'])
+  quantity(receipt['blockNumber'])
   const logs = parseLogs(receipt['logs'])
   const isWhole = logs.every((log) => log.transactionHash === transactionHash && log.blockHash === blockHash)
   if (!isWhole) throw new TypeError('Expected the logs of one transaction')
-  return { transactionHash, blockHash, blockNumber, logs }
+  return { logs }
 }
 
 /** Logs of one list mostly share what the one before them has: that is read once. */
 function logParser(): (value: unknown) => HistoryLog {
-  const [address, blockHash, transactionHash] = [onceInARow(addressFrom), onceInARow(word), onceInARow(word)]
+  const [address, blockHash, transactionHash] = [onceInARow(account), onceInARow(word), onceInARow(word)]
   const [blockNumber, transactionIndex, timestamp] = [onceInARow(quantity), onceInARow(quantity), onceInARow(quantity)]
   return (value) => {
     const log = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
@@ -64,7 +61,7 @@ function onceInARow<T>(parse: (value: unknown) => T): (value: unknown) => T {
   }
 }
 
-function addressFrom(value: unknown): Hex {
+function account(value: unknown): Hex {
   return matching(value, ADDRESS)
 }
 

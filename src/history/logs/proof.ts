@@ -4,7 +4,7 @@ import { type HistoryLog, IncompleteError } from '../stream.ts'
 import type { Receipt } from './parse_logs.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from './reader.ts'
 import type { Range } from './window.ts'
-import { type Comparison, compareReads, isSameLog } from './witness.ts'
+import { type Comparison, compareReads, isHeld } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
 export interface ProvenLogs {
@@ -56,9 +56,8 @@ export function createProof(
   async function readNext(turn: number, signal: AbortSignal): Promise<Read> {
     const ranked = rankedSources(sources, range)
     let failure: unknown = new UpstreamError('No endpoint can be asked for logs of these blocks')
-    for (let tried = 0; tried < ranked.length; tried++) {
-      const source = ranked[(turn + tried) % ranked.length]
-      if (source === undefined) break
+    const first = turn % ranked.length
+    for (const source of [...ranked.slice(first), ...ranked.slice(0, first)]) {
       try {
         return { source, logs: await source.read({ ...request, turn }, signal) }
       } catch (error) {
@@ -72,16 +71,12 @@ export function createProof(
   /** Those of the disputed logs that no second endpoint gave and no receipt holds. */
   async function falseOnes(disputed: Comparison['disputed'], signal: AbortSignal): Promise<ReadonlySet<HistoryLog>> {
     const alone = disputed.filter(({ givers }) => new Set(givers.map((index) => reads[index]?.source)).size < 2)
-    const receipts = new Map<Hex, readonly Receipt[]>()
-    await Promise.all(
-      [...new Set(alone.map(({ log }) => log.transactionHash))].map(async (hash) => {
-        receipts.set(hash, await receiptsOf(hash, signal))
-      }),
-    )
+    const hashes = [...new Set(alone.map(({ log }) => log.transactionHash))]
+    const entries = hashes.map(async (hash) => [hash, await receiptsOf(hash, signal)] as const)
+    const receipts = new Map(await Promise.all(entries))
     const wrong = new Set<HistoryLog>()
     for (const { log, givers } of alone) {
-      const held = receipts.get(log.transactionHash) ?? []
-      if (held.some(({ logs }) => logs.some((each) => isSameLog(each, log)))) continue
+      if (receipts.get(log.transactionHash)?.some((receipt) => isHeld(log, receipt)) === true) continue
       wrong.add(log)
       for (const index of givers) reads[index]?.source.distrust()
     }
@@ -116,15 +111,12 @@ export function createProof(
   async function provenByHalves(signal: AbortSignal): Promise<ProvenLogs> {
     if (range.fromBlock === range.toBlock) throw new IncompleteError('second witness', range)
     const middle = Math.floor((range.fromBlock + range.toBlock) / 2)
-    const halves = [
-      { ...range, toBlock: middle },
-      { ...range, fromBlock: middle + 1 },
-    ].map((half) => createProof({ ...request, range: half }, { sources, healed }))
-    const [older, newer] = await Promise.all(halves.map((half) => half.logs(signal)))
-    return {
-      logs: [...(older?.logs ?? []), ...(newer?.logs ?? [])],
-      witnesses: Math.min(older?.witnesses ?? 0, newer?.witnesses ?? 0),
-    }
+    const proven = (half: Range) => createProof({ ...request, range: half }, { sources, healed }).logs(signal)
+    const [older, newer] = await Promise.all([
+      proven({ ...range, toBlock: middle }),
+      proven({ ...range, fromBlock: middle + 1 }),
+    ])
+    return { logs: [...older.logs, ...newer.logs], witnesses: Math.min(older.witnesses, newer.witnesses) }
   }
 
   return {
@@ -159,7 +151,7 @@ export function createProof(
     async receipts(transactions, signal) {
       const entries = await Promise.all(
         [...transactions].map(async ([hash, log]) => {
-          const receipt = (await receiptsOf(hash, signal)).find(({ logs }) => logs.some((each) => isSameLog(each, log)))
+          const receipt = (await receiptsOf(hash, signal)).find((each) => isHeld(log, each))
           if (receipt === undefined) throw new IncompleteError('receipt', range)
           return [hash, receipt.logs] as const
         }),

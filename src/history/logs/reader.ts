@@ -7,7 +7,7 @@ import type { HistoryLog, LogFilter } from '../stream.ts'
 import { FalseLogsError } from './check_logs.ts'
 import { LogsRefusedError, type Reaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
-import { createThrottle, type Throttle } from './throttle.ts'
+import { createThrottle } from './throttle.ts'
 import { answered, piecesOf, type Range, refused, startWindow, type Window } from './window.ts'
 import { compareLogs, isSameLog } from './witness.ts'
 
@@ -78,7 +78,7 @@ export function createLearnedSource(options: {
   readonly record?: (outcome: LogsOutcome) => void
 }): LearnedSource {
   const { source, clock, sleep, record = () => {} } = options
-  const throttle: Throttle = createThrottle({ clock, sleep })
+  const throttle = createThrottle({ clock, sleep })
   const windows = new Map<string, Window>()
   const probes = new Map<string, Promise<unknown>>()
   let cap: number | undefined
@@ -123,8 +123,7 @@ export function createLearnedSource(options: {
     }
     if (reaction.kind === 'filter') throw new FilterError('The endpoint takes fewer topics')
     if (reaction.kind === 'pruned') floor = Math.max(floor, range.toBlock + 1)
-    if (reaction.kind === 'behind') rest('behind')
-    if (reaction.kind === 'unable') rest('unable')
+    if (reaction.kind === 'behind' || reaction.kind === 'unable') rest(reaction.kind)
     throw new UpstreamError(`The endpoint gives no logs of these blocks (${reaction.kind})`)
   }
 

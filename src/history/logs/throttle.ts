@@ -1,4 +1,4 @@
-import { untilAborted } from '../../lib/async/abort.ts'
+import { type pause, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
@@ -14,14 +14,8 @@ const RUNNING_MAX = 8
 const PAUSE_MS = 1_000
 const PAUSE_MS_MAX = 60_000
 
-/** Makes a throttle; `sleep` waits. */
-export function createThrottle({
-  clock,
-  sleep,
-}: {
-  readonly clock: Clock
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-}): Throttle {
+/** Makes a throttle; `sleep` waits as `pause` does. */
+export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof pause }): Throttle {
   const waiting = new Set<() => void>()
   let running = 0
   let limit = RUNNING_MAX

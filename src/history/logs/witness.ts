@@ -1,4 +1,5 @@
 import type { HistoryLog } from '../stream.ts'
+import type { Receipt } from './parse_logs.ts'
 
 /** What several reads of one range of blocks say together. */
 export interface Comparison {
@@ -48,6 +49,11 @@ export function isSameLog(a: HistoryLog, b: HistoryLog): boolean {
     a.topics.length === b.topics.length &&
     a.topics.every((topic, index) => topic === b.topics[index])
   )
+}
+
+/** True if the receipt holds the log. */
+export function isHeld(log: HistoryLog, { logs }: Receipt): boolean {
+  return logs.some((each) => isSameLog(each, log))
 }
 
 function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {

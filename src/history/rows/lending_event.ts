@@ -3,8 +3,8 @@ import listSql from '../../../sql/queries/lending_event_list.sql' with { type: '
 import storeSql from '../../../sql/queries/lending_event_store.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { StoredPart, StreamPlace, StreamTable } from '../stream.ts'
-import { fromBytes, NotStoredError, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
+import type { StreamPlace, StreamTable } from '../stream.ts'
+import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
 
 const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
@@ -49,37 +49,28 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  blockOf: ({ block }) => block,
-  store: storeEvents,
-}
-
-async function storeEvents(db: Database, part: StoredPart<LendingEvent>): Promise<void> {
-  const { place, rows } = part
-  const [answer] = await store(
-    db,
-    [
-      ...partParams(part),
-      rows.map(({ wallet }) => toDigits(wallet)),
-      rows.map(({ block }) => block),
-      rows.map(({ logIndex }) => logIndex),
-      rows.map(({ leg }) => leg),
-      rows.map(({ kind }) => kind),
-      rows.map(({ asset }) => toDigits(asset)),
-      rows.map(({ amount }) => String(amount)),
-      rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
-      rows.map(({ transactionHash }) => toDigits(transactionHash)),
-      rows.map(({ timestampSec }) => timestampSec ?? -1),
-      rows.map(({ indexRay }) => String(indexRay ?? -1n)),
-    ],
-    { deadlineMs: STORE_DEADLINE_MS },
-  )
-  if (answer?.stored !== true) throw new NotStoredError(place)
-}
-
-/** A page of a wallet's events. */
-interface LendingEventPage {
-  readonly total: number
-  readonly events: readonly LendingEvent[]
+  async store(db, part) {
+    const { place, rows } = part
+    const [answer] = await store(
+      db,
+      [
+        ...partParams(part),
+        rows.map(({ wallet }) => toDigits(wallet)),
+        rows.map(({ block }) => block),
+        rows.map(({ logIndex }) => logIndex),
+        rows.map(({ leg }) => leg),
+        rows.map(({ kind }) => kind),
+        rows.map(({ asset }) => toDigits(asset)),
+        rows.map(({ amount }) => String(amount)),
+        rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
+        rows.map(({ transactionHash }) => toDigits(transactionHash)),
+        rows.map(({ timestampSec }) => timestampSec ?? -1),
+        rows.map(({ indexRay }) => String(indexRay ?? -1n)),
+      ],
+      { deadlineMs: STORE_DEADLINE_MS },
+    )
+    if (answer?.stored !== true) throw new NotStoredError(place)
+  },
 }
 
 /**
@@ -98,11 +89,11 @@ export async function readLendingEvents(
     readonly skip: number
     readonly max: number
   },
-): Promise<LendingEventPage | undefined> {
+): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
   const { place, stream, wallet, toBlock, kinds, skip, max } = options
   const rows = await list(db, [
-    ...([place.chainId, toDigits(place.contract), stream, toDigits(wallet)] as const),
-    ...([place.startBlock, Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
+    ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
+    ...([Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
   ])
   const [first] = rows
   if (first === undefined || !first.covered) return undefined

@@ -8,6 +8,7 @@ import storeSql from '../../../sql/queries/lending_snapshot_store.sql' with { ty
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
+import { toDigits } from './part.ts'
 
 const claim = query(claimSql, 'background')
 const done = query(doneSql, 'background')
@@ -58,23 +59,22 @@ export interface SnapshotStore {
   done(market: Market, day: number, wallets: readonly Address[]): Promise<void>
 }
 
-const bytes = (hex: string): string => hex.slice(2).toLowerCase()
 /** What the database stores for the literal of a health factor without debt. */
 const NO_DEBT = 'MAX'
 
 /** Makes it over the database. */
 export function createSnapshotStore(db: Database): SnapshotStore {
-  const named = ({ chainId, provider }: Market) => [chainId, bytes(provider)] as const
+  const named = ({ chainId, provider }: Market) => [chainId, toDigits(provider)] as const
   return {
     async series(market, wallet) {
-      const [row] = await find(db, [...named(market), bytes(wallet)])
+      const [row] = await find(db, [...named(market), toDigits(wallet)])
       return row === undefined ? undefined : { firstDay: row.first_day ?? undefined }
     },
     async follow(market, wallet, firstDay) {
-      await follow(db, [...named(market), bytes(wallet), firstDay ?? null])
+      await follow(db, [...named(market), toDigits(wallet), firstDay ?? null])
     },
     async list(market, wallet, max) {
-      const rows = await list(db, [...named(market), bytes(wallet), max])
+      const rows = await list(db, [...named(market), toDigits(wallet), max])
       return rows.map(({ day, collateral, debt, net_worth, health_factor }) => ({
         day,
         figures:
@@ -92,7 +92,7 @@ export function createSnapshotStore(db: Database): SnapshotStore {
       const column = (value: (figures: SnapshotFigures) => string) =>
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
       const [row] = await store(db, [
-        ...([...named(market), day, bytes(block.hash), rows.map(({ wallet }) => bytes(wallet))] as const),
+        ...([...named(market), day, toDigits(block.hash), rows.map(({ wallet }) => toDigits(wallet))] as const),
         ...([column((each) => each.collateralUsd), column((each) => each.debtUsd)] as const),
         ...([
           column((each) => each.netWorthUsd),
@@ -106,7 +106,7 @@ export function createSnapshotStore(db: Database): SnapshotStore {
       return rows.map(({ wallet }): Address => `0x${wallet}`)
     },
     async done(market, day, wallets) {
-      await done(db, [...named(market), wallets.map(bytes), day])
+      await done(db, [...named(market), wallets.map(toDigits), day])
     },
   }
 }

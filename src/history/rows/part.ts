@@ -1,8 +1,6 @@
 import type { Hex } from 'viem'
 import type { StoredPart, StreamPlace } from '../stream.ts'
 
-/** How a statement names everybody instead of subjects. */
-export const EVERYBODY: readonly string[] = ['']
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
 export const STORE_DEADLINE_MS = 30_000
 
@@ -25,11 +23,24 @@ export function fromBytes(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes).toString('hex')}`
 }
 
+/** A history in the database. */
+export interface HistoryName {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly stream: string
+}
+
+/** The parameters that statements about one history begin with. */
+export function nameParams({ place, stream }: HistoryName) {
+  return [place.chainId, toDigits(place.contract), stream] as const
+}
+
+/** How statements name subjects; null: everybody. */
+export function subjectParam(subjects: readonly Hex[] | null): readonly string[] {
+  return subjects?.map(toDigits) ?? ['']
+}
+
 /** The parameters that every statement begins with that stores rows. */
-export function partParams({ place, stream, subjects, fromBlock, toBlock, witnesses }: StoredPart<unknown>) {
-  const { chainId, contract } = place
-  return [
-    ...([chainId, toDigits(contract), stream, subjects?.map(toDigits) ?? EVERYBODY] as const),
-    ...([fromBlock, toBlock, witnesses] as const),
-  ] as const
+export function partParams(part: StoredPart<unknown>) {
+  const { subjects, fromBlock, toBlock, witnesses } = part
+  return [...nameParams(part), subjectParam(subjects), fromBlock, toBlock, witnesses] as const
 }

@@ -3,8 +3,8 @@ import listSql from '../../../sql/queries/position_flow_list.sql' with { type: '
 import storeSql from '../../../sql/queries/position_flow_store.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { StoredPart, StreamPlace, StreamTable } from '../stream.ts'
-import { fromBytes, NotStoredError, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
+import type { StreamPlace, StreamTable } from '../stream.ts'
+import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from './part.ts'
 
 const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
@@ -31,34 +31,31 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  blockOf: ({ block }) => block,
-  store: storeFlows,
+  async store(db, part) {
+    const { place, rows } = part
+    const [answer] = await store(
+      db,
+      [
+        ...partParams(part),
+        rows.map(({ tokenId }) => String(tokenId)),
+        rows.map(({ block }) => block),
+        rows.map(({ logIndex }) => logIndex),
+        rows.map(({ kind }) => kind),
+        rows.map(({ liquidity }) => String(liquidity)),
+        rows.map(({ amount0 }) => String(amount0)),
+        rows.map(({ amount1 }) => String(amount1)),
+        rows.map(({ transactionHash }) => toDigits(transactionHash)),
+        rows.map(({ timestampSec }) => timestampSec ?? -1),
+      ],
+      { deadlineMs: STORE_DEADLINE_MS },
+    )
+    if (answer?.stored !== true) throw new NotStoredError(place)
+  },
 }
 
 /** How a position is named as the subject of a history: its token id in 32 bytes. */
 export function positionSubject(tokenId: bigint): Hex {
   return numberToHex(tokenId, { size: 32 })
-}
-
-async function storeFlows(db: Database, part: StoredPart<PositionFlow>): Promise<void> {
-  const { place, rows } = part
-  const [answer] = await store(
-    db,
-    [
-      ...partParams(part),
-      rows.map(({ tokenId }) => String(tokenId)),
-      rows.map(({ block }) => block),
-      rows.map(({ logIndex }) => logIndex),
-      rows.map(({ kind }) => kind),
-      rows.map(({ liquidity }) => String(liquidity)),
-      rows.map(({ amount0 }) => String(amount0)),
-      rows.map(({ amount1 }) => String(amount1)),
-      rows.map(({ transactionHash }) => toDigits(transactionHash)),
-      rows.map(({ timestampSec }) => timestampSec ?? -1),
-    ],
-    { deadlineMs: STORE_DEADLINE_MS },
-  )
-  if (answer?.stored !== true) throw new NotStoredError(place)
 }
 
 /**
@@ -78,7 +75,7 @@ export async function readPositionFlows(
 ): Promise<readonly PositionFlow[] | undefined> {
   const { place, stream, tokenId, fromBlock, toBlock, max } = options
   const rows = await list(db, [
-    ...([place.chainId, toDigits(place.contract), stream, toDigits(positionSubject(tokenId))] as const),
+    ...([...nameParams({ place, stream }), toDigits(positionSubject(tokenId))] as const),
     ...([String(tokenId), fromBlock, Math.max(fromBlock, toBlock), max] as const),
   ])
   if (rows[0]?.covered !== true) return undefined

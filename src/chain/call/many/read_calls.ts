@@ -4,7 +4,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
 import { type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
 import { openLensPage } from '../cursor.ts'
-import { LENS_WAYS, type LensWay, ladderOf, readByRung } from '../lens.ts'
+import { LENS_WAYS, ladderOf, readByRung } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** One read-only question to a contract. */
@@ -37,15 +37,14 @@ export async function readCalls(
     /** By its hash if it may still be replaced. */
     readonly block: Pick<Block, 'chainId' | 'number'> & Partial<Pick<PinnedBlock, 'hash'>>
     readonly clock: Clock
-    readonly ways?: readonly LensWay[]
   },
   signal: AbortSignal,
 ): Promise<Answers> {
-  const { questions, block, clock, ways = LENS_WAYS } = question
+  const { questions, block, clock } = question
   const { chainId, number, hash } = block
   const at = hash === undefined ? number : { hash }
   const rungs = ladderOf({
-    ...{ ways, endpoint, chainId, runtime: LENS_RUNTIME },
+    ...{ ways: LENS_WAYS, endpoint, chainId, runtime: LENS_RUNTIME },
     async byLens({ call }, way) {
       const answers: Answer[] = []
       let first: Block | undefined

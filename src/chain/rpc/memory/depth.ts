@@ -1,5 +1,4 @@
 import type { Clock } from '../../../lib/clock.ts'
-import type { Block } from '../../block.ts'
 
 /** How long a refusal is remembered: a pool of nodes, or an operator, may offer more later. */
 const MEMORY_MS = 10 * 60_000
@@ -15,11 +14,11 @@ interface DepthRecord {
 /** What endpoints of one chain have shown of past state, by their place in the configuration. */
 export interface Depths {
   /** Notes that the endpoint answered from the state of a block. */
-  reached(endpoint: number, block: Block['number']): void
+  reached(endpoint: number, block: bigint): void
   /** Notes that the endpoint does not have the state of a block. */
-  missed(endpoint: number, block: Block['number']): void
+  missed(endpoint: number, block: bigint): void
   /** 0 if the endpoint reaches the block, 1 if nobody knows, undefined if it said lately that it does not. */
-  rankOf(endpoint: number, block: Block['number']): number | undefined
+  rankOf(endpoint: number, block: bigint): number | undefined
   recordOf(endpoint: number): DepthRecord
 }
 

@@ -45,8 +45,7 @@ interface Shown {
  * ignored in comparisons if it is higher than the time between the blocks explains and no other endpoint comes near it:
  * it is a mistake or a lie. A single endpoint is not compared and may go back and forth.
  */
-export function createHeads(options: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
-  const { clock, blockTimeMs } = options
+export function createHeads({ clock, blockTimeMs }: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
   const lagMax = BigInt(Math.max(LAG_BLOCKS_MIN, blockTimeMs > 0 ? Math.ceil(LAG_MS_MAX / blockTimeMs) : 0))
   const blockMs = BigInt(Math.max(BLOCK_MS_MIN, blockTimeMs))
   const shown = new Map<number, Shown>()
@@ -70,7 +69,7 @@ export function createHeads(options: { readonly clock: Clock; readonly blockTime
       recent.some(([, { head: before, verdict }]) => verdict !== 'ahead' && canReach(head, before))
     if (!isExplained) return 'ahead'
     const numbers = others.filter(({ verdict }) => verdict !== 'ahead').map((other) => other.head.number)
-    const highest = [head.number, ...numbers].sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))
+    const highest = [head.number, ...numbers].sort((a, b) => Number(b - a))
     const measure = highest[highest.length >= 3 ? 1 : 0] ?? head.number
     return head.number + lagMax < measure ? 'behind' : 'believed'
   }
