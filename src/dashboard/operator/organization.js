@@ -1,10 +1,11 @@
 import { act } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useAnswer, useSubmit } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
-import { classes, html, useId, useState } from '../lib/view.js'
+import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
+import { Field } from '../part/field.js'
 import { Facts } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
 import { Trouble, Waiting } from '../part/notice.js'
@@ -33,7 +34,7 @@ const STEPS = {
  */
 export function Organization({ id }) {
   const path = `${BASE}/organizations/${encodeURIComponent(id)}`
-  const { value: answer, again } = useLoaded((signal) => act(path, { signal }), [path])
+  const { answer, again } = useAnswer(path)
   const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
   if (answer === undefined) return html`<${Waiting}>Reading the organization<//>`
   if (!answer.ok)
@@ -78,17 +79,11 @@ export function Organization({ id }) {
 function Change({ path, organization, onDone }) {
   const [name, setName] = useState(organization.name)
   const [limit, setLimit] = useState(String(organization.rate_limit))
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const id = useId()
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault()
-    const answer = await act(path, { method: 'PATCH', body: { name: name.trim(), rate_limit: Number(limit) } })
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) onDone()
-  }
+  const body = { name: name.trim(), rate_limit: Number(limit) }
+  const { failure, submit } = useSubmit(() => act(path, { method: 'PATCH', body }), onDone)
   return html`<form class="fields" onSubmit=${submit}>
-    <p><label for=${`${id}n`}>Name</label><input id=${`${id}n`} value=${name} required maxlength="100" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></p>
-    <p class="narrow"><label for=${`${id}l`}>Requests a second</label><input id=${`${id}l`} type="number" min="1" value=${limit} required onInput=${(/** @type {any} */ event) => setLimit(event.target.value)} /></p>
+    <${Field} label="Name" value=${name} required maxlength="100" onValue=${setName} />
+    <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
     <button type="submit">Save</button>
     ${failure && html`<div class="full"><${Trouble} failure=${failure} title="It was not saved" /></div>`}
   </form>`
