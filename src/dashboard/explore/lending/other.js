@@ -2,10 +2,10 @@ import { shortened } from '../../lib/address.js'
 import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Change, Facts, Percent, Plain, Rate, Usd } from '../../part/figure.js'
+import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
 import { Proof } from '../../part/proof.js'
-import { Gauge } from './gauge.js'
+import { Gauge, safeRows } from './gauge.js'
 
 /** @param {{ id: string }} props */
 function Identity({ id }) {
@@ -16,7 +16,7 @@ function Identity({ id }) {
 function Yield({ data }) {
   return html`<${Facts} rows=${[
     ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
-    ['Leverage', html`<${Plain} value=${data.position_leverage} digits=${3} unit="×" />`],
+    ['Leverage', html`<${Times} value=${data.position_leverage} />`],
     ['Supply, weighted', html`<${Rate} value=${data.weighted_supply_apy} />`],
     ['Borrow, weighted', html`<${Rate} value=${data.weighted_borrow_apy} />`],
   ]} />
@@ -73,16 +73,7 @@ export function KaminoCard({ parts, context, onRemove, again }) {
             ['Borrowing limit', html`<${Usd} value=${data.risk_metrics.maxBorrowCapacityUSD} />`],
             ['Borrowing limit used', html`<${Rate} value=${data.risk_metrics.borrowUtilization} />`],
           ]} />
-          <${Facts} rows=${[
-            [
-              html`Safe to borrow <span class="target-key">keeps ${data.target_health_factor}</span>`,
-              html`<${Usd} value=${data.safe_borrow_amount_usd} />`,
-            ],
-            [
-              html`Safe to withdraw <span class="target-key">keeps ${data.target_health_factor}</span>`,
-              html`<${Usd} value=${data.safe_withdraw_amount_usd} />`,
-            ],
-          ]} />`
+          <${Facts} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
       }
     </div>
     ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${earned.answer.body.data} /></div>`}
