@@ -107,14 +107,8 @@ function hasEntry(schema: v.GenericSchema, name: string): boolean {
   return entries !== undefined && Object.hasOwn(entries, name)
 }
 
-interface QueryValues {
-  readonly values: Record<string, string>
-  readonly repeated: Set<string>
-  /** Names of those in which a plus sign became a space. */
-  readonly spaced: Set<string>
-}
-
-function queryValues(query: string, schema: v.GenericSchema): QueryValues {
+/** Values by name, and the names of those that are repeated or in which a plus sign became a space. */
+function queryValues(query: string, schema: v.GenericSchema) {
   // Without a prototype, `__proto__` is an ordinary name.
   const values: Record<string, string> = Object.create(null)
   const repeated = new Set<string>()
