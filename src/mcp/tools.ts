@@ -44,7 +44,7 @@ function toolOf(route: Route): Tool {
   const name = operationId(route)
   const own = endpointOf(route)
   const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
-  const inBody = new Set(route.body === undefined ? [] : fieldsOf(route.body).map((field) => field.name))
+  const inBody = new Set(fieldsOf(route.body).map((field) => field.name))
   return {
     name,
     listing: {
@@ -70,7 +70,7 @@ function toolOf(route: Route): Tool {
 
 /** Fields of path, query and body as one object. */
 function inputSchema(route: Route): JsonSchema & { readonly type: 'object' } {
-  const fields = [...fieldsOf(route.input), ...(route.body === undefined ? [] : fieldsOf(route.body))]
+  const fields = [...fieldsOf(route.input), ...fieldsOf(route.body)]
   const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, schema]))
   if (Object.keys(properties).length !== fields.length) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)

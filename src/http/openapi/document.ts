@@ -31,7 +31,7 @@ export function openapiDocument(options: {
   /** True if the operator's pages are served elsewhere. @default false */
   readonly operatorApart?: boolean
 }): string {
-  const ordered = [...options.routes].sort((a, b) => order(a, b))
+  const ordered = options.routes.toSorted(order)
   const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
     const path = braced(route.path)
@@ -63,11 +63,10 @@ export function openapiDocument(options: {
 
 function operation(route: Route, examples: Readonly<Record<string, unknown>> = {}): unknown {
   const path = braced(route.path)
-  const example = examples[`${route.method} ${path}`]
   return {
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    description: route.description,
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': route.price,
     ...askedOf(route),
@@ -81,7 +80,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
         content: {
           'application/json': {
             schema: withRequestId(jsonSchema(route.output)),
-            ...(example === undefined ? {} : { example }),
+            example: examples[`${route.method} ${path}`],
           },
         },
       },
