@@ -22,7 +22,7 @@ export function Usd({ value }) {
 
 /** A gain or a loss. @param {{ value: string }} props */
 export function Change({ value }) {
-  const mood = isPositive(value) ? 'gain' : isNegative(value) ? 'loss' : ''
+  const mood = isPositive(value) ? 'good' : isNegative(value) ? 'bad' : ''
   return html`<${Figure} exact=${value} unit=" USD" class=${mood}>${signedDollars(value)}<//>`
 }
 
@@ -52,6 +52,6 @@ export function Times({ value }) {
  */
 export function Facts({ rows }) {
   return html`<dl class="facts">
-    ${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+    ${rows.map(([name, value]) => html`<div><dt class="soft">${name}</dt><dd>${value}</dd></div>`)}
   </dl>`
 }
