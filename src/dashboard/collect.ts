@@ -1,12 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A file of the pages, by its path below their folder. */
-export interface DashboardFile {
-  readonly path: string
-  readonly text: string
-}
-
 /** In the order in which they apply. */
 const STYLES = ['style/base.css', 'style/parts.css', 'style/explore.css', 'style/account.css']
 const VENDOR = {
@@ -15,8 +9,11 @@ const VENDOR = {
   'vendor/preact_hooks.js': 'preact/hooks/dist/hooks.mjs',
 }
 
-/** Everything that the pages load, styles first. For a macro: it runs when the module that calls it is compiled. */
-export function collectFiles(): DashboardFile[] {
+/**
+ * Everything that the pages load, styles first: paths below their folder, and what stands there. For a macro: it runs
+ * when the module that calls it is compiled.
+ */
+export function collectFiles() {
   const read = (path: string, file = path) => ({ path, text: readFileSync(join(import.meta.dir, file), 'utf8') })
   const scripts = readdirSync(import.meta.dir, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('.js'),

@@ -1,8 +1,7 @@
 import { collectFiles } from './collect.ts' with { type: 'macro' }
-import type { DashboardFile } from './collect.ts'
 
 /** Everything that the pages load. Styles apply in this order. */
-export const DASHBOARD_FILES: readonly DashboardFile[] = collectFiles()
+export const DASHBOARD_FILES = collectFiles()
 
 /** Modules that others import by name, and the file of each. */
 export const DASHBOARD_MODULES: Readonly<Record<string, string>> = {
@@ -11,19 +10,13 @@ export const DASHBOARD_MODULES: Readonly<Record<string, string>> = {
   'preact/hooks': 'vendor/preact_hooks.js',
 }
 
-/** A page: what it is called, and the module that draws it. */
-interface DashboardPage {
-  readonly title: string
-  readonly script: string
-}
-
-/** The pages by path. */
-export const DASHBOARD_PAGES: Readonly<Record<string, DashboardPage>> = {
+/** The pages by path: what each is called, and the module that draws it. */
+export const DASHBOARD_PAGES = {
   '/': { title: 'walletscope', script: 'explore/main.js' },
   '/usage': { title: 'Usage · walletscope', script: 'usage/main.js' },
 }
 
 /** The operator's pages by path. */
-export const OPERATOR_PAGES: Readonly<Record<string, DashboardPage>> = {
+export const OPERATOR_PAGES = {
   '/operator': { title: 'Operator · walletscope', script: 'operator/main.js' },
 }

@@ -118,6 +118,8 @@ function Morpho({ parts, context, setView, again }) {
   </section>`
 }
 
+const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
+
 /** @param {MoreProps} props */
 function Kamino({ parts, context, setView, again }) {
   const { view } = context
@@ -134,14 +136,9 @@ function Kamino({ parts, context, setView, again }) {
             name: 'obligation',
             label: 'Obligation',
             form: BASE58_ADDRESS,
-            fault: 'An obligation is a Solana address, 32 to 44 base58 characters.',
+            fault: `An obligation is ${SOLANA_ADDRESS}`,
           },
-          {
-            name: 'market',
-            label: 'Market',
-            form: BASE58_ADDRESS,
-            fault: 'A market is a Solana address, 32 to 44 base58 characters.',
-          },
+          { name: 'market', label: 'Market', form: BASE58_ADDRESS, fault: `A market is ${SOLANA_ADDRESS}` },
         ]}
         onAdd=${(/** @type {Record<string, string>} */ { obligation, market }) => setView({ ...view, kamino: [...view.kamino, `${obligation}:${market}`] })} />
     </div>

@@ -1,17 +1,17 @@
 import { act } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
-import { Field } from '../part/field.js'
 import { Facts } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
 import { Trouble, Waiting } from '../part/notice.js'
 import { Audit } from './audit.js'
 import { BASE } from './base.js'
 import { Grants } from './grants.js'
+import { LimitsForm } from './limits_form.js'
 
 /** @type {Record<string, { title: string, text: string, verb: string }>} */
 const STEPS = {
@@ -57,7 +57,7 @@ export function Organization({ id }) {
       </div>
       <div class="card">
         <h3>Name and limit</h3>
-        <${Change} path=${path} organization=${organization} onDone=${again} />
+        <${LimitsForm} path=${path} method="PATCH" organization=${organization} label="Name" verb="Save" refused="It was not saved" onDone=${again} />
         <p class="more">
           <button type="button" onClick=${() => setStep(suspended ? 'restore' : 'suspend')}>${suspended ? 'Restore' : 'Suspend'}</button>
           <button type="button" class="danger" onClick=${() => setStep('delete')}>Delete</button>
@@ -73,20 +73,6 @@ export function Organization({ id }) {
       html`<${Confirm} title=${`${STEPS[step]?.title} "${organization.name}"?`} verb=${STEPS[step]?.verb ?? ''} onClose=${() => setStep(undefined)} onDone=${done}
         act=${() => act(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
     }`
-}
-
-/** @param {{ path: string, organization: any, onDone: () => void }} props */
-function Change({ path, organization, onDone }) {
-  const [name, setName] = useState(organization.name)
-  const [limit, setLimit] = useState(String(organization.rate_limit))
-  const body = { name: name.trim(), rate_limit: Number(limit) }
-  const { failure, submit } = useSubmit(() => act(path, { method: 'PATCH', body }), onDone)
-  return html`<form class="fields" onSubmit=${submit}>
-    <${Field} label="Name" value=${name} required maxlength="100" onValue=${setName} />
-    <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
-    <button type="submit">Save</button>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="It was not saved" /></div>`}
-  </form>`
 }
 
 /** A link that signs somebody of the organization in, once. @param {{ id: string }} props */

@@ -1,13 +1,13 @@
-import { act, withQuery } from '../lib/account.js'
+import { withQuery } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useAnswer, useSubmit } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { dayText } from '../lib/time.js'
 import { html, useState } from '../lib/view.js'
-import { Field } from '../part/field.js'
 import { Paged } from '../part/list.js'
-import { Empty, Trouble } from '../part/notice.js'
+import { Empty } from '../part/notice.js'
 import { UsageChart } from '../part/usage_chart.js'
 import { BASE } from './base.js'
+import { LimitsForm } from './limits_form.js'
 
 const COLUMNS = ['Name', 'Credits left', 'Granted', 'Rate limit', 'Since', 'State']
 
@@ -22,7 +22,7 @@ export function Organizations() {
     <section class="family" aria-label="Organizations">
       <h2>Organizations</h2>
       <div class="card">
-        <${Create} onMade=${(/** @type {string} */ id) => (location.hash = `organizations/${id}`)} />
+        <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${({ body }) => (location.hash = `organizations/${body.data.id}`)} />
         <${Paged} label="Organizations" columns=${COLUMNS} asked=${asked} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
           ${(row) => html`<tr>
             <th scope="row"><a href=${`#organizations/${row.id}`}>${row.name}</a></th>
@@ -36,21 +36,4 @@ export function Organizations() {
     <section class="family" aria-label="Requests of all"><h2>Requests of all</h2>
       <div class="card"><${UsageChart} path=${`${BASE}/usage`} range=${range} onRange=${setRange} names=${names} choices=${[['organization', 'organization'], ['path', 'route'], ['status', 'status']]} /></div>
     </section>`
-}
-
-/** @param {{ onMade: (id: string) => void }} props */
-function Create({ onMade }) {
-  const [name, setName] = useState('')
-  const [limit, setLimit] = useState('5')
-  const body = { name: name.trim(), rate_limit: Number(limit) }
-  const { failure, submit } = useSubmit(
-    () => act(`${BASE}/organizations`, { method: 'POST', body }),
-    (answer) => onMade(answer.body.data.id),
-  )
-  return html`<form class="fields" onSubmit=${submit}>
-    <${Field} label="Name of a new organization" value=${name} required maxlength="100" onValue=${setName} />
-    <${Field} label="Requests a second" place="narrow" type="number" min="1" value=${limit} required onValue=${setLimit} />
-    <button type="submit">Create</button>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="It was not created" /></div>`}
-  </form>`
 }
