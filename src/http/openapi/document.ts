@@ -31,7 +31,8 @@ export function openapiDocument(options: {
   /** True if the operator's pages are served elsewhere. @default false */
   readonly operatorApart?: boolean
 }): string {
-  const ordered = options.routes.toSorted(order)
+  const key = ({ path, method }: Route) => `${path} ${method}`
+  const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
     const path = braced(route.path)
@@ -100,9 +101,4 @@ export function operationId({ method, path }: Route): string {
     .slice(2)
     .map((segment) => segment.replace(/^\{(.*)\}$/, 'by_$1'))
   return [method.toLowerCase(), ...words].join('_').replace(/[^a-z0-9]+/gi, '_')
-}
-
-function order(a: Route, b: Route): number {
-  const [left, right] = [`${a.path} ${a.method}`, `${b.path} ${b.method}`]
-  return left < right ? -1 : left > right ? 1 : 0
 }

@@ -50,10 +50,6 @@ export async function serveNode(
     }
   }
 
-  function listener(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    void answer(incoming, outgoing)
-  }
-
   const server = createServer(
     {
       requireHostHeader: false,
@@ -63,12 +59,12 @@ export async function serveNode(
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    listener,
+    answer,
   )
   // Node drops headers beyond its own limit silently. Without that limit, too many are refused here.
   server.maxHeadersCount = 0
   // Expectations other than 100-continue are ignored, as on Bun; Node would answer 417.
-  server.on('checkExpectation', listener)
+  server.on('checkExpectation', answer)
   server.listen(options.port, options.host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
