@@ -59,10 +59,7 @@ function Drawn({ data, names }) {
     series.push({
       name: `${rest.length} more`,
       kind: 'rest',
-      values: rest.reduce(
-        (sum, [, each]) => sum.map((value, index) => value + (each[index] ?? 0)),
-        Array(count).fill(0),
-      ),
+      values: slots.map((_, index) => total(rest.map(([, each]) => each[index] ?? 0))),
     })
   return html`<${Bars} title=${`Requests by ${data.step}`} unit="requests" slots=${slots} series=${series} />
     <ul class="legend">${series.map(({ name, kind, values: each }) => html`<li><i class=${`key ${kind}`} aria-hidden="true"></i>${name} <b>${total(each).toLocaleString('en')}</b></li>`)}</ul>
