@@ -32,7 +32,12 @@ export function purseOf({ credits: budget, sessionId }: Budget, spending: Sessio
   let taken: { readonly organizationId: string; readonly credits: number } | undefined
   return {
     async check(organizationId, creditsMin) {
-      if (sessionId === undefined) throw noSession()
+      if (sessionId === undefined) {
+        throw new HttpError(
+          'INVALID_REQUEST',
+          'Cannot keep the budget: expected the header Mcp-Session-Id as the answer to "initialize" gave it',
+        )
+      }
       const left = budget - (await spending.spent({ organizationId, sessionId }))
       if (creditsMin > left) throw spent(`it costs at least ${creditsMin} credits, ${Math.max(0, left)} are left`)
     },
@@ -52,13 +57,6 @@ export function purseOf({ credits: budget, sessionId }: Budget, spending: Sessio
 
 function spent(detail: string): HttpError {
   return new HttpError('INSUFFICIENT_CREDITS', `Cannot pay for this call from the budget of the session: ${detail}`)
-}
-
-function noSession(): HttpError {
-  return new HttpError(
-    'INVALID_REQUEST',
-    'Cannot keep the budget: expected the header Mcp-Session-Id as the answer to "initialize" gave it',
-  )
 }
 
 function wrong(header: string, detail: string): HttpError {

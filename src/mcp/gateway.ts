@@ -27,7 +27,8 @@ interface McpOptions {
 /**
  * Tools for agents by the Model Context Protocol, streamable HTTP without sessions: one tool for each route. Each call
  * of a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing.
- * A request with a budget is charged only what its session has left of it. Pages of other origins than `origins` are refused, as the protocol wants against DNS rebinding.
+ * A request with a budget is charged only what its session has left of it. Pages of other origins than `origins` are
+ * refused, as the protocol wants against DNS rebinding.
  */
 export function createMcp(options: McpOptions): Gateway {
   const { spending } = options
@@ -41,9 +42,7 @@ export function createMcp(options: McpOptions): Gateway {
       throw new HttpError(
         'INVALID_REQUEST',
         'Cannot answer pages of this origin: CORS_ORIGINS lists those that may call',
-        {
-          status: 403,
-        },
+        { status: 403 },
       )
     }
     if (unread >= UNREAD_MAX)
@@ -80,7 +79,7 @@ export function createMcp(options: McpOptions): Gateway {
     if (last === undefined || !messages.every(callsTool)) {
       const taken = status < 400
       const called = last !== undefined
-      const seen = await runOne(taken ? PROTOCOL : failing(unreadable(status)))
+      const seen = await runOne(taken ? PROTOCOL : failing(new HttpError('INVALID_REQUEST', UNREADABLE, { status })))
       // What was charged must leave, even if the window is full by now.
       if (!called && seen.answer.status !== (taken ? 200 : status)) return seen
     }
@@ -103,6 +102,8 @@ export function createMcp(options: McpOptions): Gateway {
     },
   }
 }
+
+const UNREADABLE = 'Cannot read the request as the protocol wants it'
 
 /** Stands for all messages that call no tool. */
 const ENDPOINT = endpointOf(
@@ -138,8 +139,4 @@ function failing(error: unknown): Message {
 function concernsAll(code: string | undefined, { endpoint }: Message): boolean {
   if (code === 'INVALID_API_KEY') return true
   return code === 'FEATURE_DISABLED' && (endpoint.route.feature ?? 'mcp') === 'mcp'
-}
-
-function unreadable(status: number): HttpError {
-  return new HttpError('INVALID_REQUEST', 'Cannot read the request as the protocol wants it', { status })
 }

@@ -33,12 +33,10 @@ const CALLER_LEFT = '{"error":{"code":"SERVICE_UNAVAILABLE","message":"The calle
 function metaOf({ answer, account }: SettledAnswer): Record<string, unknown> {
   const asOf = answer.headers['x-as-of']
   return {
-    ...(asOf === undefined ? {} : { 'walletscope/as_of': asOf }),
-    ...(account === undefined
-      ? {}
-      : {
-          'walletscope/credits_charged': account.creditsCharged,
-          'walletscope/credits_remaining': String(account.creditsRemaining),
-        }),
+    ...(asOf && { 'walletscope/as_of': asOf }),
+    ...(account && {
+      'walletscope/credits_charged': account.creditsCharged,
+      'walletscope/credits_remaining': String(account.creditsRemaining),
+    }),
   }
 }

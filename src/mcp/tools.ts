@@ -1,5 +1,6 @@
+import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
 import { DOCUMENT_VERSION, operationId } from '../http/openapi/document.ts'
-import { fieldsOf, type JsonSchema, jsonSchema } from '../http/openapi/json_schema.ts'
+import { fieldsOf, jsonSchema } from '../http/openapi/json_schema.ts'
 import { withRequestId } from '../http/openapi/operation.ts'
 import type { Message } from '../http/plane/gateway.ts'
 import { parametersOf } from '../http/request/parameters.ts'
@@ -19,16 +20,8 @@ export const INSTRUCTIONS = [
 
 /** One route as a tool. */
 export interface Tool {
-  readonly name: string
   /** The tool as `tools/list` shows it. */
-  readonly listing: {
-    readonly name: string
-    readonly title: string
-    readonly description: string
-    readonly inputSchema: JsonSchema & { readonly type: 'object' }
-    readonly outputSchema: JsonSchema & { readonly type: 'object' }
-    readonly annotations: { readonly readOnlyHint: true; readonly openWorldHint: true }
-  }
+  readonly listing: ListedTool
   /** The call with these arguments. Mistakes in them are thrown by its `asked`. */
   message(given: Readonly<Record<string, unknown>>): Message
 }
@@ -41,14 +34,12 @@ export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
 }
 
 function toolOf(route: Route): Tool {
-  const name = operationId(route)
   const own = endpointOf(route)
   const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
-  const inBody = new Set(route.body === undefined ? [] : fieldsOf(route.body).map((field) => field.name))
+  const inBody = new Set(fieldsOf(route.body).map((field) => field.name))
   return {
-    name,
     listing: {
-      name,
+      name: operationId(route),
       title: route.summary,
       description: `${route.summary} Credits: ${route.price}`,
       inputSchema: inputSchema(route),
@@ -72,8 +63,8 @@ function toolOf(route: Route): Tool {
 }
 
 /** Fields of path, query and body as one object. */
-function inputSchema(route: Route): JsonSchema & { readonly type: 'object' } {
-  const fields = [...fieldsOf(route.input), ...(route.body === undefined ? [] : fieldsOf(route.body))]
+function inputSchema(route: Route): ListedTool['inputSchema'] {
+  const fields = [...fieldsOf(route.input), ...fieldsOf(route.body)]
   const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, schema]))
   if (Object.keys(properties).length !== fields.length) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)

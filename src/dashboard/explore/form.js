@@ -1,6 +1,7 @@
 import { shortened, walletFault } from '../lib/address.js'
 import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
+import { Choice, Field } from '../part/field.js'
 
 /**
  * Asks for the wallet.
@@ -36,7 +37,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
     <label for=${`${id}w`}>Wallet</label>
     <div class="ask-line">
       <input ref=${input} id=${`${id}w`} class="mono" name="wallet" value=${text} placeholder="0x… or a Solana address" autocomplete="off" autocapitalize="off" spellcheck=${false}
-        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="main">Look</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
@@ -44,7 +45,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
       atTime &&
       html`<details class="as-of" open=${moment !== ''}><summary>${moment === '' ? 'As of now' : 'As of a past moment'}</summary>
         <label for=${`${id}t`}>As of (UTC)</label>
-        <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${(/** @type {any} */ event) => setMoment(event.target.value === '' ? '' : `${event.target.value}Z`)} />
+        <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${(event) => setMoment(event.target.value === '' ? '' : `${event.target.value}Z`)} />
         <p class="soft">Every figure is then read at the last block at or before that moment. Leave it empty for now.</p>
       </details>`
     }
@@ -73,7 +74,7 @@ export function KeyForm({ onKey }) {
     <label for=${id}>API key</label>
     <div class="ask-line">
       <input id=${id} class="mono" type="password" name="key" value=${text} placeholder="ws_sk_…" autocomplete="off" spellcheck=${false}
-        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+        aria-invalid=${fault !== undefined} aria-describedby=${`${id}f`} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="main">Use it</button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
@@ -83,9 +84,9 @@ export function KeyForm({ onKey }) {
 
 /**
  * Adds a position that no list names: of these protocols the service answers about one market or obligation at a time.
- * @param {{ title: string, intro: string, fields: readonly { name: string, label: string, form: RegExp, fault: string, options?: readonly (readonly [string, string])[] }[], onAdd: (values: Record<string, string>) => void }} props
+ * @param {{ title: string, intro: string, credits: number, fields: readonly { name: string, label: string, form: RegExp, fault: string, options?: readonly (readonly [string, string])[] }[], onAdd: (values: Record<string, string>) => void }} props
  */
-export function AddForm({ title, intro, fields, onAdd }) {
+export function AddForm({ title, intro, credits, fields, onAdd }) {
   const [values, setValues] = useState(
     /** @type {Record<string, string>} */ (
       Object.fromEntries(fields.map(({ name, options }) => [name, options?.[0]?.[0] ?? '']))
@@ -93,8 +94,8 @@ export function AddForm({ title, intro, fields, onAdd }) {
   )
   const [fault, setFault] = useState(/** @type {string | undefined} */ (undefined))
   const id = useId()
-  const set = (/** @type {string} */ name) => (/** @type {any} */ event) =>
-    setValues({ ...values, [name]: event.target.value.trim() })
+  const set = (/** @type {string} */ name) => (/** @type {string} */ value) =>
+    setValues({ ...values, [name]: value.trim() })
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     const wrong = fields.find(({ name, form }) => !form.test(values[name] ?? ''))
@@ -104,15 +105,12 @@ export function AddForm({ title, intro, fields, onAdd }) {
   return html`<form class="card add" onSubmit=${submit} novalidate aria-label=${title}>
     <p class="soft">${intro}</p>
     <div class="fields">
-      ${fields.map(
-        ({ name, label, options }) => html`<p><label for=${`${id}${name}`}>${label}</label>
-          ${
-            options
-              ? html`<select id=${`${id}${name}`} value=${values[name]} onChange=${set(name)}>${options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`
-              : html`<input id=${`${id}${name}`} class="mono" value=${values[name]} autocomplete="off" spellcheck=${false} aria-describedby=${`${id}f`} onInput=${set(name)} />`
-          }</p>`,
+      ${fields.map(({ name, label, options }) =>
+        options
+          ? html`<${Choice} label=${label} value=${values[name]} options=${options} onValue=${set(name)} />`
+          : html`<${Field} label=${label} class="mono" value=${values[name]} autocomplete="off" spellcheck=${false} aria-describedby=${`${id}f`} onValue=${set(name)} />`,
       )}
-      <button type="submit">Add <i>${fields.length > 1 && title.startsWith('Kamino') ? '16' : '8'} credits</i></button>
+      <button type="submit">Add <i>${credits} credits</i></button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
   </form>`

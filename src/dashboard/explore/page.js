@@ -1,7 +1,7 @@
 import { shortened, walletKind } from '../lib/address.js'
 import { onCharge } from '../lib/api.js'
 import { readCatalog } from '../lib/catalog.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useHash, useLoaded } from '../lib/hooks.js'
 import { fragmentOf, viewOf } from '../lib/link.js'
 import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
 import { html, useEffect, useState } from '../lib/view.js'
@@ -64,13 +64,7 @@ export function ExplorePage() {
 /** The view that the address names, and how to change it. @returns {[import('../lib/link.js').View, (view: import('../lib/link.js').View) => void]} */
 function useView() {
   const [view, setView] = useState(viewOf(location.hash))
-  useEffect(() => {
-    const follow = () => setView(viewOf(location.hash))
-    addEventListener('hashchange', follow)
-    // It may have changed before we listened.
-    follow()
-    return () => removeEventListener('hashchange', follow)
-  }, [])
+  useHash(() => setView(viewOf(location.hash)))
   return [
     view,
     (next) => {

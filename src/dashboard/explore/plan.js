@@ -1,4 +1,5 @@
 import { walletKind } from '../lib/address.js'
+import { SOLANA } from '../lib/catalog.js'
 
 /**
  * One request of a view.
@@ -9,7 +10,6 @@ import { walletKind } from '../lib/address.js'
  * @property {string} [id] market or obligation
  */
 
-export const SOLANA = 101
 /** A full position costs 15 credits: no more than these are asked for at once. */
 export const PAGE_SIZE = 10
 
@@ -17,29 +17,28 @@ export const PAGE_SIZE = 10
  * Requests of a view: one for each family and chain, and one for each page, market and obligation that was asked for.
  * @param {import('../lib/link.js').View} view
  * @param {import('../lib/catalog.js').Catalog} catalog
- * @param {{ pages: Record<number, number>, closed: Record<number, number> }} more pages by chain
+ * @param {(family: 'liquidity' | 'closed', chainId: number) => number} pages how many of a chain
  * @returns {Part[]}
  */
-export function planOf(view, catalog, more) {
+export function planOf(view, catalog, pages) {
   const kind = walletKind(view.wallet)
   if (kind === 'solana') return kaminoParts(view)
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }
   const asked = { wallet: view.wallet, ...past }
+  /** @param {'liquidity' | 'closed'} family @param {Record<string, string>} which */
+  const positions = (family, which) =>
+    catalog.liquidityChains.flatMap((chainId) =>
+      Array.from({ length: pages(family, chainId) }, (_, index) => {
+        const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
+        const query = queryOf({ ...asked, chain_id: chainId, ...which, ...page })
+        return part(family, chainId, `v1/positions/uniswap-v3?${query}`)
+      }),
+    )
   return [
-    ...catalog.liquidityChains.flatMap((chainId) =>
-      pagesOf(more.pages[chainId] ?? 1).map((page) => {
-        const query = { ...asked, chain_id: chainId, full: 'true', ...numbered(page) }
-        return part('liquidity', chainId, `v1/positions/uniswap-v3?${queryOf(query)}`)
-      }),
-    ),
-    ...catalog.liquidityChains.flatMap((chainId) =>
-      pagesOf(more.closed[chainId] ?? 0).map((page) => {
-        const query = { ...asked, chain_id: chainId, status: 'inactive', ...numbered(page) }
-        return part('closed', chainId, `v1/positions/uniswap-v3?${queryOf(query)}`)
-      }),
-    ),
+    ...positions('liquidity', { full: 'true' }),
+    ...positions('closed', { status: 'inactive' }),
     ...catalog.aaveChains.map((chainId) => {
       const query = { ...asked, chain_id: chainId, target_health_factor: view.target }
       return part('aave', chainId, `v1/lending/aave-v3?${queryOf(query)}`)
@@ -70,16 +69,6 @@ function kaminoParts({ wallet, kamino, target }) {
  */
 function part(family, chainId, path) {
   return { family, chainId, path }
-}
-
-/** @param {number} count */
-function pagesOf(count) {
-  return Array.from({ length: count }, (_, index) => index + 1)
-}
-
-/** @param {number} page @returns {Record<string, number>} */
-function numbered(page) {
-  return page === 1 ? { limit: PAGE_SIZE } : { limit: PAGE_SIZE, page }
 }
 
 /** @param {Record<string, string | number>} values */

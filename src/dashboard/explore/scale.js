@@ -7,6 +7,16 @@ const TICK_BASE = 1.0001
 /** Ticks beyond which a bound is as good as none: no pool gets there. */
 const TICK_FAR = 880_000
 
+/**
+ * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
+ * @param {{ position: any, inverse: boolean }} shown
+ */
+export function ticksOf({ position: { position_state: state }, inverse }) {
+  const sign = inverse ? -1 : 1
+  const [lower = 0, upper = 0] = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
+  return { lower, upper, current: Number(state.pool.tick) * sign }
+}
+
 /** @param {{ tickLower: string, tickUpper: string }} range */
 export function isFullRange({ tickLower, tickUpper }) {
   return Number(tickLower) <= -TICK_FAR && Number(tickUpper) >= TICK_FAR

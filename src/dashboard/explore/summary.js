@@ -59,7 +59,7 @@ function figuresOf(parts) {
     unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
     liquidity: priced.map(({ usd }) => usd.total),
     fees: priced.map(({ usd }) => usd.uncollected_fees),
-    netWorths: bodies('aave').flatMap((each) => each.positions.map((/** @type {any} */ one) => one.netWorthUSD)),
+    netWorths: bodies('aave').flatMap((each) => each.positions.map((one) => one.netWorthUSD)),
     unpriced: positions.length - priced.length,
   }
 }
@@ -105,10 +105,6 @@ function stateOf({ family, answer }) {
   if (!answer.ok) return { kind: 'failed', text: 'failed' }
   const { data, pagination } = answer.body
   const count =
-    pagination === undefined
-      ? 1
-      : family === 'aave'
-        ? data.flatMap((/** @type {any} */ each) => each.positions).length
-        : pagination.total
+    pagination === undefined ? 1 : family === 'aave' ? data.flatMap((each) => each.positions).length : pagination.total
   return count === 0 ? { kind: 'nothing', text: 'nothing' } : { kind: 'found', text: String(count) }
 }

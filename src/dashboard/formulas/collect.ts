@@ -40,15 +40,10 @@ export function collectFormulas(): Formula[] {
 
 function formulaOf(doc: string, code: string): Formula {
   const lines = doc.split('\n').map((line) => line.replace(/^\s*\*? ?/, '').trimEnd())
-  const [text = '', ...tags] = lines.join('\n').trim().split(/\n@/)
+  const parts = lines.join('\n').trim().split(/\n@/)
+  const [text = '', ...tags] = parts.map((part) => part.replaceAll('\n', ' ').trim())
   const tag = (name: string) => tags.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1)
-  const listed = (name: string) => (tag(name) ?? '').split(',').map((each) => each.replaceAll('\n', ' ').trim())
+  const listed = (name: string) => (tag(name) ?? '').split(',').map((each) => each.trim())
   if (tag('proof') === undefined) throw new Error(`Cannot collect the formula of ${code}: it names no proof`)
-  return {
-    figures: listed('figure'),
-    text: text.replaceAll('\n', ' ').trim(),
-    source: tag('source')?.replaceAll('\n', ' ').trim() ?? null,
-    proofs: listed('proof'),
-    code,
-  }
+  return { figures: listed('figure'), text, source: tag('source') ?? null, proofs: listed('proof'), code }
 }

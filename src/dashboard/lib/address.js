@@ -1,5 +1,5 @@
 const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
-const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+export const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 
 /**
  * Which kind of wallet a text is; the service decides whether it is a right one.

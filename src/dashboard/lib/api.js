@@ -85,8 +85,8 @@ export async function send(path, init = {}) {
     }
   } catch (error) {
     init.signal?.throwIfAborted()
-    const late = limit.aborted
-    const message = late ? 'No answer came within a minute.' : `The service cannot be reached (${plain(error)}).`
+    const { message: why } = /** @type {Error} */ (error)
+    const message = limit.aborted ? 'No answer came within a minute.' : `The service cannot be reached (${why}).`
     return { ok: false, path, status: 0, code: 'NO_ANSWER', message, requestId: undefined, retryAfterSec: undefined }
   }
 }
@@ -128,9 +128,4 @@ function blocksOf(text) {
     const [chainId = '', block = ''] = pair.split(':')
     return { chainId: Number(chainId), block }
   })
-}
-
-/** @param {unknown} error */
-function plain(error) {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -18,7 +18,7 @@ const LIQUIDITY = '/v1/positions/uniswap-v3'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
 const KAMINO = '/v1/lending/kamino/position/{obligation_address}/risk'
-const SOLANA = 101
+export const SOLANA = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
 export async function readCatalog() {

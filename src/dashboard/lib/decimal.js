@@ -21,7 +21,7 @@ function parts(text) {
  * @param {string} text
  * @param {number} digits
  */
-export function rounded(text, digits) {
+function rounded(text, digits) {
   const found = parts(text)
   if (found === undefined) return text
   const scaled = BigInt(found.whole + found.fraction.slice(0, digits).padEnd(digits, '0'))

@@ -1,3 +1,4 @@
+import { act } from './account.js'
 import { useEffect, useLayoutEffect, useRef, useState } from './view.js'
 
 /**
@@ -24,23 +25,67 @@ export function useWidth() {
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {readonly unknown[]} inputs
- * @returns {{ value: T | undefined, loading: boolean, again: () => void }}
+ * @returns {{ value: T | undefined, again: () => void }}
  */
 export function useLoaded(load, inputs) {
-  const [state, setState] = useState({ value: /** @type {T | undefined} */ (undefined), loading: true })
+  const [value, setValue] = useState(/** @type {T | undefined} */ (undefined))
   const [round, setRound] = useState(0)
   useEffect(() => {
     const leaving = new AbortController()
-    setState((before) => ({ ...before, loading: true }))
-    load(leaving.signal).then(
-      (value) => setState({ value, loading: false }),
-      (error) => {
-        if (!leaving.signal.aborted) throw error
-      },
-    )
+    load(leaving.signal).then(setValue, (error) => {
+      if (!leaving.signal.aborted) throw error
+    })
     return () => leaving.abort()
   }, [...inputs, round])
-  return { ...state, again: () => setRound((count) => count + 1) }
+  return { value, again: () => setRound((count) => count + 1) }
+}
+
+/**
+ * What a plane that takes no keys answers at `path`; asked again every `everyMs` while the page is seen.
+ * @typedef {{ answer: import('./api.js').Answer | import('./api.js').Failure | undefined, again: () => void }} Asked
+ * @param {string} path
+ * @param {number} [everyMs]
+ * @returns {Asked}
+ */
+export function useAnswer(path, everyMs) {
+  const { value: answer, again } = useLoaded((signal) => act(path, { signal }), [path])
+  useEffect(() => {
+    if (everyMs === undefined) return undefined
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') again()
+    }, everyMs)
+    return () => clearInterval(timer)
+  }, [path, everyMs])
+  return { answer, again }
+}
+
+/**
+ * Sends a form, and keeps why it was refused.
+ * @param {() => Promise<import('./api.js').Answer | import('./api.js').Failure>} send
+ * @param {(answer: import('./api.js').Answer) => void} onDone
+ */
+export function useSubmit(send, onDone) {
+  const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault()
+    const answer = await send()
+    setFailure(answer.ok ? undefined : answer)
+    if (answer.ok) onDone(answer)
+  }
+  return { failure, submit }
+}
+
+/**
+ * Calls `follow` now, and when the part of the address behind the `#` changes.
+ * @param {() => void} follow
+ */
+export function useHash(follow) {
+  useEffect(() => {
+    addEventListener('hashchange', follow)
+    // It may have changed before we listened.
+    follow()
+    return () => removeEventListener('hashchange', follow)
+  }, [])
 }
 
 /**

@@ -8,7 +8,7 @@
  * @property {readonly string[]} kamino `obligation:market`
  */
 
-export const TARGET_DEFAULT = '1.5'
+const TARGET_DEFAULT = '1.5'
 const LIST_MAX = 20
 
 /** @returns {View} */

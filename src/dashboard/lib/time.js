@@ -9,24 +9,28 @@ const MOMENT = new Intl.DateTimeFormat('en', {
   timeZone: 'UTC',
 })
 
-/** @param {number} sec Unix seconds */
-export function dayText(sec) {
-  return DAY.format(sec * 1000)
+/** @param {number | string} at Unix seconds or ISO 8601 */
+export function dayText(at) {
+  return DAY.format(msOf(at))
 }
 
 /** @param {number | string} at Unix seconds or ISO 8601 */
 export function momentText(at) {
-  return `${MOMENT.format(typeof at === 'number' ? at * 1000 : Date.parse(at))} UTC`
+  return `${MOMENT.format(msOf(at))} UTC`
+}
+
+/** @param {number | string} at */
+function msOf(at) {
+  return typeof at === 'number' ? at * 1000 : Date.parse(at)
 }
 
 /**
  * `1 chain`, `2 chains`.
  * @param {number} count
  * @param {string} noun
- * @param {string} [plural]
  */
-export function counted(count, noun, plural = `${noun}s`) {
-  return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`
+export function counted(count, noun) {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /**

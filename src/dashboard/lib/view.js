@@ -2,7 +2,7 @@ import htm from 'htm'
 import { h } from 'preact'
 
 export { render } from 'preact'
-export { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+export { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** A piece of a page: markup whose values are set as text, attributes and handlers, never parsed. */
 export const html = htm.bind(h)

@@ -1,8 +1,8 @@
 import { act } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
-import { classes, html, useId, useState } from '../lib/view.js'
+import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from '../part/confirm.js'
 import { Copy } from '../part/copy.js'
 import { Facts } from '../part/figure.js'
@@ -11,6 +11,7 @@ import { Trouble, Waiting } from '../part/notice.js'
 import { Audit } from './audit.js'
 import { BASE } from './base.js'
 import { Grants } from './grants.js'
+import { LimitsForm } from './limits_form.js'
 
 /** @type {Record<string, { title: string, text: string, verb: string }>} */
 const STEPS = {
@@ -33,7 +34,7 @@ const STEPS = {
  */
 export function Organization({ id }) {
   const path = `${BASE}/organizations/${encodeURIComponent(id)}`
-  const { value: answer, again } = useLoaded((signal) => act(path, { signal }), [path])
+  const { answer, again } = useAnswer(path)
   const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
   if (answer === undefined) return html`<${Waiting}>Reading the organization<//>`
   if (!answer.ok)
@@ -56,7 +57,7 @@ export function Organization({ id }) {
       </div>
       <div class="card">
         <h3>Name and limit</h3>
-        <${Change} path=${path} organization=${organization} onDone=${again} />
+        <${LimitsForm} path=${path} method="PATCH" organization=${organization} label="Name" verb="Save" refused="It was not saved" onDone=${again} />
         <p class="more">
           <button type="button" onClick=${() => setStep(suspended ? 'restore' : 'suspend')}>${suspended ? 'Restore' : 'Suspend'}</button>
           <button type="button" class="danger" onClick=${() => setStep('delete')}>Delete</button>
@@ -72,26 +73,6 @@ export function Organization({ id }) {
       html`<${Confirm} title=${`${STEPS[step]?.title} "${organization.name}"?`} verb=${STEPS[step]?.verb ?? ''} onClose=${() => setStep(undefined)} onDone=${done}
         act=${() => act(step === 'delete' ? path : `${path}/${step}`, { method: step === 'delete' ? 'DELETE' : 'POST' })}><p>${STEPS[step]?.text}</p><//>`
     }`
-}
-
-/** @param {{ path: string, organization: any, onDone: () => void }} props */
-function Change({ path, organization, onDone }) {
-  const [name, setName] = useState(organization.name)
-  const [limit, setLimit] = useState(String(organization.rate_limit))
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const id = useId()
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault()
-    const answer = await act(path, { method: 'PATCH', body: { name: name.trim(), rate_limit: Number(limit) } })
-    setFailure(answer.ok ? undefined : answer)
-    if (answer.ok) onDone()
-  }
-  return html`<form class="fields" onSubmit=${submit}>
-    <p><label for=${`${id}n`}>Name</label><input id=${`${id}n`} value=${name} required maxlength="100" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></p>
-    <p class="narrow"><label for=${`${id}l`}>Requests a second</label><input id=${`${id}l`} type="number" min="1" value=${limit} required onInput=${(/** @type {any} */ event) => setLimit(event.target.value)} /></p>
-    <button type="submit">Save</button>
-    ${failure && html`<div class="full"><${Trouble} failure=${failure} title="It was not saved" /></div>`}
-  </form>`
 }
 
 /** A link that signs somebody of the organization in, once. @param {{ id: string }} props */

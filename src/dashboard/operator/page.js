@@ -1,7 +1,7 @@
 import { act } from '../lib/account.js'
-import { useLoaded } from '../lib/hooks.js'
-import { classes, html, useEffect, useState } from '../lib/view.js'
-import { Trouble, Waiting } from '../part/notice.js'
+import { useAnswer, useHash } from '../lib/hooks.js'
+import { classes, html, useState } from '../lib/view.js'
+import { Answered } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { SignedOut } from '../part/signed_out.js'
 import { Audit } from './audit.js'
@@ -22,15 +22,10 @@ const TABS = [
 
 /** What an operator sees and does. The part behind the `#` says which tab, or which organization. */
 export function OperatorPage() {
-  const { value: session, again } = useLoaded((signal) => act(`${BASE}/session`, { signal }), [])
+  const asked = useAnswer(`${BASE}/session`)
+  const { answer: session, again } = asked
   const [place, setPlace] = useState(location.hash.slice(1))
-  useEffect(() => {
-    const follow = () => setPlace(location.hash.slice(1))
-    addEventListener('hashchange', follow)
-    // It may have changed before we listened.
-    follow()
-    return () => removeEventListener('hashchange', follow)
-  }, [])
+  useHash(() => setPlace(location.hash.slice(1)))
   const signOut = async () => {
     await act(`${BASE}/session`, { method: 'DELETE' })
     again()
@@ -41,10 +36,12 @@ export function OperatorPage() {
   return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${content()}<//>`
 
   function content() {
-    if (session === undefined) return html`<${Waiting}>Looking who is there<//>`
-    if (!session.ok && session.status === 401)
+    if (session?.ok === false && session.status === 401)
       return html`<${SignedOut} title="The operator's page" command="walletscope login" />`
-    if (!session.ok) return html`<${Trouble} failure=${session} onRetry=${again} />`
+    return html`<${Answered} asked=${asked} waiting="Looking who is there">${tabs}<//>`
+  }
+
+  function tabs() {
     const [tab = '', id] = place.split('/')
     const here = TABS.some(([name]) => name === tab) ? tab : 'organizations'
     return html`

@@ -1,8 +1,8 @@
 import { act } from '../lib/account.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { momentText } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
-import { Trouble, Waiting } from '../part/notice.js'
+import { Answered, Trouble } from '../part/notice.js'
 import { BASE } from './base.js'
 
 /** @type {Record<string, string>} */
@@ -10,23 +10,25 @@ const FEATURES = { snapshots: 'Daily snapshots', mcp: 'MCP, for agents' }
 
 /** What can be switched off. */
 export function Switches() {
-  const { value: answer, again } = useLoaded((signal) => act(`${BASE}/settings`, { signal }), [])
-  if (answer === undefined) return html`<${Waiting}>Reading the switches<//>`
-  if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
-  const of = (/** @type {string} */ kind) =>
-    answer.body.data.switches.filter((/** @type {any} */ each) => each.kind === kind)
-  return html`<section class="family" aria-label="Switches">
-    <h2>Switches</h2>
-    <p class="soft">The next request of every process feels a change. What is off answers 403 FEATURE_DISABLED or ENDPOINT_DISABLED, and costs nothing.</p>
-    <div class="card"><h3>Features</h3><${List} rows=${of('feature')} onDone=${again} /></div>
-    <div class="card"><h3>Endpoints</h3><${List} rows=${of('endpoint')} onDone=${again} /></div>
-  </section>`
+  const asked = useAnswer(`${BASE}/settings`)
+  return html`<${Answered} asked=${asked} waiting="Reading the switches">${drawn}<//>`
+
+  function drawn({ data: { switches } }) {
+    const list = (/** @type {string} */ kind) =>
+      html`<${List} rows=${switches.filter((each) => each.kind === kind)} onDone=${asked.again} />`
+    return html`<section class="family" aria-label="Switches">
+      <h2>Switches</h2>
+      <p class="soft">The next request of every process feels a change. What is off answers 403 FEATURE_DISABLED or ENDPOINT_DISABLED, and costs nothing.</p>
+      <div class="card"><h3>Features</h3>${list('feature')}</div>
+      <div class="card"><h3>Endpoints</h3>${list('endpoint')}</div>
+    </section>`
+  }
 }
 
 /** @param {{ rows: readonly any[], onDone: () => void }} props */
 function List({ rows, onDone }) {
   const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const turn = async (/** @type {any} */ { name, on }) => {
+  const turn = async ({ name, on }) => {
     const answer = await act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })
     setFailure(answer.ok ? undefined : answer)
     onDone()

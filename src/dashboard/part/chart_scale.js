@@ -27,15 +27,10 @@ export function linear([from, until], [start, end]) {
  * @param {readonly (readonly [number, number] | null)[]} points
  */
 export function pathOf(points) {
-  let down = false
   return points
-    .map((point) => {
-      if (point === null) {
-        down = false
-        return ''
-      }
-      const command = down ? 'L' : 'M'
-      down = true
+    .map((point, index) => {
+      if (point === null) return ''
+      const command = points[index - 1] ? 'L' : 'M'
       return `${command}${point[0].toFixed(1)} ${point[1].toFixed(1)}`
     })
     .join('')

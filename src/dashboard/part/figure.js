@@ -6,7 +6,7 @@ import { useCopy } from './copy.js'
  * A figure in few digits. All of them appear when it is pointed at or focused, and are copied when it is pressed.
  * @param {{ exact: string, unit?: string, children: unknown, class?: string }} props
  */
-export function Figure({ exact, unit = '', children, ...rest }) {
+function Figure({ exact, unit = '', children, ...rest }) {
   const [state, copy] = useCopy(exact)
   const all = state === 'done' ? 'Copied' : state === 'failed' ? 'Cannot copy here' : `${exact}${unit}`
   return html`<button type="button" class=${classes('figure', rest.class)} onClick=${copy}>
@@ -14,16 +14,16 @@ export function Figure({ exact, unit = '', children, ...rest }) {
   </button>`
 }
 
-/** @param {{ value: string | null, class?: string }} props US dollars; null if a price is missing */
-export function Usd({ value, ...rest }) {
+/** @param {{ value: string | null }} props US dollars; null if a price is missing */
+export function Usd({ value }) {
   if (value === null || value === undefined) return html`<span class="absent">no price</span>`
-  return html`<${Figure} exact=${value} unit=" USD" class=${rest.class}>${dollars(value)}<//>`
+  return html`<${Figure} exact=${value} unit=" USD">${dollars(value)}<//>`
 }
 
-/** A gain or a loss. @param {{ value: string, class?: string }} props */
-export function Change({ value, ...rest }) {
-  const mood = isPositive(value) ? 'gain' : isNegative(value) ? 'loss' : ''
-  return html`<${Figure} exact=${value} unit=" USD" class=${classes(mood, rest.class)}>${signedDollars(value)}<//>`
+/** A gain or a loss. @param {{ value: string }} props */
+export function Change({ value }) {
+  const mood = isPositive(value) ? 'good' : isNegative(value) ? 'bad' : ''
+  return html`<${Figure} exact=${value} unit=" USD" class=${mood}>${signedDollars(value)}<//>`
 }
 
 /** @param {{ value: string, symbol: string }} props whole tokens */
@@ -41,18 +41,17 @@ export function Percent({ value }) {
   return html`<${Figure} exact=${value} unit=" %">${percent(value)}<//>`
 }
 
-/** A plain number to `digits` significant digits. @param {{ value: string, digits?: number, unit?: string }} props */
-export function Plain({ value, digits = 5, unit = '' }) {
-  return html`<${Figure} exact=${value} unit=${unit}>${significant(value, digits)}${unit}<//>`
+/** How many times something is taken. @param {{ value: string }} props */
+export function Times({ value }) {
+  return html`<${Figure} exact=${value} unit="×">${significant(value, 3)}×<//>`
 }
 
 /**
  * Names and values below each other.
- * @param {{ rows: readonly (readonly [unknown, unknown] | false | undefined)[], class?: string }} props
+ * @param {{ rows: readonly (readonly [unknown, unknown])[] }} props
  */
-export function Facts({ rows, ...rest }) {
-  const shown = rows.filter((row) => row !== false && row !== undefined)
-  return html`<dl class=${classes('facts', rest.class)}>
-    ${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+export function Facts({ rows }) {
+  return html`<dl class="facts">
+    ${rows.map(([name, value]) => html`<div><dt class="soft">${name}</dt><dd>${value}</dd></div>`)}
   </dl>`
 }

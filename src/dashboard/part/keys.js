@@ -1,11 +1,12 @@
 import { act, withQuery } from '../lib/account.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useAnswer, useSubmit } from '../lib/hooks.js'
 import { dayText, momentText } from '../lib/time.js'
-import { classes, html, useId, useState } from '../lib/view.js'
+import { classes, html, useState } from '../lib/view.js'
 import { Confirm } from './confirm.js'
 import { Copy } from './copy.js'
-import { Empty, Trouble, Waiting } from './notice.js'
-import { Pager } from './pager.js'
+import { Choice, Field } from './field.js'
+import { Paged } from './list.js'
+import { Empty, Trouble } from './notice.js'
 
 /** @type {readonly (readonly [string, string])[]} */
 const GRACES = [
@@ -14,6 +15,8 @@ const GRACES = [
   ['86400', 'works for one more day'],
   ['604800', 'works for one more week'],
 ]
+const TO_DO = html`<th scope="col"><span class="visually-hidden">What to do</span></th>`
+const COLUMNS = ['Name', 'Key', 'Created', 'State', TO_DO]
 
 /**
  * The keys of an organization: what there is, a new one, another in the place of one, and the end of one.
@@ -24,32 +27,19 @@ export function Keys({ base, suspended }) {
   const [asked, setAsked] = useState(/** @type {{ kind: 'revoke' | 'reroll', key: any } | undefined} */ (undefined))
   const [made, setMade] = useState(/** @type {any} */ (undefined))
   const [grace, setGrace] = useState('86400')
-  const id = useId()
-  const { value: answer, again } = useLoaded(
-    (signal) => act(withQuery(base, { page, limit: 25 }), { signal }),
-    [base, page],
-  )
+  const listed = useAnswer(withQuery(base, { page, limit: 25 }))
   const close = () => setAsked(undefined)
   const done = (/** @type {import('../lib/api.js').Answer} */ { body }) => {
     close()
     if (body.data.key !== undefined) setMade(body.data)
-    again()
+    listed.again()
   }
   return html`
     ${made && html`<${NewKey} made=${made} onClose=${() => setMade(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
-    ${answer === undefined && html`<${Waiting}>Reading the keys<//>`}
-    ${answer?.ok === false && html`<${Trouble} failure=${answer} onRetry=${again} />`}
-    ${answer?.ok && answer.body.data.length === 0 && html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`}
-    ${
-      answer?.ok &&
-      answer.body.data.length > 0 &&
-      html`<div class="scroll" tabindex="0" role="group" aria-label="Keys"><table>
-          <thead><tr><th scope="col">Name</th><th scope="col">Key</th><th scope="col">Created</th><th scope="col">State</th><th scope="col"><span class="visually-hidden">What to do</span></th></tr></thead>
-          <tbody>${answer.body.data.map((/** @type {any} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`)}</tbody>
-        </table></div>
-        <${Pager} pagination=${answer.body.pagination} noun="key" onPage=${setPage} />`
-    }
+    <${Paged} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
+      ${(key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
+    <//>
     ${
       asked?.kind === 'revoke' &&
       html`<${Confirm} title=${`Revoke "${asked.key.name}"?`} verb="Revoke it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}`, { method: 'DELETE' })}>
@@ -60,8 +50,7 @@ export function Keys({ base, suspended }) {
       asked?.kind === 'reroll' &&
       html`<${Confirm} title=${`Replace "${asked.key.name}"?`} verb="Replace it" onClose=${close} onDone=${done} act=${() => act(`${base}/${asked.key.id}/reroll`, { method: 'POST', body: { grace_sec: Number(grace) } })}>
         <p>A new key takes its place.</p>
-        <p class="field"><label for=${id}>The old one</label>
-          <select id=${id} value=${grace} onChange=${(/** @type {any} */ event) => setGrace(event.target.value)}>${GRACES.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select></p>
+        <${Choice} label="The old one" place="field" value=${grace} options=${GRACES} onValue=${setGrace} />
       <//>`
     }
   `
@@ -74,7 +63,7 @@ function KeyRow({
 }) {
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now()
   const [kind, text] = revokedAt
-    ? ['closed', `revoked ${dayText(Date.parse(revokedAt) / 1000)}`]
+    ? ['closed', `revoked ${dayText(revokedAt)}`]
     : expired
       ? ['closed', 'expired']
       : expiresAt
@@ -83,7 +72,7 @@ function KeyRow({
   return html`<tr>
     <th scope="row">${name}</th>
     <td class="mono">…${last4}</td>
-    <td>${dayText(Date.parse(createdAt) / 1000)}</td>
+    <td>${dayText(createdAt)}</td>
     <td><span class=${classes('badge', kind)}>${text}</span></td>
     <td>${
       kind !== 'closed' &&
@@ -106,20 +95,17 @@ function NewKey({ made, onClose }) {
 function CreateKey({ base, suspended, onMade }) {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
-  const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const id = useId()
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault()
-    const body = { name: name.trim() || 'unnamed', ...(until === '' ? {} : { expires_at: `${until}T00:00:00Z` }) }
-    const answer = await act(base, { method: 'POST', body })
-    setFailure(answer.ok ? undefined : answer)
-    if (!answer.ok) return
-    setName('')
-    onMade(answer)
-  }
+  const body = { name: name.trim() || 'unnamed', ...(until === '' ? {} : { expires_at: `${until}T00:00:00Z` }) }
+  const { failure, submit } = useSubmit(
+    () => act(base, { method: 'POST', body }),
+    (answer) => {
+      setName('')
+      onMade(answer)
+    },
+  )
   return html`<form class="fields" onSubmit=${submit}>
-    <p><label for=${`${id}n`}>Name of a new key</label><input id=${`${id}n`} value=${name} maxlength="100" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></p>
-    <p><label for=${`${id}e`}>Expires (UTC, if ever)</label><input id=${`${id}e`} type="date" value=${until} onInput=${(/** @type {any} */ event) => setUntil(event.target.value)} /></p>
+    <${Field} label="Name of a new key" value=${name} maxlength="100" onValue=${setName} />
+    <${Field} label="Expires (UTC, if ever)" type="date" value=${until} onValue=${setUntil} />
     <button type="submit">Create key</button>
     ${suspended && failure === undefined && html`<p class="soft full">A suspended organization cannot have another key.</p>`}
     ${failure && html`<div class="full"><${Trouble} failure=${failure} title="The key was not created" /></div>`}

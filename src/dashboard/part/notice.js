@@ -1,4 +1,4 @@
-import { classes, html } from '../lib/view.js'
+import { html } from '../lib/view.js'
 
 /** What helps, by the code of an error. @type {Record<string, string>} */
 const ADVICE = {
@@ -39,13 +39,23 @@ export function Trouble({ failure, title, onRetry }) {
 
 /**
  * What is shown where nothing is.
- * @param {{ title: string, children?: unknown, class?: string }} props
+ * @param {{ title: string, children?: unknown }} props
  */
-export function Empty({ title, children, ...rest }) {
-  return html`<div class=${classes('notice empty', rest.class)}>
+export function Empty({ title, children }) {
+  return html`<div class="notice empty">
     <p class="notice-title">${title}</p>
     ${children && html`<div class="soft">${children}</div>`}
   </div>`
+}
+
+/**
+ * What was asked, once it is there.
+ * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, children: (body: any) => unknown }} props
+ */
+export function Answered({ asked: { answer, again }, waiting, children }) {
+  if (answer === undefined) return html`<${Waiting}>${waiting}<//>`
+  if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
+  return children(answer.body)
 }
 
 /** @param {{ children: unknown }} props */

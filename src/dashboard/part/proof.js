@@ -1,4 +1,4 @@
-import { chainName } from '../lib/catalog.js'
+import { chainName, SOLANA } from '../lib/catalog.js'
 import { counted } from '../lib/time.js'
 import { html } from '../lib/view.js'
 import { Copy } from './copy.js'
@@ -13,7 +13,7 @@ export function Proof({ answer, catalog }) {
     <p>
       ${asOf.map(
         ({ chainId, block }) =>
-          html`<span>${chainName(catalog, chainId)} ${chainId === 101 ? 'slot' : 'block'} <b>${Number(block).toLocaleString('en')}</b></span>`,
+          html`<span>${chainName(catalog, chainId)} ${chainId === SOLANA ? 'slot' : 'block'} <b>${Number(block).toLocaleString('en')}</b></span>`,
       )}
       ${credits === undefined ? null : html`<span><b>${counted(credits, 'credit')}</b></span>`}
       <span>${ms.toLocaleString('en')} ms</span>
@@ -23,16 +23,11 @@ export function Proof({ answer, catalog }) {
 }
 
 /** The same call for a terminal. @param {{ path: string }} props */
-export function Curl({ path }) {
-  const command = curlOf(path)
+function Curl({ path }) {
+  const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
+  const command = `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`
   return html`<details class="curl">
     <summary>curl</summary>
     <div><pre tabindex="0"><code>${command}</code></pre><${Copy} text=${command} label="Copy the command" /></div>
   </details>`
-}
-
-/** @param {string} path */
-export function curlOf(path) {
-  const url = new URL(path, document.baseURI).href.replaceAll("'", '%27')
-  return `curl -H "Authorization: Bearer $WALLETSCOPE_KEY" '${url}'`
 }

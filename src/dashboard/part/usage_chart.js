@@ -1,9 +1,10 @@
-import { act, withQuery } from '../lib/account.js'
-import { useLoaded } from '../lib/hooks.js'
+import { withQuery } from '../lib/account.js'
+import { useAnswer } from '../lib/hooks.js'
 import { dayText } from '../lib/time.js'
-import { html, useId, useState } from '../lib/view.js'
+import { html, useState } from '../lib/view.js'
 import { Bars } from './bars.js'
-import { Empty, Trouble, Waiting } from './notice.js'
+import { Choice } from './field.js'
+import { Answered, Empty } from './notice.js'
 
 /** As many get a colour of their own; what is left is one more. */
 const NAMED_MAX = 5
@@ -23,18 +24,14 @@ const HOUR = new Intl.DateTimeFormat('en', {
  */
 export function UsageChart({ path, choices, names = new Map(), range, onRange }) {
   const [by, setBy] = useState(choices[0]?.[0] ?? 'path')
-  const id = useId()
-  const { value: answer, again } = useLoaded(
-    (signal) => act(withQuery(path, { range, by }), { signal }),
-    [path, range, by],
-  )
+  const asked = useAnswer(withQuery(path, { range, by }))
   return html`<div class="fields inline">
-      <p><label for=${`${id}r`}>Over</label><select id=${`${id}r`} value=${range} onChange=${(/** @type {any} */ event) => onRange(event.target.value)}>${RANGES.map((each) => html`<option>${each}</option>`)}</select></p>
-      <p><label for=${`${id}b`}>By</label><select id=${`${id}b`} value=${by} onChange=${(/** @type {any} */ event) => setBy(event.target.value)}>${choices.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select></p>
+      <${Choice} label="Over" value=${range} options=${RANGES} onValue=${onRange} />
+      <${Choice} label="By" value=${by} options=${choices} onValue=${setBy} />
     </div>
-    ${answer === undefined && html`<${Waiting}>Counting<//>`}
-    ${answer?.ok === false && html`<${Trouble} failure=${answer} onRetry=${again} />`}
-    ${answer?.ok && (answer.body.data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${answer.body.data} names=${names} />`)}`
+    <${Answered} asked=${asked} waiting="Counting">
+      ${({ data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
+    <//>`
 }
 
 /** @param {{ data: any, names: ReadonlyMap<string, string> }} props */
@@ -62,10 +59,7 @@ function Drawn({ data, names }) {
     series.push({
       name: `${rest.length} more`,
       kind: 'rest',
-      values: rest.reduce(
-        (sum, [, each]) => sum.map((value, index) => value + (each[index] ?? 0)),
-        Array(count).fill(0),
-      ),
+      values: slots.map((_, index) => total(rest.map(([, each]) => each[index] ?? 0))),
     })
   return html`<${Bars} title=${`Requests by ${data.step}`} unit="requests" slots=${slots} series=${series} />
     <ul class="legend">${series.map(({ name, kind, values: each }) => html`<li><i class=${`key ${kind}`} aria-hidden="true"></i>${name} <b>${total(each).toLocaleString('en')}</b></li>`)}</ul>

@@ -1,12 +1,12 @@
 import { act } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
-import { useLoaded } from '../lib/hooks.js'
+import { useAnswer } from '../lib/hooks.js'
 import { counted } from '../lib/time.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Bars } from '../part/bars.js'
 import { Facts } from '../part/figure.js'
 import { Keys } from '../part/keys.js'
-import { Trouble, Waiting } from '../part/notice.js'
+import { Answered } from '../part/notice.js'
 import { Shell } from '../part/shell.js'
 import { SignedOut } from '../part/signed_out.js'
 import { UsageChart } from '../part/usage_chart.js'
@@ -19,7 +19,8 @@ const BURN_DAYS = 30
 
 /** What an organization has, spends and asks. */
 export function UsagePage() {
-  const { value: answer, again } = useLoaded((signal) => act(`${BASE}/organization`, { signal }), [])
+  const asked = useAnswer(`${BASE}/organization`)
+  const { answer, again } = asked
   const [range, setRange] = useState('24h')
   const signOut = async () => {
     await act(`${BASE}/session`, { method: 'DELETE' })
@@ -32,10 +33,12 @@ export function UsagePage() {
   return html`<${Shell} page="Usage" aside=${aside}>${content()}<//>`
 
   function content() {
-    if (answer === undefined) return html`<${Waiting}>Reading the account<//>`
-    if (!answer.ok && answer.status === 401)
+    if (answer?.ok === false && answer.status === 401)
       return html`<${SignedOut} title="Usage of an organization" command="walletscope login --org <organization>">The operator can also make one.<//>`
-    if (!answer.ok) return html`<${Trouble} failure=${answer} onRetry=${again} />`
+    return html`<${Answered} asked=${asked} waiting="Reading the account">${account}<//>`
+  }
+
+  function account() {
     const suspended = organization.suspended_at !== null
     return html`
       <h1 class="page-title">Usage</h1>
@@ -57,7 +60,7 @@ function Balance({ organization: { balance, granted, burn, days_left: daysLeft, 
   const days = Array.from({ length: BURN_DAYS }, (_, index) =>
     new Date(today - (BURN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   )
-  const spent = new Map(burn.map((/** @type {any} */ each) => [each.day, Number(each.credits)]))
+  const spent = new Map(burn.map((each) => [each.day, Number(each.credits)]))
   const few = daysLeft !== null && Number(daysLeft) < 7
   return html`<section class="summary two" aria-label="Balance">
     <div class="total">

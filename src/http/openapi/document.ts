@@ -31,7 +31,8 @@ export function openapiDocument(options: {
   /** True if the operator's pages are served elsewhere. @default false */
   readonly operatorApart?: boolean
 }): string {
-  const ordered = [...options.routes].sort((a, b) => order(a, b))
+  const key = ({ path, method }: Route) => `${path} ${method}`
+  const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   const routePaths: Record<string, Record<string, unknown>> = {}
   for (const route of ordered) {
     const path = braced(route.path)
@@ -63,11 +64,10 @@ export function openapiDocument(options: {
 
 function operation(route: Route, examples: Readonly<Record<string, unknown>> = {}): unknown {
   const path = braced(route.path)
-  const example = examples[`${route.method} ${path}`]
   return {
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    description: route.description,
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': route.price,
     ...askedOf(route),
@@ -81,7 +81,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
         content: {
           'application/json': {
             schema: withRequestId(jsonSchema(route.output)),
-            ...(example === undefined ? {} : { example }),
+            example: examples[`${route.method} ${path}`],
           },
         },
       },
@@ -101,9 +101,4 @@ export function operationId({ method, path }: Route): string {
     .slice(2)
     .map((segment) => segment.replace(/^\{(.*)\}$/, 'by_$1'))
   return [method.toLowerCase(), ...words].join('_').replace(/[^a-z0-9]+/gi, '_')
-}
-
-function order(a: Route, b: Route): number {
-  const [left, right] = [`${a.path} ${a.method}`, `${b.path} ${b.method}`]
-  return left < right ? -1 : left > right ? 1 : 0
 }

@@ -21,8 +21,6 @@ interface Node {
   readonly description?: string
 }
 
-const OPTIONAL = new Set(['optional', 'exact_optional', 'nullish', 'undefinedable'])
-
 /**
  * The JSON Schema of a valibot schema's input: its first step and what the checks after it add, or what `documented()`
  * says in their place. Throws on a kind of schema that this file does not know.
@@ -31,12 +29,20 @@ export function jsonSchema(schema: GenericSchema): JsonSchema {
   return schemaOf(schema as unknown as Node)
 }
 
-/** Schemas of an object's fields, and whether each is required; empty for other kinds. */
-export function fieldsOf(schema: GenericSchema): { name: string; required: boolean; schema: JsonSchema }[] {
-  const { entries = {} } = schema as unknown as Node
+/** Schemas of an object's fields, and whether each is required; empty for other kinds and for no schema. */
+export function fieldsOf(schema: GenericSchema | undefined) {
+  return fieldsIn(schema as unknown as Node | undefined)
+}
+
+/** An object that has exactly these properties. */
+export function closedObject(properties: Readonly<Record<string, JsonSchema>>) {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
+
+function fieldsIn({ entries = {} }: Pick<Node, 'entries'> = {}) {
   return Object.entries(entries).map(([name, entry]) => ({
     name,
-    required: !OPTIONAL.has(entry.type),
+    required: entry.type !== 'optional',
     schema: schemaOf(entry),
   }))
 }
@@ -60,7 +66,6 @@ function bare(node: Node): JsonSchema {
     case 'null':
       return { type: node.type }
     case 'unknown':
-    case 'any':
       return {}
     case 'literal':
       return { const: node.literal }
@@ -71,34 +76,27 @@ function bare(node: Node): JsonSchema {
     case 'record':
       return { type: 'object', additionalProperties: schemaOf(required(node.value)) }
     case 'object':
-    case 'loose_object':
     case 'strict_object':
       return objectSchema(node)
     case 'union':
-    case 'variant':
       return { anyOf: (node.options as readonly Node[]).map(schemaOf) }
     case 'nullable':
       return nullable(schemaOf(required(node.wrapped)))
     case 'optional':
-    case 'exact_optional':
-    case 'undefinedable':
       return withDefault(schemaOf(required(node.wrapped)), node.default)
-    case 'nullish':
-      return withDefault(nullable(schemaOf(required(node.wrapped))), node.default)
     default:
       throw new Error(`Cannot describe a schema of kind "${node.type}"`)
   }
 }
 
-function objectSchema({ type, entries = {} }: Node): JsonSchema {
-  const names = Object.keys(entries)
-  const must = names.filter((name) => !OPTIONAL.has(entries[name]?.type ?? ''))
-  const properties = Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, schemaOf(entry)]))
+function objectSchema(node: Node): JsonSchema {
+  const fields = fieldsIn(node)
+  const must = fields.filter((field) => field.required).map(({ name }) => name)
   return {
     type: 'object',
-    properties,
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
     ...(must.length === 0 ? {} : { required: must }),
-    ...(type === 'strict_object' ? { additionalProperties: false } : {}),
+    ...(node.type === 'strict_object' ? { additionalProperties: false } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '../../lib/error.ts'
 import { ACCOUNT_HEADERS, headerRefs } from './headers.ts'
+import { closedObject } from './json_schema.ts'
 
 /** A failure: its status, and the codes that its body may have. Without codes it has no body. */
 export interface Failing {
@@ -19,23 +20,13 @@ export function responseComponents(failures: readonly Failing[]): Readonly<Recor
 }
 
 /** Schema of every error's body. */
-export const ERROR_SCHEMA = {
-  type: 'object',
-  properties: {
-    error: {
-      type: 'object',
-      properties: {
-        code: { type: 'string', enum: ERROR_CODES },
-        message: { type: 'string' },
-        request_id: { type: 'string' },
-      },
-      required: ['code', 'message', 'request_id'],
-      additionalProperties: false,
-    },
-  },
-  required: ['error'],
-  additionalProperties: false,
-}
+export const ERROR_SCHEMA = closedObject({
+  error: closedObject({
+    code: { type: 'string', enum: ERROR_CODES },
+    message: { type: 'string' },
+    request_id: { type: 'string' },
+  }),
+})
 
 const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   MISSING_PARAMETER: 'A required parameter is missing.',

@@ -14,7 +14,11 @@ export function bodyFault(headers: Headers): HttpError | undefined {
   const announced = headers.get('content-length')
   if (announced !== null && Number(announced) > BODY_BYTES_MAX) return tooLarge()
   const encoding = headers.get('content-encoding')
-  return encoding === null || encoding.toLowerCase() === 'identity' ? undefined : encoded()
+  if (encoding === null || encoding.toLowerCase() === 'identity') return undefined
+  return invalidBody('expected it without Content-Encoding', {
+    status: 415,
+    headers: { ...CLOSE, 'accept-encoding': 'identity' },
+  })
 }
 
 /** The text of a body, and what it says. */
@@ -37,7 +41,7 @@ export async function readJson(request: Request): Promise<JsonText<object>> {
 export async function readAnyJson(request: Request): Promise<JsonText<unknown>> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
-    throw invalidBody('expected content type application/json', CLOSE)
+    throw invalidBody('expected content type application/json', { headers: CLOSE })
   }
   const bytes = await readBytes(request)
   if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
@@ -48,7 +52,8 @@ export async function readAnyJson(request: Request): Promise<JsonText<unknown>> 
 /** Fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) throw invalidBody('expected a form', CLOSE)
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type))
+    throw invalidBody('expected a form', { headers: CLOSE })
   return new URLSearchParams(utf8(await readBytes(request)))
 }
 
@@ -60,7 +65,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected JSON', { cause })
+    throw invalidBody('expected JSON', { cause })
   }
 }
 
@@ -87,7 +92,8 @@ async function inTime<T>(reading: Promise<T>): Promise<T> {
     return await before(BODY_TIMEOUT_MS, reading)
   } catch (error) {
     if (error instanceof HttpError) throw error
-    throw error === DEADLINE ? tooSlow() : endedEarly(error)
+    if (error !== DEADLINE) throw invalidBody('it ended early', { headers: CLOSE, cause: error })
+    throw invalidBody(`expected it within ${BODY_TIMEOUT_MS / 1000} s`, { status: 408, headers: CLOSE })
   }
 }
 
@@ -99,62 +105,29 @@ async function gathered(
   let length = 0
   for (;;) {
     const { done, value } = await next()
-    if (done || value === undefined) return concatenated(chunks, length)
+    if (done || value === undefined) return Buffer.concat(chunks)
     length += value.length
     if (length > BODY_BYTES_MAX) throw tooLarge()
     chunks.push(value)
   }
 }
 
-function endedEarly(cause: unknown): HttpError {
-  return new HttpError('INVALID_REQUEST', 'Cannot read the body: it ended early', { headers: CLOSE, cause })
-}
-
 function ignoreClosed(): void {
   // The caller is gone or the stream has ended.
-}
-
-function concatenated(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = chunks
-  if (only !== undefined && chunks.length === 1) return only
-  const whole = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, offset)
-    offset += chunk.length
-  }
-  return whole
 }
 
 function utf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
-    throw new HttpError('INVALID_REQUEST', 'Cannot read the body: expected UTF-8', { cause })
+    throw invalidBody('expected UTF-8', { cause })
   }
 }
 
-function invalidBody(detail: string, headers: Readonly<Record<string, string>> = {}): HttpError {
-  return new HttpError('INVALID_REQUEST', `Cannot read the body: ${detail}`, { headers })
-}
-
 function tooLarge(): HttpError {
-  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected at most ${BODY_BYTES_MAX} bytes`, {
-    status: 413,
-    headers: CLOSE,
-  })
+  return invalidBody(`expected at most ${BODY_BYTES_MAX} bytes`, { status: 413, headers: CLOSE })
 }
 
-function encoded(): HttpError {
-  return new HttpError('INVALID_REQUEST', 'Cannot read the body: expected it without Content-Encoding', {
-    status: 415,
-    headers: { ...CLOSE, 'accept-encoding': 'identity' },
-  })
-}
-
-function tooSlow(): HttpError {
-  return new HttpError('INVALID_REQUEST', `Cannot read the body: expected it within ${BODY_TIMEOUT_MS / 1000} s`, {
-    status: 408,
-    headers: CLOSE,
-  })
+function invalidBody(detail: string, options?: ConstructorParameters<typeof HttpError>[2]): HttpError {
+  return new HttpError('INVALID_REQUEST', `Cannot read the body: ${detail}`, options)
 }

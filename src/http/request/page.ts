@@ -23,23 +23,18 @@ export function pagination(
     readonly override?: Readonly<Record<string, string>>
   },
 ): Pagination {
-  const { page, limit, total } = options
+  const { page, limit, total, url, override = {} } = options
   const last = Math.max(1, Math.ceil(total / limit))
+  const link = (to: number) => {
+    const target = new URL(url)
+    for (const [name, value] of Object.entries({ ...override, page: String(to) })) target.searchParams.set(name, value)
+    return target.href
+  }
   return {
     page,
     limit,
     total,
-    next_page: page < last ? link(page + 1, options) : null,
-    prev_page: page > 1 ? link(Math.min(page - 1, last), options) : null,
+    next_page: page < last ? link(page + 1) : null,
+    prev_page: page > 1 ? link(Math.min(page - 1, last)) : null,
   }
-}
-
-function link(
-  page: number,
-  { url, override = {} }: { readonly url: URL; readonly override?: Readonly<Record<string, string>> },
-): string {
-  const target = new URL(url.href)
-  for (const [name, value] of Object.entries(override)) target.searchParams.set(name, value)
-  target.searchParams.set('page', String(page))
-  return target.href
 }

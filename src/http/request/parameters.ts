@@ -72,10 +72,7 @@ function textOf(name: string, value: unknown): unknown {
  * The values as the schema wants them, or the first mistake as a `CodedError`: MISSING_PARAMETER, or INVALID_PARAMETER
  * that names the parameter, its value and what is expected.
  */
-export function validated<Output>(
-  schema: v.GenericSchema<unknown, Output>,
-  { values, spaced = NONE }: Parameters,
-): Output {
+export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { values, spaced }: Parameters): Output {
   const result = v.safeParse(schema, values, { abortEarly: true })
   if (result.success) return result.output
   const [issue] = result.issues
@@ -88,17 +85,10 @@ export function validated<Output>(
     const why = issue.type === 'raw_check' ? ` ${issue.message}` : ''
     throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required${why}`)
   }
-  const hint = spaced.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
-  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(asSent(values, path) ?? issue.input)}${hint}`)
-}
-
-const NONE: ReadonlySet<string> = new Set()
-
-/** What the caller wrote, before any step of the schema changed it. */
-function asSent(values: unknown, path: readonly string[]): unknown {
-  const [name, ...rest] = path
-  if (name === undefined || rest.length > 0) return undefined
-  return (values as Readonly<Record<string, unknown>>)[name]
+  const hint = spaced?.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
+  // What the caller wrote, before any step of the schema changed it.
+  const sent = path.length === 1 ? (values as Readonly<Record<string, unknown>>)[name] : undefined
+  throw invalidParameter(shown(name), `${issue.message}, got ${quoted(sent ?? issue.input)}${hint}`)
 }
 
 /** True if an object schema has a field of this name. */
@@ -107,14 +97,8 @@ function hasEntry(schema: v.GenericSchema, name: string): boolean {
   return entries !== undefined && Object.hasOwn(entries, name)
 }
 
-interface QueryValues {
-  readonly values: Record<string, string>
-  readonly repeated: Set<string>
-  /** Names of those in which a plus sign became a space. */
-  readonly spaced: Set<string>
-}
-
-function queryValues(query: string, schema: v.GenericSchema): QueryValues {
+/** Values by name, and the names of those that are repeated or in which a plus sign became a space. */
+function queryValues(query: string, schema: v.GenericSchema) {
   // Without a prototype, `__proto__` is an ordinary name.
   const values: Record<string, string> = Object.create(null)
   const repeated = new Set<string>()

@@ -3,11 +3,6 @@ import { targetOf } from '../request/target.ts'
 /** Deepest path whose segments are looked at; no route is nearly as deep. */
 const SEGMENTS_MAX = 16
 
-/** A request of `Bun.serve`, with the segments of its path if a pattern fits. */
-interface Routed extends Request {
-  readonly params?: Readonly<Record<string, string>>
-}
-
 /**
  * Patterns for `Bun.serve` that match every path of 1 to 16 segments. `Request.url` is normalized: it shows
  * `/v1/..\metrics` as `/metrics`. Bun's router matches what was sent, and passes its segments on.
@@ -18,8 +13,8 @@ export function segmentPatterns(): readonly string[] {
   )
 }
 
-/** True if normalization has changed the path that was sent. */
-export function isAltered({ url, params }: Routed): boolean {
+/** True if normalization has changed the path that was sent; `params` are its segments, if a pattern fits. */
+export function isAltered({ url, params }: Request & { readonly params?: Readonly<Record<string, string>> }): boolean {
   const path = targetOf(url)?.path
   // The app refuses such a target.
   if (path === undefined) return false

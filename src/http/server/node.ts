@@ -1,5 +1,6 @@
 // First, before anything makes a Response: string bodies then bypass streams, which doubles the speed.
 import '@hattip/adapter-node/fast-fetch'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRequestAdapter } from '@hattip/adapter-node/request'
@@ -49,10 +50,6 @@ export async function serveNode(
     }
   }
 
-  function listener(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    void answer(incoming, outgoing)
-  }
-
   const server = createServer(
     {
       requireHostHeader: false,
@@ -62,19 +59,14 @@ export async function serveNode(
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    listener,
+    answer,
   )
   // Node drops headers beyond its own limit silently. Without that limit, too many are refused here.
   server.maxHeadersCount = 0
   // Expectations other than 100-continue are ignored, as on Bun; Node would answer 417.
-  server.on('checkExpectation', listener)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
+  server.on('checkExpectation', answer)
+  server.listen(options.port, options.host)
+  await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return { port, url: urlOf(options.host, port), stop: () => stop(server) }
 }
@@ -134,9 +126,7 @@ async function sendHead(outgoing: ServerResponse, response: Response): Promise<v
 }
 
 async function stop(server: ReturnType<typeof createServer>): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve())
-  })
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Connections that become idle after close() would live until their keep-alive ends.
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
   server.closeIdleConnections()

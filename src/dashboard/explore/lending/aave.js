@@ -1,9 +1,9 @@
 import { chainName } from '../../lib/catalog.js'
 import { percentOfRatio } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
-import { Change, Facts, Percent, Plain, Rate, Usd } from '../../part/figure.js'
+import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
-import { Gauge } from './gauge.js'
+import { Gauge, safeRows } from './gauge.js'
 import { MarketHistory } from './history.js'
 
 /**
@@ -16,9 +16,9 @@ export function AavePart({ part, context }) {
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}</h3>
     <div class="stack">
-      ${answer.body.data.map((/** @type {any} */ result) =>
+      ${answer.body.data.map((result) =>
         result.positions.map(
-          (/** @type {any} */ position, /** @type {number} */ index) =>
+          (position, index) =>
             html`<${MarketCard} key=${position.marketId} chainId=${chainId} position=${position} figures=${result.calculations[index]} context=${context} />`,
         ),
       )}
@@ -42,24 +42,17 @@ function MarketCard({ chainId, position, figures, context }) {
         ['Debt', html`<${Usd} value=${position.totalDebtUSD} />`],
         ['Loan to value', html`<${Percent} value=${figures.currentLtvPercentage} />`],
         ['Borrowing limit used', html`<${Rate} value=${figures.borrowUtilizationRate} />`],
-        ['Leverage', html`<${Plain} value=${figures.positionLeverage} digits=${3} unit="×" />`],
+        ['Leverage', html`<${Times} value=${figures.positionLeverage} />`],
       ]} />
       <${Facts} rows=${[
-        [
-          html`Safe to borrow <span class="target-key">keeps ${target}</span>`,
-          html`<${Usd} value=${figures.safeBorrowAmountUSD} />`,
-        ],
-        [
-          html`Safe to withdraw <span class="target-key">keeps ${target}</span>`,
-          html`<${Usd} value=${figures.safeWithdrawAmountUSD} />`,
-        ],
+        ...safeRows(target, { borrow: figures.safeBorrowAmountUSD, withdraw: figures.safeWithdrawAmountUSD }),
         ['Net yield a year', html`<${Rate} value=${figures.netAPY} />`],
         ['Net interest a day', html`<${Change} value=${figures.netDailyInterestUSD} />`],
       ]} />
     </div>
     <div class="sides">
-      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((/** @type {any} */ each) => ({ symbol: each.symbol, usd: each.amountSuppliedUSD, apy: each.supplyAPY, note: each.isCollateral ? '' : 'not collateral' }))} />
-      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((/** @type {any} */ each) => ({ symbol: each.symbol, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
+      <${Assets} title="Supplied" kind="supply" rows=${position.suppliedAssets.map((each) => ({ symbol: each.symbol, usd: each.amountSuppliedUSD, apy: each.supplyAPY, note: each.isCollateral ? '' : 'not collateral' }))} />
+      <${Assets} title="Borrowed" kind="debt" rows=${position.borrowedAssets.map((each) => ({ symbol: each.symbol, usd: each.amountBorrowedUSD, apy: each.borrowAPY, note: '' }))} />
     </div>
     <${MarketHistory} chainId=${chainId} marketId=${position.marketId} context=${context} />
   </article>`

@@ -1,5 +1,6 @@
 import { percentOfRatio } from '../../lib/decimal.js'
 import { html } from '../../lib/view.js'
+import { Usd } from '../../part/figure.js'
 import { cushion } from '../scale.js'
 
 const RADIUS = 84
@@ -9,7 +10,7 @@ const THIN = '1.5'
 const CRITICAL = '1.1'
 
 /** @param {string} healthFactor */
-export function mood(healthFactor) {
+function mood(healthFactor) {
   const left = cushion(healthFactor)
   return left < cushion(CRITICAL) ? 'bad' : left < cushion(THIN) ? 'warn' : 'good'
 }
@@ -68,4 +69,13 @@ function point(share, radius) {
 function arc(from, to) {
   const [start, end] = [point(from, RADIUS), point(to, RADIUS)]
   return `M${start.x} ${start.y}A${RADIUS} ${RADIUS} 0 0 1 ${end.x} ${end.y}`
+}
+
+/** Rows of the amounts that keep a health factor. @param {string} target @param {{ borrow: string, withdraw: string }} amounts */
+export function safeRows(target, { borrow, withdraw }) {
+  const name = (/** @type {string} */ verb) => html`Safe to ${verb} <span class="target-key">keeps ${target}</span>`
+  return [
+    [name('borrow'), html`<${Usd} value=${borrow} />`],
+    [name('withdraw'), html`<${Usd} value=${withdraw} />`],
+  ]
 }

@@ -6,6 +6,7 @@ import { html, useEffect, useRef, useState } from '../../lib/view.js'
 import { Chart } from '../../part/chart.js'
 import { axisDollars, axisNumber } from '../../part/chart_scale.js'
 import { Amount, Usd } from '../../part/figure.js'
+import { Table } from '../../part/list.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
 import { Proof } from '../../part/proof.js'
 import { queryOf } from '../plan.js'
@@ -43,8 +44,8 @@ export function MarketHistory({ chainId, marketId, context }) {
   const list = events.answer?.ok ? events.answer.body.data : []
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${(/** @type {any} */ { body, since }) => html`<${Series} rows=${body.data} since=${since} events=${list} />`} catalog=${catalog} />`}
-    ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${(/** @type {any} */ { body }) => html`<${Events} body=${body} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
+    ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${({ body, since }) => html`<${Series} rows=${body.data} since=${since} events=${list} />`} catalog=${catalog} />`}
+    ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${({ body }) => html`<${Events} body=${body} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
   </div>`
 }
 
@@ -95,8 +96,8 @@ function Series({ rows, since, events }) {
     return html`<${Empty} title="No day is over yet">The series has one entry for each UTC midnight since the wallet first moved a token in this market.<//>`
   }
   const times = rows.map(({ timestamp }) => timestamp)
-  const marks = [...events]
-    .reverse()
+  const marks = events
+    .toReversed()
     .map((event) => ({ time: event.timestamp, kind: event.type, text: eventText(event) }))
   const of = (/** @type {string} */ name) => rows.map((row) => row[name])
   return html`
@@ -114,10 +115,9 @@ function Series({ rows, since, events }) {
     ]} />
     ${since && html`<p class="soft">The series begins on ${since}: this chain's endpoints keep no older state.</p>`}
     <details class="as-table"><summary>${counted(rows.length, 'day')} as a table</summary>
-      <div class="scroll" tabindex="0" role="group" aria-label="Daily series"><table>
-        <thead><tr><th scope="col">Midnight (UTC)</th><th scope="col">Net worth</th><th scope="col">Collateral</th><th scope="col">Debt</th><th scope="col">Health</th></tr></thead>
-        <tbody>${[...rows].reverse().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.collateral_usd)}</td><td>${dollars(row.debt_usd)}</td><td>${row.health_factor}</td></tr>`)}</tbody>
-      </table></div>
+      <${Table} label="Daily series" columns=${['Midnight (UTC)', 'Net worth', 'Collateral', 'Debt', 'Health']}>
+        ${rows.toReversed().map((row) => html`<tr><th scope="row">${dayText(row.timestamp)}</th><td>${dollars(row.net_worth_usd)}</td><td>${dollars(row.collateral_usd)}</td><td>${dollars(row.debt_usd)}</td><td>${row.health_factor}</td></tr>`)}
+      <//>
     </details>`
 }
 
@@ -138,20 +138,15 @@ function eventText({ type, amount, asset }) {
 /** @param {{ body: any, chain: string }} props */
 function Events({ body: { data, pagination }, chain }) {
   if (data.length === 0) return html`<${Empty} title="No events">The wallet has moved nothing in this market.<//>`
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Events"><table class="events">
-      <thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Amount</th><th scope="col">Value then</th></tr></thead>
-      <tbody>
-        ${data.map(
-          (
-            /** @type {any} */ event,
-          ) => html`<tr title=${`${chain} block ${event.blockNumber}, ${event.transactionHash}`}>
-            <td>${momentText(event.timestamp)}</td>
-            <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
-            <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
-            <td><${Usd} value=${event.amountUSD} /></td>
-          </tr>`,
-        )}
-      </tbody>
-    </table></div>
+  return html`<${Table} label="Events" class="events" columns=${['When', 'What', 'Amount', 'Value then']}>
+      ${data.map(
+        (event) => html`<tr title=${`${chain} block ${event.blockNumber}, ${event.transactionHash}`}>
+          <td>${momentText(event.timestamp)}</td>
+          <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
+          <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
+          <td><${Usd} value=${event.amountUSD} /></td>
+        </tr>`,
+      )}
+    <//>
     ${pagination.total > data.length && html`<p class="soft">The newest ${data.length} of ${pagination.total}.</p>`}`
 }

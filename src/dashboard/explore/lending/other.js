@@ -2,21 +2,28 @@ import { shortened } from '../../lib/address.js'
 import { chainName } from '../../lib/catalog.js'
 import { html } from '../../lib/view.js'
 import { Copy } from '../../part/copy.js'
-import { Change, Facts, Percent, Plain, Rate, Usd } from '../../part/figure.js'
+import { Change, Facts, Percent, Rate, Times, Usd } from '../../part/figure.js'
 import { Empty, Trouble, Waiting } from '../../part/notice.js'
 import { Proof } from '../../part/proof.js'
-import { Gauge } from './gauge.js'
+import { Gauge, safeRows } from './gauge.js'
 
-/** @param {{ id: string }} props */
-function Identity({ id }) {
-  return html`<code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" />`
+/** A position that was added, and the way to remove it. @param {{ family: string, place: string, kind: string, id: string, onRemove: () => void, children: unknown }} props */
+function Card({ family, place, kind, id, onRemove, children }) {
+  return html`<article class="card market" aria-label=${`${family}, ${kind} ${id}`}>
+    <header>
+      <h3>${family} <span class="soft">${place}</span></h3>
+      <p class="soft"><code title=${id}>${shortened(id)}</code><${Copy} text=${id} label="Copy the whole id" /></p>
+      <button type="button" class="small remove" onClick=${onRemove}>Remove</button>
+    </header>
+    ${children}
+  </article>`
 }
 
 /** @param {{ data: any }} props yield figures, the same for both families */
 function Yield({ data }) {
   return html`<${Facts} rows=${[
     ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
-    ['Leverage', html`<${Plain} value=${data.position_leverage} digits=${3} unit="×" />`],
+    ['Leverage', html`<${Times} value=${data.position_leverage} />`],
     ['Supply, weighted', html`<${Rate} value=${data.weighted_supply_apy} />`],
     ['Borrow, weighted', html`<${Rate} value=${data.weighted_borrow_apy} />`],
   ]} />
@@ -34,16 +41,12 @@ function Yield({ data }) {
 /** A position in one market of Morpho Blue. @param {Props} props */
 export function MorphoCard({ parts: [part], context, onRemove, again }) {
   const { answer, chainId, id = '' } = /** @type {import('../asking.js').AskedPart} */ (part)
-  return html`<article class="card market" aria-label=${`Morpho Blue, market ${id}`}>
-    <header>
-      <h3>Morpho Blue <span class="soft">${chainName(context.catalog, chainId)}</span></h3>
-      <p class="soft"><${Identity} id=${id} /></p>
-      <${Remove} onRemove=${onRemove} />
-    </header>
-    ${answer === undefined && html`<${Waiting}>Asking ${chainName(context.catalog, chainId)}<//>`}
+  const chain = chainName(context.catalog, chainId)
+  return html`<${Card} family="Morpho Blue" place=${chain} kind="market" id=${id} onRemove=${onRemove}>
+    ${answer === undefined && html`<${Waiting}>Asking ${chain}<//>`}
     ${answer?.ok === false && html`<${Problem} failure=${answer} onRetry=${() => again(part?.path ?? '')} />`}
     ${answer?.ok && html`<div class="market-body two"><${Yield} data=${answer.body.data} /></div><${Proof} answer=${answer} catalog=${context.catalog} />`}
-  </article>`
+  <//>`
 }
 
 /** An obligation on Kamino: its risk and its yield, two answers. @param {Props} props */
@@ -55,12 +58,7 @@ export function KaminoCard({ parts, context, onRemove, again }) {
   const retry = () => {
     for (const { path, answer } of parts) if (answer?.ok === false) again(path)
   }
-  return html`<article class="card market" aria-label=${`Kamino, obligation ${id}`}>
-    <header>
-      <h3>Kamino <span class="soft">Solana</span></h3>
-      <p class="soft"><${Identity} id=${id} /></p>
-      <${Remove} onRemove=${onRemove} />
-    </header>
+  return html`<${Card} family="Kamino" place="Solana" kind="obligation" id=${id} onRemove=${onRemove}>
     ${failed === undefined && parts.some(({ answer }) => answer === undefined) && html`<${Waiting}>Asking Solana<//>`}
     ${failed?.answer?.ok === false && html`<${Problem} failure=${failed.answer} onRetry=${retry} />`}
     <div class="market-body">
@@ -73,30 +71,16 @@ export function KaminoCard({ parts, context, onRemove, again }) {
             ['Borrowing limit', html`<${Usd} value=${data.risk_metrics.maxBorrowCapacityUSD} />`],
             ['Borrowing limit used', html`<${Rate} value=${data.risk_metrics.borrowUtilization} />`],
           ]} />
-          <${Facts} rows=${[
-            [
-              html`Safe to borrow <span class="target-key">keeps ${data.target_health_factor}</span>`,
-              html`<${Usd} value=${data.safe_borrow_amount_usd} />`,
-            ],
-            [
-              html`Safe to withdraw <span class="target-key">keeps ${data.target_health_factor}</span>`,
-              html`<${Usd} value=${data.safe_withdraw_amount_usd} />`,
-            ],
-          ]} />`
+          <${Facts} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
       }
     </div>
     ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${earned.answer.body.data} /></div>`}
     ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${context.catalog} />`)}
-  </article>`
+  <//>`
 }
 
 /** Nothing there is no error: the address may be of another chain, or the position closed. @param {{ failure: import('../../lib/api.js').Failure, onRetry: () => void }} props */
 function Problem({ failure, onRetry }) {
   if (failure.code !== 'NOT_FOUND') return html`<${Trouble} failure=${failure} onRetry=${onRetry} />`
   return html`<${Empty} title="Nothing here">${failure.message}.<//>`
-}
-
-/** @param {{ onRemove: () => void }} props */
-function Remove({ onRemove }) {
-  return html`<button type="button" class="small remove" onClick=${onRemove}>Remove</button>`
 }

@@ -3,9 +3,10 @@ import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
 import { Amount, Usd } from '../../part/figure.js'
+import { Table } from '../../part/list.js'
 import { Proof } from '../../part/proof.js'
 import { PAGE_SIZE } from '../plan.js'
-import { isFullRange, room } from '../scale.js'
+import { isFullRange, room, ticksOf } from '../scale.js'
 import { ProfitAndLoss } from './pnl.js'
 import { RangePicture } from './range.js'
 
@@ -24,7 +25,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
-      ${data.map((/** @type {any} */ position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} context=${context} />`)}
+      ${data.map((position) => html`<${PositionCard} key=${`${position.manager_address}:${position.token_id}`} position=${position} context=${context} />`)}
     </div>
     <${LeftOut} counts=${counts} />
     <p class="more">
@@ -44,7 +45,7 @@ function LeftOut({ counts: { errors, spams } }) {
       ${errors > 0 && html`${counted(errors, 'position')} could not be decoded.`}
     </summary>
     <ul>
-      ${spams.map((/** @type {any} */ spam) => html`<li><b>#${spam.token_id}</b> ${spam.reason}</li>`)}
+      ${spams.map((spam) => html`<li><b>#${spam.token_id}</b> ${spam.reason}</li>`)}
     </ul>
   </details>`
 }
@@ -89,29 +90,24 @@ function feeRatio(feeTier) {
 function Room({ position, inverse, base }) {
   const { position_state: state, in_range: inRange } = position
   if (isFullRange(state)) return html`<p class="room soft">Earns at every price.</p>`
-  const sign = inverse ? -1 : 1
-  const [lower = 0, upper = 0] = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
-  const current = Number(state.pool.tick) * sign
-  const { down, up } = room({ lower, upper, current })
+  const ticks = ticksOf({ position, inverse })
+  const { down, up } = room(ticks)
   const share = (/** @type {number} */ ratio) => percentOfRatio(Math.abs(ratio).toFixed(6), 1)
   if (inRange) return html`<p class="room soft">Earns until ${base} falls ${share(down)} or rises ${share(up)}.</p>`
-  return html`<p class="room soft">Earns nothing until ${base} ${current < lower ? `rises ${share(down)}` : `falls ${share(up)}`}.</p>`
+  return html`<p class="room soft">Earns nothing until ${base} ${ticks.current < ticks.lower ? `rises ${share(down)}` : `falls ${share(up)}`}.</p>`
 }
 
 /** @param {{ position: any }} props amounts and fees by token */
 function Holdings({ position: { position_state: state, amounts, uncollected_fees: fees, usd } }) {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Amounts"><table class="holdings">
-      <thead><tr><td></td><th scope="col">Holds</th><th scope="col">Uncollected fees</th><th scope="col">Price</th></tr></thead>
-      <tbody>
-        ${['token0', 'token1'].map(
-          (name) => html`<tr>
-            <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
-            <td><${Amount} value=${amounts[name].amount} symbol=${state[name].symbol} /></td>
-            <td><${Amount} value=${fees[name].amount} symbol=${state[name].symbol} /></td>
-            <td><${Usd} value=${usd[`${name}_price`]} /></td>
-          </tr>`,
-        )}
-        <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td><${Usd} value=${usd.uncollected_fees} /></td><td></td></tr>
-      </tbody>
-    </table></div>`
+  return html`<${Table} label="Amounts" class="holdings" columns=${[html`<td></td>`, 'Holds', 'Uncollected fees', 'Price']}>
+    ${['token0', 'token1'].map(
+      (name) => html`<tr>
+        <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
+        <td><${Amount} value=${amounts[name].amount} symbol=${state[name].symbol} /></td>
+        <td><${Amount} value=${fees[name].amount} symbol=${state[name].symbol} /></td>
+        <td><${Usd} value=${usd[`${name}_price`]} /></td>
+      </tr>`,
+    )}
+    <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td><${Usd} value=${usd.uncollected_fees} /></td><td></td></tr>
+  <//>`
 }

@@ -61,10 +61,10 @@ function Parts({ rows }) {
   return html`<dl class="bars">
     ${rows.map(
       ([name, value = '0']) => html`<div>
-        <dt>${name}</dt>
+        <dt class="soft">${name}</dt>
         <dd>
           <svg class="bar-picture" viewBox="-100 0 200 10" preserveAspectRatio="none" aria-hidden="true">
-            <rect class=${isNegative(value) ? 'loss' : 'gain'} x=${Math.min(0, (Number(value) / widest) * 100)} y="1" width=${Math.abs((Number(value) / widest) * 100)} height="8" />
+            <rect class=${isNegative(value) ? 'bad' : 'good'} x=${Math.min(0, (Number(value) / widest) * 100)} y="1" width=${Math.abs((Number(value) / widest) * 100)} height="8" />
             <line x1="0" x2="0" y1="0" y2="10" />
           </svg>
           <${Change} value=${value} />

@@ -1,7 +1,7 @@
 import { significant } from '../../lib/decimal.js'
 import { useWidth } from '../../lib/hooks.js'
 import { html } from '../../lib/view.js'
-import { isFullRange, rangeScale } from '../scale.js'
+import { isFullRange, rangeScale, ticksOf } from '../scale.js'
 
 const HEIGHT = 116
 const BASE = 84
@@ -16,10 +16,7 @@ export function RangePicture({ position, inverse }) {
   const [ref, width] = useWidth()
   const { position_state: state, prices, in_range: inRange } = position
   const shown = inverse ? prices.inverse : prices
-  const sign = inverse ? -1 : 1
-  const bounds = [Number(state.tickLower) * sign, Number(state.tickUpper) * sign].sort((a, b) => a - b)
-  const [lower = 0, upper = 0] = bounds
-  const current = Number(state.pool.tick) * sign
+  const { lower, upper, current } = ticksOf({ position, inverse })
   const full = isFullRange(state)
   const scale = rangeScale({ lower, upper, current, width })
   const at = { lower: scale(lower), upper: scale(upper), current: scale(current) }
@@ -37,7 +34,7 @@ export function RangePicture({ position, inverse }) {
         <line class="bound" x1=${at.upper} x2=${at.upper} y1=${TOP} y2=${BASE + 6} />
         <line class="now" x1=${at.current} x2=${at.current} y1=${TOP - 6} y2=${BASE + 6} />
         <circle class="now" cx=${at.current} cy=${TOP - 6} r="4" />
-        <${Label} x=${at.current} y=${14} width=${width} text=${significant(shown.current)} strong beside />
+        <${Label} x=${at.current} y=${14} width=${width} text=${significant(shown.current)} beside />
         <${Bounds} at=${at} width=${width} lower=${full ? '0' : significant(shown.lower)} upper=${full ? '∞' : significant(shown.upper)} />
       </svg>`
     }
@@ -55,14 +52,14 @@ function Bounds({ at, width, lower, upper }) {
   `
 }
 
-/** Text at `x` that stays within the picture. */
-function Label({ x, y, width, text, strong = false, beside = false, anchor = 'middle' }) {
+/** Text at `x` that stays within the picture; strong and beside `x`, or with its `anchor` there. */
+function Label({ x, y, width, text, beside = false, anchor = 'middle' }) {
   const length = text.length * CHARACTER
   if (beside) {
     const left = x + 10 + length > width
-    return html`<text class=${strong ? 'strong' : ''} x=${left ? x - 10 : x + 10} y=${y + 10} text-anchor=${left ? 'end' : 'start'}>${text}</text>`
+    return html`<text class="strong" x=${left ? x - 10 : x + 10} y=${y + 10} text-anchor=${left ? 'end' : 'start'}>${text}</text>`
   }
-  const offset = { start: [0, 1], middle: [0.5, 0.5], end: [1, 0] }[anchor] ?? [0.5, 0.5]
-  const held = Math.min(Math.max(x, length * (offset[0] ?? 0)), width - length * (offset[1] ?? 0))
-  return html`<text class=${strong ? 'strong' : ''} x=${held} y=${y} text-anchor=${anchor}>${text}</text>`
+  const before = length * ({ start: 0, middle: 0.5, end: 1 }[anchor] ?? 0)
+  const held = Math.min(Math.max(x, before), width - (length - before))
+  return html`<text x=${held} y=${y} text-anchor=${anchor}>${text}</text>`
 }

@@ -75,21 +75,16 @@ function operationText(
     const own = parameters.filter((parameter) => parameter.in === place)
     if (own.length === 0) return []
     const optional = own.every(({ required }) => !required)
-    return [
-      `        ${place}${optional ? '?' : ''}: ${blockText(
-        own.map((each) => fieldText(each, 4)),
-        4,
-      )}`,
-    ]
+    const fields = own.map((each) => fieldText(each, 4))
+    return [`        ${place}${optional ? '?' : ''}: ${blockText(fields, 4)}`]
   })
   const answers = Object.entries(responses).map(([status, answer]) => {
     const { content } = answer.$ref === undefined ? answer : (shared[answer.$ref.split('/').at(-1) ?? ''] ?? answer)
     return `        ${status}: { headers: { [name: string]: unknown }; content: ${contentText(content)} }`
   })
-  const body = requestBody === undefined ? [] : [`      requestBody: { content: ${contentText(requestBody.content)} }`]
   const fields = [
     ...(parts.length === 0 ? [] : [`      parameters: ${blockText(parts, 3)}`]),
-    ...body,
+    ...(requestBody === undefined ? [] : [`      requestBody: { content: ${contentText(requestBody.content)} }`]),
     `      responses: ${blockText(answers, 3)}`,
   ]
   return `    /** ${[summary, price].join(' ').trim()} */\n    ${method}: ${blockText(fields, 2)}`

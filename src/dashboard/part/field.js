@@ -1,0 +1,23 @@
+import { html, useId } from '../lib/view.js'
+
+/**
+ * An input with its label; further properties are the input's own.
+ * @param {{ label: string, place?: string, late?: boolean, onValue: (value: string) => void, [name: string]: unknown }} props `place`: class around both; `late`: told when the input is left, not at every key
+ */
+export function Field({ label, place, late = false, onValue, ...input }) {
+  const id = useId()
+  const told = (event) => onValue(event.target.value)
+  return html`<p class=${place}><label for=${id}>${label}</label><input id=${id} ...${input} ...${late ? { onChange: told } : { onInput: told }} /></p>`
+}
+
+/**
+ * One of several values, with its label.
+ * @param {{ label: string, place?: string, value: string | undefined, options: readonly (string | readonly [string, string])[], onValue: (value: string) => void }} props `options`: values, or values with their words
+ */
+export function Choice({ label, place, value, options, onValue }) {
+  const id = useId()
+  return html`<p class=${place}><label for=${id}>${label}</label>
+    <select id=${id} value=${value} onChange=${(event) => onValue(event.target.value)}>
+      ${options.map((each) => (typeof each === 'string' ? html`<option value=${each}>${each}</option>` : html`<option value=${each[0]}>${each[1]}</option>`))}
+    </select></p>`
+}

@@ -1,0 +1,46 @@
+import { counted } from '../lib/time.js'
+import { html } from '../lib/view.js'
+import { Answered } from './notice.js'
+
+/**
+ * Rows below the names of their columns. It scrolls sideways if it must.
+ * @param {{ label: string, columns: readonly unknown[], class?: string, children: unknown }} props `columns`: names, or cells as they are
+ */
+export function Table({ label, columns, children, ...rest }) {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label=${label}><table class=${rest.class}>
+    <thead><tr>${columns.map((name) => (typeof name === 'string' ? html`<th scope="col">${name}</th>` : name))}</tr></thead>
+    <tbody>${children}</tbody>
+  </table></div>`
+}
+
+/** Name of a column of words, which wrap. @param {string} name */
+export function words(name) {
+  return html`<th scope="col" class="words">${name}</th>`
+}
+
+/**
+ * A page of a list as a table, and the way to its other pages; `empty` if there are none. Its child draws a row, further
+ * properties are the table's.
+ * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: any) => unknown, [name: string]: unknown }} props
+ */
+export function Paged({ asked, waiting, empty, noun, onPage, children: row, ...table }) {
+  return html`<${Answered} asked=${asked} waiting=${waiting}>${drawn}<//>`
+
+  function drawn({ data, pagination }) {
+    if (data.length === 0) return empty
+    return html`<${Table} ...${table}>${data.map((each) => row(each))}<//><${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`
+  }
+}
+
+/** @param {{ pagination: { page: number, limit: number, total: number }, noun: string, onPage: (page: number) => void }} props */
+function Pager({ pagination: { page, limit, total }, noun, onPage }) {
+  const pages = Math.max(1, Math.ceil(total / limit))
+  return html`<div class="pager">
+    <span class="soft">${counted(total, noun)}${pages > 1 && `, page ${page} of ${pages.toLocaleString('en')}`}</span>
+    ${
+      pages > 1 &&
+      html`<button type="button" class="small" disabled=${page <= 1} onClick=${() => onPage(page - 1)}>Newer</button>
+      <button type="button" class="small" disabled=${page >= pages} onClick=${() => onPage(page + 1)}>Older</button>`
+    }
+  </div>`
+}
