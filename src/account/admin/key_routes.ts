@@ -94,7 +94,7 @@ export function keyRoutes(options: {
       const made = await createKey(db, {
         organizationId: ownerOf(asked, context),
         name: asked.name,
-        ...(asked.expires_at === undefined ? {} : { expiresAt: timeToCome(asked.expires_at, context.nowMs) }),
+        expiresAt: asked.expires_at === undefined ? undefined : timeToCome(asked.expires_at, context.nowMs),
         limits: {
           networks: asked.allowed_networks ?? null,
           endpoints: asked.allowed_endpoints ?? null,

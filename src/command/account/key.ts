@@ -40,10 +40,10 @@ export const keyCommands: readonly Command[] = [
       const [organizationId = ''] = args.positionals
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
-      const expiry = expires === undefined ? {} : { expiresAt: parseTime(expires) }
+      const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = limitsFrom(args, switchboardOf(io.config()))
       const made = await withAccountDatabase(io, (db) =>
-        createKey(db, { organizationId, name, ...expiry, limits, by: CLI }),
+        createKey(db, { organizationId, name, expiresAt, limits, by: CLI }),
       )
       printNew(made, { args, io, did: 'Created' })
     },
