@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
-import { one } from './input.ts'
+import { ADMIN_PREFIX } from './access.ts'
+import { one, whole } from './input.ts'
 
 /** What is stored of one history: of a contract's logs on one chain. */
 export interface HistoryReport {
@@ -18,26 +19,21 @@ export interface HistoryReport {
   readonly isStopped: boolean
 }
 
-const block = v.pipe(v.number(), v.integer(), v.minValue(0))
-
 const historySchema = v.strictObject({
-  chain_id: block,
+  chain_id: whole,
   contract: v.string(),
   stream: v.string(),
-  subjects: block,
-  everybody: v.array(v.strictObject({ from_block: block, to_block: block })),
-  anchor_block: v.nullable(block),
+  subjects: whole,
+  everybody: v.array(v.strictObject({ from_block: whole, to_block: whole })),
+  anchor_block: v.nullable(whole),
   stopped: v.boolean(),
 })
 
 /** How far histories are stored. */
-export function historyRoutes(
-  base: string,
-  readHistories: () => Promise<readonly HistoryReport[]>,
-): readonly ActRoute[] {
-  const list = actRoute({
+export function historyRoute(readHistories: () => Promise<readonly HistoryReport[]>): ActRoute {
+  return actRoute({
     method: 'GET',
-    path: `${base}/history`,
+    path: `${ADMIN_PREFIX}/history`,
     summary: 'How far the histories of contracts are stored: for how many wallets or positions, and for everybody.',
     input: v.object({}),
     output: one(v.array(historySchema)),
@@ -45,7 +41,6 @@ export function historyRoutes(
       return { data: (await readHistories()).map(presentHistory) }
     },
   })
-  return [list]
 }
 
 function presentHistory(report: HistoryReport): v.InferOutput<typeof historySchema> {

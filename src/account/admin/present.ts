@@ -3,16 +3,13 @@ import type { ApiKey, NewApiKey } from '../api_key.ts'
 import type { AuditEntry } from '../audit.ts'
 import type { CreditGrant, Credits } from '../credit.ts'
 import type { Organization } from '../organization.ts'
+import { wholeText as credits, moment, whole } from './input.ts'
 import type { Switch } from './switches.ts'
 
 /*
  * What accounts look like outside: in answers of the planes and in those of the command line. Schemas describe the
- * values below them; credits are whole numbers as text, because a balance may exceed what a JSON number holds exactly.
+ * values below them.
  */
-
-const moment = v.pipe(v.string(), v.isoTimestamp())
-const credits = v.pipe(v.string(), v.regex(/^-?\d+$/))
-const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const organizationSchema = v.strictObject({
   id: v.string(),
