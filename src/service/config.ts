@@ -8,7 +8,7 @@ import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
 import { FEATURES, type Feature } from '../http/route.ts'
-import type { LogLevel } from '../lib/log.ts'
+import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
 import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
 
 /** Everything that an operator decides, checked. */
@@ -277,5 +277,5 @@ function parseSwitch(text: string): 'on' | 'off' | undefined {
 }
 
 function parseLogLevel(text: string): LogLevel | undefined {
-  return (['debug', 'info', 'warn', 'error'] as const).find((level) => level === text)
+  return LOG_LEVELS.find((level) => level === text)
 }

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { HattipHandler } from '@hattip/core'
 import { LINK_SEC } from '../account/session.ts'
 import type { ListeningServer } from '../http/server/listening.ts'
+import { systemCode } from '../lib/error.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import type { Config } from './config.ts'
@@ -41,7 +43,7 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
  * everything closed, within ten seconds even if something hangs.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const log = createLog({ level: config.logLevel, write: (line) => options.err(line.trimEnd()) })
+  const log = createLog({ level: config.logLevel, write: options.err })
   const life = createLifecycle(log)
   try {
     await begin(config, { ...options, log, life })
@@ -113,8 +115,7 @@ async function listening(
   try {
     return await listen()
   } catch (cause) {
-    const { code } = cause as { readonly code?: unknown }
-    const reason = LISTEN_FAILURES[String(code)] ?? 'the system refused'
+    const reason = LISTEN_FAILURES[systemCode(cause)] ?? 'the system refused'
     throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: ${reason}`, { cause })
   }
 }
@@ -141,8 +142,4 @@ function announcement({ organizationId, key, credits }: First, [operatorUrl, usa
 function fired(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
