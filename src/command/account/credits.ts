@@ -35,7 +35,6 @@ export const creditCommands: readonly Command[] = [
   {
     name: 'credits show',
     positionals: ['organization id'],
-    options: {},
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals

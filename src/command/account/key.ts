@@ -51,7 +51,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'key list',
     positionals: ['organization id'],
-    options: {},
     summary: 'List the keys of an organization by their last four characters',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals
@@ -64,7 +63,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'key revoke',
     positionals: KEY_POSITIONALS,
-    options: {},
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
       const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))

@@ -2,7 +2,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failed } from '../../lib/finding.ts'
-import { createLog } from '../../lib/log.ts'
+import { silentLog } from '../../lib/log.ts'
 import type { Config } from '../../service/config.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo } from '../command.ts'
@@ -28,8 +28,6 @@ const ENDPOINT_MS = 60_000
 /** `doctor`: asks the database and every endpoint what they can do, and says what each lack costs. */
 export const doctorCommand: Command = {
   name: 'doctor',
-  positionals: [],
-  options: {},
   summary: 'Ask the database and every endpoint what they can do',
   async run(args, io) {
     const reports = [await databaseReport(io), ...(await endpointReports(io))]
@@ -48,22 +46,19 @@ async function databaseReport(io: CommandIo): Promise<Report> {
 }
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
-  const waiting = questionsOf(io.config(), io.stop)
-  const reports: Promise<Report>[] = []
+  const reports: Report[] = []
+  // All workers take from the same list.
+  const waiting = questionsOf(io.config(), io.stop).entries()
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const report = next()
-      reports.push(report)
-      await report
-    }
+    for (const [index, ask] of waiting) reports[index] = await ask()
   }
   await Promise.all(Array.from({ length: AT_ONCE_MAX }, worker))
-  return Promise.all(reports)
+  return reports
 }
 
 /** One question for each endpoint, in the order of the configuration. */
 function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
-  const shared = { clock: systemClock, fetch: globalThis.fetch, log: createLog({ level: 'error', write: () => {} }) }
+  const shared = { clock: systemClock, fetch: globalThis.fetch, log: silentLog }
   const report = async (
     { chainId, name, index }: { readonly chainId: number; readonly name: string; readonly index: number },
     examine: (signal: AbortSignal) => Promise<readonly Finding[]>,
