@@ -9,7 +9,7 @@ import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
 import { FEATURES, type Feature } from '../http/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
-import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
+import { chainFromRow, isHttpUrl, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config {
@@ -150,7 +150,7 @@ interface ChainSources {
 function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' | 'solana'> {
   const { given, mistakes, names, families } = sources
   const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
-  const { rows, solana: solanaRow = {}, mistakes: found } = readChainsFile(sources)
+  const { rows, solana: solanaRow, mistakes: found } = readChainsFile(sources)
   mistakes.push(...found)
   const solana = solanaFrom(solanaRow)
   const chosen = new Set(DEFAULT_CHAIN_IDS)
@@ -188,10 +188,8 @@ function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' |
   }
   const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
   // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
-  if (wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS) {
-    return { chains: served, families: configured, solana }
-  }
-  return { chains: served, families: configured, solana: { ...solana, rpcUrls: [] } }
+  const isWanted = wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
+  return { chains: served, families: configured, solana: isWanted ? solana : { ...solana, rpcUrls: [] } }
 }
 
 /** Solana as the file describes it, with mainnet's values for the rest. */
@@ -214,12 +212,12 @@ function chainId(text: string): number {
 
 function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
   const path = given('CHAINS_FILE')
-  if (path === undefined) return { rows: [], solana: {}, mistakes: [] }
+  if (path === undefined) return nothingDescribed()
   let text: string
   try {
     text = readFile(path)
   } catch {
-    return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: cannot read the file'] }
+    return nothingDescribed('CHAINS_FILE: cannot read the file')
   }
   return parseChainsFile(text, families)
 }

@@ -85,10 +85,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm, solana }) {
-      for (const client of evm.values()) client.close()
-      solana?.close()
-    },
+    stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
   const gate = await life.start({
