@@ -48,12 +48,7 @@ const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11)
  * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
  * last digit. `tsType` is what `.ci/sql_types.ts` writes into `sql/queries.d.ts`.
  */
-export const DECODED_TYPES: readonly {
-  readonly oid: number
-  readonly arrayOid: number
-  readonly tsType: string
-  readonly decode: Decode
-}[] = [
+export const DECODED_TYPES = [
   { oid: 16, arrayOid: 1000, tsType: 'boolean', decode: toBoolean },
   { oid: 17, arrayOid: 1001, tsType: 'Uint8Array', decode: toBytes },
   { oid: 21, arrayOid: 1005, tsType: 'number', decode: toNumber },
@@ -65,7 +60,7 @@ export const DECODED_TYPES: readonly {
   { oid: 3802, arrayOid: 3807, tsType: 'unknown', decode: toJson },
   { oid: 1114, arrayOid: 1115, tsType: 'Date', decode: toDate },
   { oid: 1184, arrayOid: 1185, tsType: 'Date', decode: toDate },
-]
+] as const
 
 /** Arrays whose elements stay text: text, varchar, int8, numeric, uuid, date. */
 const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
@@ -99,6 +94,7 @@ const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
 function decodeArray(text: string, decode: Decode): unknown[] {
   let at = 0
+  const unquoted = (word: string) => (word === 'NULL' ? null : decode(word))
 
   function list(): unknown[] {
     const items: unknown[] = []
@@ -117,8 +113,7 @@ function decodeArray(text: string, decode: Decode): unknown[] {
     if (text[at] === '"') return decode(quoted())
     const start = at
     while (at < text.length && text[at] !== ',' && text[at] !== '}') at++
-    const word = text.slice(start, at)
-    return word === 'NULL' ? null : decode(word)
+    return unquoted(text.slice(start, at))
   }
 
   function quoted(): string {
@@ -133,13 +128,6 @@ function decodeArray(text: string, decode: Decode): unknown[] {
   }
 
   if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
-  if (PLAIN_ARRAY.test(text)) {
-    return text.length === 2
-      ? []
-      : text
-          .slice(1, -1)
-          .split(',')
-          .map((word) => (word === 'NULL' ? null : decode(word)))
-  }
-  return list()
+  if (text === '{}') return []
+  return PLAIN_ARRAY.test(text) ? text.slice(1, -1).split(',').map(unquoted) : list()
 }

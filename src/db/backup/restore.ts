@@ -5,7 +5,7 @@ import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
 import { readLedger } from './ledger.ts'
 import type { Part } from './read.ts'
-import { quoted, REPLACED, readTables, type Table } from './tables.ts'
+import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
 /** What `restoreBackup` needs. */
@@ -68,10 +68,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const { applied } = await migrate(session, { migrations, functions })
     await checkLedger(session, end)
     // A later migration may have dropped one of them.
-    const left = await readTables(
-      session,
-      tables.map(({ name }) => name),
-    )
+    const left = await readTables(session, namesOf(tables))
     await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
     return { end, migrated: applied.filter((name) => migrations.some((each) => each.name === name)) }
@@ -85,7 +82,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
 }
 
 function listed(tables: readonly Table[]): string {
-  return tables.map(({ name }) => quoted(name)).join(', ')
+  return namesOf(tables).map(quoted).join(', ')
 }
 
 async function load(

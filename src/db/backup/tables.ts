@@ -86,6 +86,11 @@ export async function readTables(db: Database, names: readonly string[]): Promis
   })
 }
 
+/** Names of tables, in their order. */
+export function namesOf(tables: readonly { readonly name: string }[]): readonly string[] {
+  return tables.map(({ name }) => name)
+}
+
 /** A quoted identifier of SQL. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
