@@ -4,11 +4,27 @@ import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unme
 import { pagination } from '../../http/request/page.ts'
 import { listAudit } from '../audit.ts'
 import { ADMIN_PREFIX, actorOf } from './access.ts'
-import { id, listOf, one, pageEntries } from './input.ts'
-import { auditSchema, presentAudit, presentSwitch, switchSchema } from './present.ts'
+import { id, listOf, moment, one, pageEntries } from './input.ts'
+import { presentSwitch, switchSchema } from './present.ts'
 import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
 
 const SWITCH_NAME = 'expected snapshots, mcp, or an endpoint such as "GET /v1/lending/aave-v3"'
+
+const auditSchema = v.strictObject({
+  id: v.string(),
+  at: moment,
+  // `cli`, `token`, `operator session`, `organization session` or `first start`.
+  actor: v.string(),
+  session_id: v.nullable(v.string()),
+  // What was done: `organization.suspend`.
+  action: v.string(),
+  // Null for what concerns all organizations.
+  organization_id: v.nullable(v.string()),
+  // What was changed: the id of an organization, key, grant or session, or the name of a switch.
+  subject: v.string(),
+  // Values before and after, reasons, names.
+  detail: v.record(v.string(), v.unknown()),
+})
 
 /** Switches of endpoints and features, and the audit list. */
 export function settingRoutes(db: Database, board: Switchboard): readonly ActRoute[] {
@@ -45,7 +61,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly ActRou
     output: listOf(auditSchema),
     async act({ organization_id: organizationId = null, page, limit }, { url }) {
       const { items, total } = await listAudit(db, { organizationId, page, limit })
-      return { data: items.map(presentAudit), pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: pagination({ page, limit, total, url }) }
     },
   })
   return [read, turn, audit]

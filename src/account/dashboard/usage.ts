@@ -29,26 +29,6 @@ const LATENCIES_MAX = 20_000
 /** Days of the burn. */
 const BURN_DAYS = 30
 
-/** Requests of one hour or day that share a path, key, status or organization. */
-interface UsageRow {
-  /** When the hour or the day began. */
-  readonly at: Date
-  /** Path, id of the key or organization, or status as text; '' for all paths that lead nowhere. */
-  readonly name: string
-  readonly requests: bigint
-}
-
-/** Requests over time. */
-export interface Usage {
-  readonly from: Date
-  /** Exclusive; the hour or the day that is not over yet is in it. */
-  readonly to: Date
-  readonly step: 'hour' | 'day'
-  readonly rows: readonly UsageRow[]
-  /** True if there are more rows than an answer has, and the oldest are missing. */
-  readonly isCut: boolean
-}
-
 /** Requests of one organization, or of all for null, over time; at most two seconds old. */
 export async function readUsage(
   db: Database,
@@ -58,7 +38,7 @@ export async function readUsage(
     readonly by: UsageDimension
     readonly nowMs: number
   },
-): Promise<Usage> {
+) {
   const { organizationId, by, nowMs } = options
   const hours = RANGE_HOURS[options.range]
   const step = hours > HOURLY_MAX ? 24 : 1
@@ -73,12 +53,13 @@ export async function readUsage(
     from: new Date(fromHour * HOUR_MS),
     to: new Date(toHour * HOUR_MS),
     step: step === 1 ? 'hour' : 'day',
+    by,
     rows: rows.slice(0, ROWS_MAX).map((row) => ({
       at: new Date(Number(row.hour) * HOUR_MS),
       name: row.organization_id ?? row.path ?? row.api_key_id ?? String(row.status),
       requests: BigInt(row.requests),
     })),
-    isCut: rows.length > ROWS_MAX,
+    is_cut: rows.length > ROWS_MAX,
   }
 }
 

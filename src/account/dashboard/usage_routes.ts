@@ -5,16 +5,19 @@ import { choice } from '../../http/request/input.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX } from '../admin/access.ts'
 import { id, moment, one, whole, wholeText } from '../admin/input.ts'
 import { readOrganization } from '../organization.ts'
-import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES, type Usage } from './usage.ts'
+import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 
 const range = v.optional(choice(USAGE_RANGES), '24h')
 
 const usageSchema = v.strictObject({
   from: moment,
+  // Exclusive; the hour or the day that is not over yet is in it.
   to: moment,
   step: v.picklist(['hour', 'day']),
   by: v.picklist(USAGE_DIMENSIONS),
+  // By hour or day: path, id of the key or organization, or status as text; '' for all paths that lead nowhere.
   rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: wholeText })),
+  // True if there are more rows than an answer has, and the oldest are missing.
   is_cut: v.boolean(),
 })
 
@@ -31,8 +34,7 @@ export function usageRoutesOf(db: Database): readonly ActRoute[] {
     input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
     output: one(usageSchema),
     async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
-      const found = await readUsage(db, { organizationId, range: asked, by, nowMs })
-      return { data: presentUsage(found, by) }
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
   const latency = actRoute({
@@ -64,11 +66,7 @@ export function operatorUsageRoute(db: Database): ActRoute {
     errors: [404],
     async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
       if (organizationId !== null) await readOrganization(db, organizationId)
-      return { data: presentUsage(await readUsage(db, { organizationId, range: asked, by, nowMs }), by) }
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
-}
-
-function presentUsage({ from, to, step, rows, isCut }: Usage, by: (typeof USAGE_DIMENSIONS)[number]) {
-  return { from, to, step, by, rows, is_cut: isCut }
 }
