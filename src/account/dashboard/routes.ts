@@ -3,7 +3,7 @@ import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/unmetered/credential.ts'
 import { planeDocument } from '../../http/plane/unmetered/document.ts'
 import { actRoute } from '../../http/plane/unmetered/route.ts'
-import { DASHBOARD_PREFIX } from '../admin/access.ts'
+import { DASHBOARD_PREFIX, organizationOf } from '../admin/access.ts'
 import { one, wholeText } from '../admin/input.ts'
 import { keyRoutes } from '../admin/key_routes.ts'
 import { fundedOrganizationSchema, presentFundedOrganization } from '../admin/present.ts'
@@ -44,7 +44,7 @@ export function dashboardPlane(options: {
     input: v.object({}),
     output: one(overviewSchema),
     async act(_input, { identity, nowMs }) {
-      const organizationId = ownerOf(identity)
+      const organizationId = organizationOf(identity)
       const [organization, credits, burn] = await Promise.all([
         readOrganization(db, organizationId),
         readCredits(db, organizationId),
@@ -69,7 +69,7 @@ export function dashboardPlane(options: {
     output: logPage.output,
     async act(asked, { identity, nowMs, url }) {
       const found = await logPage.read(db, asked, {
-        organizationId: ownerOf(identity),
+        organizationId: organizationOf(identity),
         requestedAtMs: nowMs,
         templateOf,
       })
@@ -92,9 +92,4 @@ export function dashboardPlane(options: {
     takesToken: false,
   })
   return { prefix, routes, cookie, openapi }
-}
-
-function ownerOf({ organizationId }: { readonly organizationId: string | null }): string {
-  if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
-  return organizationId
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
 import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
 import { choice } from '../../http/request/input.ts'
-import { ADMIN_PREFIX, DASHBOARD_PREFIX } from '../admin/access.ts'
+import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../admin/access.ts'
 import { id, moment, one, whole, wholeText } from '../admin/input.ts'
 import { readOrganization } from '../organization.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
@@ -43,9 +43,8 @@ export function usageRoutesOf(db: Database): readonly ActRoute[] {
     summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
     input: v.object({ range }),
     output: one(latencySchema),
-    async act({ range: asked }, { identity: { organizationId }, nowMs }) {
-      if (organizationId === null) throw new Error('Cannot tell whose latency is asked for')
-      return { data: await readLatency(db, { organizationId, range: asked, nowMs }) }
+    async act({ range: asked }, { identity, nowMs }) {
+      return { data: await readLatency(db, { organizationId: organizationOf(identity), range: asked, nowMs }) }
     },
   })
   return [usage, latency]
