@@ -86,10 +86,12 @@ async function begin(
   const first = await createFirst()
   if (first !== undefined) {
     const listens = { port: server.port, operatorPort: operator?.port }
-    const urls = [true, false].map((isOperator) =>
-      loginUrl(config, { secret: isOperator ? first.links.operator : first.links.organization, isOperator, listens }),
+    out(
+      announcement(first, {
+        operator: loginUrl(config, { secret: first.links.operator, isOperator: true, listens }),
+        organization: loginUrl(config, { secret: first.links.organization, isOperator: false, listens }),
+      }),
     )
-    out(announcement(first, urls))
   }
   await life.start({
     name: 'readiness',
@@ -123,7 +125,7 @@ async function listening(
 const LINKS_FOLLOW_HOST =
   'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http'
 
-function announcement({ organizationId, key, credits }: First, [operatorUrl, usageUrl]: readonly string[]): string {
+function announcement({ organizationId, key, credits }: First, urls: First['links']): string {
   return [
     '',
     `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
@@ -133,8 +135,8 @@ function announcement({ organizationId, key, credits }: First, [operatorUrl, usa
     '',
     `Links that sign in once, within ${LINK_SEC / 60} minutes (later: walletscope login):`,
     '',
-    `  operator      ${operatorUrl}`,
-    `  organization  ${usageUrl}`,
+    `  operator      ${urls.operator}`,
+    `  organization  ${urls.organization}`,
     '',
   ].join('\n')
 }

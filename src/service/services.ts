@@ -162,10 +162,11 @@ export async function createServices(config: Config, options: ServicesOptions): 
 async function createFirst(db: Database): Promise<First | undefined> {
   const made = await ensureDefaultOrganization(db)
   if (made === undefined) return undefined
-  const [operator, organization] = await Promise.all(
-    [null, made.organizationId].map((organizationId) => createLoginLink(db, { organizationId, by: FIRST_START })),
-  )
-  return { ...made, links: { operator: operator?.secret ?? '', organization: organization?.secret ?? '' } }
+  const [operator, organization] = await Promise.all([
+    createLoginLink(db, { organizationId: null, by: FIRST_START }),
+    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START }),
+  ])
+  return { ...made, links: { operator: operator.secret, organization: organization.secret } }
 }
 
 /** Lets accepted requests finish, then ends their reads. */

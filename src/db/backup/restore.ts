@@ -1,5 +1,4 @@
 import type { Database } from '../database.ts'
-import { FUNCTIONS } from '../functions.ts'
 import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
 import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
@@ -47,7 +46,6 @@ const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
  */
 export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
   const { header, migrations = MIGRATIONS } = options
-  const functions = options.migrations === undefined ? FUNCTIONS : []
   checkOrigin(header, migrations)
   await session.run(MARK, [])
   await session.run('begin', [])
@@ -65,7 +63,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)
-    const { applied } = await migrate(session, { migrations, functions })
+    const { applied } = await migrate(session, options)
     await checkLedger(session, end)
     // A later migration may have dropped one of them.
     const left = await readTables(session, namesOf(tables))
