@@ -71,8 +71,13 @@ export class ConfigError extends Error {
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
 
+const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
+const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
+const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
+
 /** Shorter tokens can be guessed. */
 const TOKEN_LENGTH_MIN = 16
+const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -94,14 +99,7 @@ export function readConfig(
     return value
   }
 
-  const {
-    chains,
-    families: configured,
-    solana,
-  } = readChains({
-    ...{ given, readFile, mistakes, families },
-    names: Object.keys(env),
-  })
+  const { solana, ...served } = readChains({ given, readFile, mistakes, families, names: Object.keys(env) })
   const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
@@ -111,28 +109,14 @@ export function readConfig(
     host: given('HOST') ?? '127.0.0.1',
     databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
     dataDir: given('DATA_DIR') ?? './data',
-    publicUrl: checked(
-      'PUBLIC_URL',
-      parseBaseUrl,
-      'an absolute http or https URL without name, password, query or fragment',
-    ),
-    logRetentionDays:
-      checked(
-        'LOG_RETENTION_DAYS',
-        parseRetentionDays,
-        `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`,
-      ) ?? RETENTION_DAYS_MIN,
-    adminToken: checked('ADMIN_TOKEN', parseToken, `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`),
+    publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
+    logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
+    adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
-    corsOrigins:
-      checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
+    corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
-    chains,
-    families: configured,
-    solana: {
-      ...solana,
-      rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls,
-    },
+    ...served,
+    solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
