@@ -68,15 +68,8 @@ const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
 /** OIDs that the driver has serializers for; ours replace them. */
 const DRIVER_SERIALIZED_OIDS: readonly number[] = [0, 16, 17, 25, 114, 1082, 1114, 1184, 3802]
 
-interface DriverType {
-  readonly to: number
-  readonly from: number[]
-  readonly serialize: (value: unknown) => unknown
-  readonly parse: Decode
-}
-
 /** The `types` option of the driver that makes it use this file's encoding and decoding only. */
-export function driverTypes(): Record<string, DriverType> {
+export function driverTypes() {
   const decoders = new Map<number, Decode>(DRIVER_SERIALIZED_OIDS.map((oid) => [oid, toText]))
   for (const { oid, arrayOid, decode } of DECODED_TYPES) {
     decoders.set(oid, decode)
@@ -84,7 +77,10 @@ export function driverTypes(): Record<string, DriverType> {
   }
   for (const oid of TEXT_ARRAY_OIDS) decoders.set(oid, (text) => decodeArray(text, toText))
   return Object.fromEntries(
-    [...decoders].map(([oid, parse]) => [`t${oid}`, { to: oid, from: [oid], serialize: (value) => value, parse }]),
+    [...decoders].map(([oid, parse]) => [
+      `t${oid}`,
+      { to: oid, from: [oid], serialize: (value: unknown) => value, parse },
+    ]),
   )
 }
 
