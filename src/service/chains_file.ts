@@ -101,7 +101,7 @@ interface Described {
 }
 
 /** A file that describes nothing, for these mistakes. */
-export function nothingDescribed(...mistakes: readonly string[]): Described {
+export function nothingDescribed(mistakes: readonly string[]): Described {
   return { rows: [], solana: {}, mistakes }
 }
 
@@ -111,17 +111,17 @@ export function parseChainsFile(text: string, families: readonly Pick<Family, 'n
   try {
     json = JSON.parse(text)
   } catch {
-    return nothingDescribed('CHAINS_FILE: expected valid JSON')
+    return nothingDescribed(['CHAINS_FILE: expected valid JSON'])
   }
   // The schema would take an empty array for an empty object.
-  if (Array.isArray(json)) return nothingDescribed('CHAINS_FILE: expected an object with "chains"')
+  if (Array.isArray(json)) return nothingDescribed(['CHAINS_FILE: expected an object with "chains"'])
   const parsed = v.safeParse(chainsFileWith(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
     return { rows: chains, solana, mistakes: repeatedIds(chains) }
   }
   return nothingDescribed(
-    ...parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
+    parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
   )
 }
 

@@ -196,12 +196,12 @@ function chainId(text: string): number {
 
 function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
   const path = given('CHAINS_FILE')
-  if (path === undefined) return nothingDescribed()
+  if (path === undefined) return nothingDescribed([])
   let text: string
   try {
     text = readFile(path)
   } catch {
-    return nothingDescribed('CHAINS_FILE: cannot read the file')
+    return nothingDescribed(['CHAINS_FILE: cannot read the file'])
   }
   return parseChainsFile(text, families)
 }
