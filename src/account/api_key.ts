@@ -67,7 +67,7 @@ export async function createKey(
   options: {
     readonly organizationId: string
     readonly name: string
-    readonly expiresAt?: Date
+    readonly expiresAt?: Date | undefined
     readonly limits?: Partial<KeyLimits>
     readonly by: Actor
   },
@@ -125,19 +125,11 @@ export async function rerollKey(
     readonly by: Actor
   },
 ): Promise<NewApiKey> {
-  const { organizationId, keyId, by } = options
+  const { organizationId, keyId } = options
+  const { kind, sessionId } = options.by
   const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
-  const [row] = await insertReroll(db, [
-    organizationId,
-    keyId,
-    graceSec,
-    newId('key'),
-    hash,
-    last4,
-    by.kind,
-    by.sessionId,
-  ])
+  const [row] = await insertReroll(db, [organizationId, keyId, graceSec, newId('key'), hash, last4, kind, sessionId])
   if (row !== undefined) return { ...apiKeyFrom(row), key }
   const organization = await readOrganization(db, organizationId)
   throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()

@@ -46,24 +46,17 @@ export async function grantCredits(
   db: Database,
   options: { readonly organizationId: string; readonly credits: number; readonly reason: string; readonly by: Actor },
 ): Promise<Credits & { readonly grant: CreditGrant }> {
-  const { organizationId, by } = options
+  const { organizationId } = options
+  const { kind, sessionId } = options.by
   const reason = checkedLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = checkedWhole(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot use this grant: expected other than 0 credits')
   const grantId = newId('grant')
-  const parameters: Parameters<typeof insert>[1] = [
-    organizationId,
-    String(credits),
-    grantId,
-    reason,
-    by.kind,
-    by.sessionId,
-  ]
-  const rows = await insert(db, parameters).catch((error: unknown) => {
+  const inserted = insert(db, [organizationId, String(credits), grantId, reason, kind, sessionId])
+  const [row] = await inserted.catch((error: unknown) => {
     if (!(error instanceof SqlError) || error.code !== OUT_OF_RANGE) throw error
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
   })
-  const [row] = rows
   if (row !== undefined) {
     const grant = { id: grantId, credits: BigInt(credits), reason, grantedAt: row.granted_at }
     return { ...creditsFrom(row), grant }

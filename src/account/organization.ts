@@ -52,7 +52,7 @@ type OrganizationRow = Awaited<ReturnType<typeof find>>[number]
 /** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or limit is bad. */
 export async function createOrganization(
   db: Database,
-  options: { readonly name: string; readonly rateLimit?: number; readonly by: Actor },
+  options: { readonly name: string; readonly rateLimit?: number | undefined; readonly by: Actor },
 ): Promise<Organization> {
   const name = checkedLabel(options.name, 'name')
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)

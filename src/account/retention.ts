@@ -10,12 +10,6 @@ const drop = query(dropSql, 'background')
 const extend = query(extendSql, 'background')
 const forget = query(forgetSql, 'background')
 
-/** Makes the log's partitions of the next weeks and drops old ones. */
-interface Retention {
-  /** Starts nothing more. */
-  stop(): void
-}
-
 /** The log is kept at least this long. */
 export const RETENTION_DAYS_MIN = 90
 
@@ -46,12 +40,10 @@ export async function tendLog(
   }
 }
 
-/** Tends the log now and every hour. Several processes may do so at once. */
-export function startRetention(options: {
-  readonly db: Database
-  readonly log: Log
-  readonly days: number
-}): Retention {
+/** Tends the log now and every hour until `stop`. Several processes may do so at once. */
+export function startRetention(options: { readonly db: Database; readonly log: Log; readonly days: number }): {
+  stop(): void
+} {
   const { db, log, days } = options
   let timer: ReturnType<typeof setTimeout> | undefined
   let stopped = false

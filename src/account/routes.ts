@@ -14,6 +14,7 @@ import {
 import { pagination } from '../http/request/page.ts'
 import { type Route, route } from '../http/route.ts'
 import { CodedError } from '../lib/error.ts'
+import { listOf, moment, whole } from './admin/input.ts'
 import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
@@ -59,39 +60,23 @@ const usageInput = v.pipe(
 
 type UsageInput = v.InferOutput<typeof usageInput>
 
-const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
-
-const usageOutput = v.strictObject({
-  data: v.array(
-    v.strictObject({
-      method: v.string(),
-      path: v.string(),
-      status_code: whole,
-      latency_ms: whole,
-      credits_charged: whole,
-      requested_at: v.pipe(v.string(), v.isoTimestamp()),
-      api_key_id: v.string(),
-      api_key_name: v.string(),
-    }),
-  ),
-  pagination: v.strictObject({
-    page: whole,
-    limit: whole,
-    total: whole,
-    next_page: v.nullable(v.string()),
-    prev_page: v.nullable(v.string()),
+const usageOutput = listOf(
+  v.strictObject({
+    method: v.string(),
+    path: v.string(),
+    status_code: whole,
+    latency_ms: whole,
+    credits_charged: whole,
+    requested_at: moment,
+    api_key_id: v.string(),
+    api_key_name: v.string(),
   }),
-})
+)
 
 /** A page and its bounds, which its links repeat: milliseconds since the epoch, `toMs` exclusive. */
 interface UsagePage extends RequestLogPage {
   readonly fromMs: number
   readonly toMs: number
-}
-
-/** Types of `logPage`. */
-export interface LogPage {
-  readonly asked: UsageInput
 }
 
 /** A page of an organization's log, however it is asked for: parameters, reading, and how it is shown. */

@@ -42,7 +42,7 @@ export async function withDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> 
 /** The same, but creates the embedded database if there is none. */
 export async function withNewDatabase<T>(io: CommandIo, work: Work<T>): Promise<T> {
   const { databaseUrl, dataDir } = io.config()
-  const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
+  const log = createLog({ level: 'error', write: io.err })
   const running = databaseUrl === undefined ? await findRunningEmbedded(dataDir) : undefined
   const found = databaseUrl ?? running?.url
   const embedded = found === undefined ? await startEmbedded({ dataDir, clock: systemClock, log }) : undefined

@@ -6,7 +6,6 @@ import { packBackup } from '../db/backup/pack.ts'
 import type { Written } from '../db/backup/write.ts'
 import { SqlError } from '../db/database.ts'
 import { openSession } from '../db/session.ts'
-import { systemClock } from '../lib/clock.ts'
 import { systemCode } from '../lib/error.ts'
 import { withDatabase } from './account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
@@ -16,7 +15,6 @@ import { createProgress } from './progress.ts'
 /** `backup`: one consistent snapshot in one file, beside a running service. */
 export const backupCommand: Command = {
   name: 'backup',
-  positionals: [],
   options: { to: 'file to write, which must not exist yet, or - for standard output; required' },
   summary: 'Write everything that the database holds into one file; the service may run on',
   json: 'answers as JSON, for programs; on standard error if the backup goes to standard output',
@@ -65,7 +63,7 @@ function writeTo(append: Append, { io, quiet }: { readonly io: CommandIo; readon
         append,
         program: packageJson.version,
         stop: io.stop,
-        onProgress: createProgress({ clock: systemClock, say, verb: 'Wrote' }),
+        onProgress: createProgress('Wrote', say),
       })
     } finally {
       await session.close()

@@ -35,9 +35,9 @@ export interface Command {
   /** Words as typed: `org create`. */
   readonly name: string
   /** Names of the positional arguments, in order: `organization id`; all are required. */
-  readonly positionals: readonly string[]
+  readonly positionals?: readonly string[]
   /** Options that take a value, with their meaning. */
-  readonly options: Readonly<Record<string, string>>
+  readonly options?: Readonly<Record<string, string>>
   /** Options that take no value, with their meaning. */
   readonly flags?: Readonly<Record<string, string>>
   /** One sentence for `--help`. */

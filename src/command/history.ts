@@ -1,7 +1,6 @@
 import type { Database } from '../db/database.ts'
 import type { FollowedHistory } from '../family/family.ts'
-import type { StoredProgress } from '../history/coverage.ts'
-import { createCoverage, forgetHistory } from '../history/coverage.ts'
+import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality.ts'
 import { pause } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -23,7 +22,6 @@ const CHAIN_ID_MAX = 2 ** 52
 /** `index`: reads the history of everybody ahead, so that no wallet waits for its own. */
 export const indexCommand: Command = {
   name: 'index',
-  positionals: [],
   options: {
     chain: 'id of the only chain to read; all that are served if absent',
     family: 'the only protocol to read, such as aave-v3; all if absent',
@@ -44,7 +42,7 @@ export const indexCommand: Command = {
 }
 
 async function readAhead(args: CommandArgs, io: CommandIo, db: Database): Promise<void> {
-  const log = createLog({ level: 'error', write: (line) => io.err(line.trimEnd()) })
+  const log = createLog({ level: 'error', write: io.err })
   const histories = openHistories(io.config(), { db, clock: systemClock, log })
   const wanted = histories.followed.filter((each) => isWanted(each, args))
   try {

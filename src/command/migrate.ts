@@ -6,8 +6,6 @@ import { print } from './print.ts'
 /** `migrate`: forward only, safe to run from several places at once. */
 export const migrateCommand: Command = {
   name: 'migrate',
-  positionals: [],
-  options: {},
   summary: 'Bring the tables of the database up to date',
   run: async (args, io) => {
     const { applied } = await withDatabase(io, (db) => migrate(db))

@@ -7,8 +7,6 @@ import { type Command, UsageError } from './command.ts'
 /** `openapi`: the document that `/openapi.json` serves, or a client made of it. */
 export const openapiCommand: Command = {
   name: 'openapi',
-  positionals: [],
-  options: {},
   flags: {
     client: 'prints a typed client instead: one TypeScript file without imports',
     operator: 'prints the document of the plane of the operator, /admin/v1',

@@ -24,36 +24,33 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const rest = words.slice(command.name.split(' ').length)
   const { positionals, values } = parseRest(rest, command)
   if (values['help'] === true) return { kind: 'help', text: detail(command) }
-  if (positionals.length !== command.positionals.length) {
+  if (positionals.length !== (command.positionals ?? []).length) {
     throw new UsageError(`Cannot run "${command.name}": expected ${usage(command)}`)
   }
-  const options = Object.fromEntries(
-    Object.keys(command.options).map((name) => {
-      const value = values[name]
-      return [name, typeof value === 'string' ? value : undefined]
-    }),
-  )
-  const flags = new Set(Object.keys(command.flags ?? {}).filter((name) => values[name] === true))
-  return { kind: 'run', command, args: { positionals, options, flags, json: values['json'] === true } }
+  const given = Object.entries(values)
+  const options = given.flatMap(([name, value]) => (typeof value === 'string' ? [[name, unshield(value)]] : []))
+  const args: CommandArgs = {
+    positionals: positionals.map(unshield),
+    options: Object.fromEntries(options),
+    flags: new Set(Object.keys(command.flags ?? {}).filter((name) => values[name] === true)),
+    json: values['json'] === true,
+  }
+  return { kind: 'run', command, args }
 }
 
 function parseRest(
   rest: readonly string[],
   command: Command,
 ): { positionals: readonly string[]; values: Readonly<Record<string, unknown>> } {
-  const valued = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' as const }]))
-  const bare = Object.fromEntries(Object.keys(command.flags ?? {}).map((name) => [name, { type: 'boolean' as const }]))
+  const { options = {}, flags = {} } = command
+  const valued = Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' as const }]))
+  const bare = Object.fromEntries(Object.keys(flags).map((name) => [name, { type: 'boolean' as const }]))
   try {
-    const { positionals, values } = parseArgs({
+    return parseArgs({
       args: rest.map(shielded),
       allowPositionals: true,
       options: { ...valued, ...bare, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
     })
-    const unshielded = Object.entries(values).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? unshield(value) : value,
-    ])
-    return { positionals: positionals.map(unshield), values: Object.fromEntries(unshielded) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
     throw new UsageError(`Cannot run "${command.name}": ${reason}; expected ${usage(command)}`)
@@ -69,11 +66,13 @@ function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
 }
 
-function usage(command: Command): string {
-  const positionals = command.positionals.map((name) => ` <${name}>`).join('')
-  const options = Object.keys(command.options).map((name) => ` [--${name} …]`)
-  const flags = Object.keys(command.flags ?? {}).map((name) => ` [--${name}]`)
-  return `walletscope ${command.name}${positionals}${options.join('')}${flags.join('')} [--json]`
+function usage({ name, positionals = [], options = {}, flags = {} }: Command): string {
+  const words = [
+    ...positionals.map((each) => ` <${each}>`),
+    ...Object.keys(options).map((each) => ` [--${each} …]`),
+    ...Object.keys(flags).map((each) => ` [--${each}]`),
+  ]
+  return `walletscope ${name}${words.join('')} [--json]`
 }
 
 function overview(commands: readonly Command[]): string {
@@ -91,8 +90,11 @@ function overview(commands: readonly Command[]): string {
 }
 
 function detail(command: Command): string {
-  const options = Object.entries(command.options).map(([name, meaning]) => `  --${name} …  ${meaning}`)
-  options.push(...Object.entries(command.flags ?? {}).map(([name, meaning]) => `  --${name}  ${meaning}`))
-  options.push(`  --json  ${command.json ?? 'answers as JSON, for programs'}`)
-  return [command.summary, '', `Usage: ${usage(command)}`, '', ...options].join('\n')
+  const { summary, options = {}, flags = {}, json = 'answers as JSON, for programs' } = command
+  return [
+    ...[summary, '', `Usage: ${usage(command)}`, ''],
+    ...Object.entries(options).map(([name, meaning]) => `  --${name} …  ${meaning}`),
+    ...Object.entries(flags).map(([name, meaning]) => `  --${name}  ${meaning}`),
+    `  --json  ${json}`,
+  ].join('\n')
 }

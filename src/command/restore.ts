@@ -8,7 +8,6 @@ import { checkOrigin, checkTarget } from '../db/backup/target.ts'
 import { SqlError } from '../db/database.ts'
 import { MIGRATIONS } from '../db/migrations.ts'
 import { openSession } from '../db/session.ts'
-import { systemClock } from '../lib/clock.ts'
 import { systemCode } from '../lib/error.ts'
 import { withNewDatabase } from './account_database.ts'
 import { type Command, CommandError, type CommandIo, UsageError } from './command.ts'
@@ -18,7 +17,6 @@ import { createProgress } from './progress.ts'
 /** `restore`: a backup into an empty database, all of it or nothing. */
 export const restoreCommand: Command = {
   name: 'restore',
-  positionals: [],
   options: { from: 'file to read, or - for standard input; required' },
   summary: 'Load a backup into an empty database, all of it or nothing',
   run: async (args, io) => {
@@ -66,7 +64,7 @@ async function restoreFrom(
         header,
         parts,
         stop: io.stop,
-        onProgress: createProgress({ clock: systemClock, say, verb: 'Restored' }),
+        onProgress: createProgress('Restored', say),
       })
     } finally {
       await session.close()

@@ -5,8 +5,6 @@ import type { Command } from './command.ts'
 /** `serve`: also the default. */
 export const serveCommand: Command = {
   name: 'serve',
-  positionals: [],
-  options: {},
   summary: 'Serve the API; the default',
   json: 'changes nothing: the log on standard error is JSON lines in any case',
   run: (_args, io) => serve(io.config(), { ...io, listen: serveBun }),

@@ -48,12 +48,7 @@ const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11)
  * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
  * last digit. `tsType` is what `.ci/sql_types.ts` writes into `sql/queries.d.ts`.
  */
-export const DECODED_TYPES: readonly {
-  readonly oid: number
-  readonly arrayOid: number
-  readonly tsType: string
-  readonly decode: Decode
-}[] = [
+export const DECODED_TYPES = [
   { oid: 16, arrayOid: 1000, tsType: 'boolean', decode: toBoolean },
   { oid: 17, arrayOid: 1001, tsType: 'Uint8Array', decode: toBytes },
   { oid: 21, arrayOid: 1005, tsType: 'number', decode: toNumber },
@@ -65,7 +60,7 @@ export const DECODED_TYPES: readonly {
   { oid: 3802, arrayOid: 3807, tsType: 'unknown', decode: toJson },
   { oid: 1114, arrayOid: 1115, tsType: 'Date', decode: toDate },
   { oid: 1184, arrayOid: 1185, tsType: 'Date', decode: toDate },
-]
+] as const
 
 /** Arrays whose elements stay text: text, varchar, int8, numeric, uuid, date. */
 const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
@@ -73,15 +68,8 @@ const TEXT_ARRAY_OIDS: readonly number[] = [1009, 1015, 1016, 1231, 2951, 1182]
 /** OIDs that the driver has serializers for; ours replace them. */
 const DRIVER_SERIALIZED_OIDS: readonly number[] = [0, 16, 17, 25, 114, 1082, 1114, 1184, 3802]
 
-interface DriverType {
-  readonly to: number
-  readonly from: number[]
-  readonly serialize: (value: unknown) => unknown
-  readonly parse: Decode
-}
-
 /** The `types` option of the driver that makes it use this file's encoding and decoding only. */
-export function driverTypes(): Record<string, DriverType> {
+export function driverTypes() {
   const decoders = new Map<number, Decode>(DRIVER_SERIALIZED_OIDS.map((oid) => [oid, toText]))
   for (const { oid, arrayOid, decode } of DECODED_TYPES) {
     decoders.set(oid, decode)
@@ -89,7 +77,10 @@ export function driverTypes(): Record<string, DriverType> {
   }
   for (const oid of TEXT_ARRAY_OIDS) decoders.set(oid, (text) => decodeArray(text, toText))
   return Object.fromEntries(
-    [...decoders].map(([oid, parse]) => [`t${oid}`, { to: oid, from: [oid], serialize: (value) => value, parse }]),
+    [...decoders].map(([oid, parse]) => [
+      `t${oid}`,
+      { to: oid, from: [oid], serialize: (value: unknown) => value, parse },
+    ]),
   )
 }
 
@@ -99,6 +90,7 @@ const PLAIN_ARRAY = /^\{[^{}"\\]*\}$/
 /** Reads PostgreSQL's array text, one dimension or more; an unquoted `NULL` is null. Throws on anything else. */
 function decodeArray(text: string, decode: Decode): unknown[] {
   let at = 0
+  const unquoted = (word: string) => (word === 'NULL' ? null : decode(word))
 
   function list(): unknown[] {
     const items: unknown[] = []
@@ -117,8 +109,7 @@ function decodeArray(text: string, decode: Decode): unknown[] {
     if (text[at] === '"') return decode(quoted())
     const start = at
     while (at < text.length && text[at] !== ',' && text[at] !== '}') at++
-    const word = text.slice(start, at)
-    return word === 'NULL' ? null : decode(word)
+    return unquoted(text.slice(start, at))
   }
 
   function quoted(): string {
@@ -133,13 +124,6 @@ function decodeArray(text: string, decode: Decode): unknown[] {
   }
 
   if (text[0] !== '{') throw new Error('Cannot read an array from the database: it is malformed')
-  if (PLAIN_ARRAY.test(text)) {
-    return text.length === 2
-      ? []
-      : text
-          .slice(1, -1)
-          .split(',')
-          .map((word) => (word === 'NULL' ? null : decode(word)))
-  }
-  return list()
+  if (text === '{}') return []
+  return PLAIN_ARRAY.test(text) ? text.slice(1, -1).split(',').map(unquoted) : list()
 }

@@ -3,12 +3,6 @@ import { type Database, SqlError } from './database.ts'
 import { FUNCTIONS, type SqlFunction } from './functions.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
-/** Result of `migrate`. */
-interface MigrationResult {
-  /** Names of the migrations, then of the functions, that this call applied; empty if everything was in place. */
-  readonly applied: readonly string[]
-}
-
 /** This program cannot use the database: it was migrated by a newer or a different one, or a restore is unfinished. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
@@ -60,10 +54,11 @@ const LIST_FUNCTIONS = 'select name, sha256, replaced_at is null as current from
 /**
  * Brings the schema up to date: new migrations, then functions whose text changed. Several processes may call it at
  * once: each migration and each function runs once, alone, in one transaction with its row in `schema_migration` or
- * `schema_function`. Throws `SchemaError` if the database is ahead of this program, `SqlError` if a statement fails
- * (nothing of it remains), `UnavailableError` if the database is away.
+ * `schema_function`. Returns the names of the migrations, then of the functions, that this call applied. Throws
+ * `SchemaError` if the database is ahead of this program, `SqlError` if a statement fails (nothing of it remains),
+ * `UnavailableError` if the database is away.
  */
-export async function migrate(db: Database, options: Release = {}): Promise<MigrationResult> {
+export async function migrate(db: Database, options: Release = {}): Promise<{ readonly applied: readonly string[] }> {
   const { migrations, functions } = releaseOf(options)
   const present = await readSchema(db)
   checkHistory(present.migrations, migrations)

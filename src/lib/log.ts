@@ -1,5 +1,8 @@
-/** Severity, least first. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+/** Severities, least first. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+/** Severity of a line, or the least that is written. */
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Fields of one line: `msg` is a past-tense sentence; no secrets, no URLs of endpoints. */
 interface LogFields {
@@ -8,21 +11,14 @@ interface LogFields {
 }
 
 /** JSON lines, one object each, with `time` and `level` first. */
-export interface Log {
-  debug(fields: LogFields): void
-  info(fields: LogFields): void
-  warn(fields: LogFields): void
-  error(fields: LogFields): void
-}
+export type Log = Readonly<Record<LogLevel, (fields: LogFields) => void>>
 
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
-
-/** Makes a log that hands finished lines to `write`; lines below `level` are dropped before they are built. */
+/** Makes a log that hands lines to `write`, which ends them; lines below `level` are dropped before they are built. */
 export function createLog(options: { readonly level: LogLevel; readonly write: (line: string) => void }): Log {
-  const threshold = LEVELS.indexOf(options.level)
+  const threshold = LOG_LEVELS.indexOf(options.level)
   const at = (level: LogLevel) => (fields: LogFields) => {
-    if (LEVELS.indexOf(level) < threshold) return
-    options.write(`${JSON.stringify({ time: new Date().toISOString(), level, ...fields }, plain)}\n`)
+    if (LOG_LEVELS.indexOf(level) < threshold) return
+    options.write(JSON.stringify({ time: new Date().toISOString(), level, ...fields }, plain))
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

@@ -20,13 +20,15 @@ const rpcUrls = v.pipe(
   v.maxLength(32, 'expected 1 to 32 URLs'),
 )
 
+const wholeFrom = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min))
+
 const feed = v.union(
   [
     v.pipe(
       checksummed,
       v.transform((address) => ({ feed: address, heartbeatSec: HEARTBEAT_SEC_DEFAULT })),
     ),
-    v.strictObject({ feed: checksummed, heartbeatSec: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) }),
+    v.strictObject({ feed: checksummed, heartbeatSec: wholeFrom(1) }),
   ],
   'expected the address of a feed, or an object with its "feed" and "heartbeatSec"',
 )
@@ -41,30 +43,22 @@ const usdFeeds = v.pipe(
 )
 
 const chainEntries = {
-  id: v.pipe(
-    v.number(),
-    v.safeInteger(),
-    v.minValue(1),
-    v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`),
-  ),
+  id: v.pipe(wholeFrom(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
-  blockTimeMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(600_000))),
-  maxBlockAgeSec: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
+  blockTimeMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
+  maxBlockAgeSec: v.optional(wholeFrom(1)),
   finality: v.optional(
-    v.union([
-      v.strictObject({ depth: v.pipe(v.number(), v.safeInteger(), v.minValue(0)) }),
-      v.strictObject({ tag: v.picklist(['safe', 'finalized']) }),
-    ]),
+    v.union([v.strictObject({ depth: wholeFrom(0) }), v.strictObject({ tag: v.picklist(['safe', 'finalized']) })]),
   ),
   // Every read is one call of a lens, so it has no effect.
   multicall3: v.optional(checksummed),
   prices: v.optional(
     v.strictObject({
-      usdFeeds: v.optional(usdFeeds),
-      stablecoins: v.optional(v.array(checksummed)),
-      aaveOracle: v.optional(checksummed),
-      wrappedNative: v.optional(checksummed),
+      usdFeeds: v.exactOptional(usdFeeds),
+      stablecoins: v.exactOptional(v.array(checksummed)),
+      aaveOracle: v.exactOptional(checksummed),
+      wrappedNative: v.exactOptional(checksummed),
     }),
   ),
   spamTokens: v.optional(v.array(checksummed)),
@@ -72,8 +66,8 @@ const chainEntries = {
 
 const solanaEntries = {
   rpcUrls: v.optional(rpcUrls),
-  maxSlotAgeSec: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
-  slotMs: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(10_000))),
+  maxSlotAgeSec: v.optional(wholeFrom(1)),
+  slotMs: v.optional(v.pipe(wholeFrom(100), v.maxValue(10_000))),
 }
 
 /** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies what it leaves out. Families add entries. */
@@ -99,33 +93,36 @@ function chainsFileWith(
   })
 }
 
-/** Parses the text of a `CHAINS_FILE`. Each mistake is one sentence that names the place but no value, which may be secret. */
-export function parseChainsFile(
-  text: string,
-  families: readonly Pick<Family, 'network' | 'entries'>[],
-): {
+/** What a `CHAINS_FILE` describes. Each mistake is one sentence that names the place but no value, which may be secret. */
+interface Described {
   readonly rows: readonly ChainRow[]
   readonly solana: SolanaRow
   readonly mistakes: readonly string[]
-} {
+}
+
+/** A file that describes nothing, for these mistakes. */
+export function nothingDescribed(mistakes: readonly string[]): Described {
+  return { rows: [], solana: {}, mistakes }
+}
+
+/** Parses the text of a `CHAINS_FILE`. */
+export function parseChainsFile(text: string, families: readonly Pick<Family, 'network' | 'entries'>[]): Described {
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch {
-    return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected valid JSON'] }
+    return nothingDescribed(['CHAINS_FILE: expected valid JSON'])
   }
   // The schema would take an empty array for an empty object.
-  if (Array.isArray(json)) return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: expected an object with "chains"'] }
+  if (Array.isArray(json)) return nothingDescribed(['CHAINS_FILE: expected an object with "chains"'])
   const parsed = v.safeParse(chainsFileWith(families), json)
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
     return { rows: chains, solana, mistakes: repeatedIds(chains) }
   }
-  return {
-    rows: [],
-    solana: {},
-    mistakes: parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
-  }
+  return nothingDescribed(
+    parsed.issues.map((issue) => `CHAINS_FILE: ${v.getDotPath(issue) ?? 'the file'}: ${textOf(issue)}`),
+  )
 }
 
 /** What is wrong: our schema's own words if it has some, else what valibot expected. */
@@ -137,9 +134,7 @@ function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */
 export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
-  const wrappedNative = row.prices?.wrappedNative ?? builtIn?.prices.wrappedNative
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
-  const aaveOracle = row.prices?.aaveOracle ?? builtIn?.prices.aaveOracle
   return {
     id: row.id,
     name: row.name,
@@ -147,12 +142,7 @@ export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
     blockTimeMs: row.blockTimeMs ?? builtIn?.blockTimeMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
-    prices: {
-      usdFeeds: row.prices?.usdFeeds ?? builtIn?.prices.usdFeeds ?? {},
-      stablecoins: row.prices?.stablecoins ?? builtIn?.prices.stablecoins ?? [],
-      ...(aaveOracle === undefined ? {} : { aaveOracle }),
-      ...(wrappedNative === undefined ? {} : { wrappedNative }),
-    },
+    prices: { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...row.prices },
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
 }

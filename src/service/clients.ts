@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 export interface Clients {
   readonly evm: ReadonlyMap<number, EvmClient>
   readonly solana: SolanaClient | undefined
+  close(): void
 }
 
 /** Makes the clients of all chains that are served; `recorder` makes what is told of each chain's requests. */
@@ -27,5 +28,12 @@ export function createClients(
           ...{ rpcUrls, maxSlotAgeSec, slotMs },
           ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
         })
-  return { evm: new Map(evm.map((client) => [client.chain.id, client])), solana }
+  return {
+    evm: new Map(evm.map((client) => [client.chain.id, client])),
+    solana,
+    close() {
+      for (const client of evm) client.close()
+      solana?.close()
+    },
+  }
 }

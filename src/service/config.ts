@@ -8,8 +8,8 @@ import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
 import { FEATURES, type Feature } from '../http/route.ts'
-import type { LogLevel } from '../lib/log.ts'
-import { chainFromRow, isHttpUrl, parseChainsFile, type SolanaRow } from './chains_file.ts'
+import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
+import { chainFromRow, isHttpUrl, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 
 /** Everything that an operator decides, checked. */
 export interface Config {
@@ -71,8 +71,13 @@ export class ConfigError extends Error {
 const PORT_EXPECTED = 'a port number from 0 to 65535'
 const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
 
+const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
+const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
+const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
+
 /** Shorter tokens can be guessed. */
 const TOKEN_LENGTH_MIN = 16
+const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -94,14 +99,7 @@ export function readConfig(
     return value
   }
 
-  const {
-    chains,
-    families: configured,
-    solana,
-  } = readChains({
-    ...{ given, readFile, mistakes, families },
-    names: Object.keys(env),
-  })
+  const { solana, ...served } = readChains({ given, readFile, mistakes, families, names: Object.keys(env) })
   const port = checked('PORT', parsePort, PORT_EXPECTED) ?? 8080
   const operatorPort = checked('OPERATOR_PORT', parsePort, PORT_EXPECTED)
   if (operatorPort === port && port !== 0) mistakes.push('OPERATOR_PORT: expected another port than PORT')
@@ -111,28 +109,14 @@ export function readConfig(
     host: given('HOST') ?? '127.0.0.1',
     databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
     dataDir: given('DATA_DIR') ?? './data',
-    publicUrl: checked(
-      'PUBLIC_URL',
-      parseBaseUrl,
-      'an absolute http or https URL without name, password, query or fragment',
-    ),
-    logRetentionDays:
-      checked(
-        'LOG_RETENTION_DAYS',
-        parseRetentionDays,
-        `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`,
-      ) ?? RETENTION_DAYS_MIN,
-    adminToken: checked('ADMIN_TOKEN', parseToken, `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`),
+    publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
+    logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
+    adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
-    corsOrigins:
-      checked('CORS_ORIGINS', parseOrigins, 'origins such as https://app.example.org, separated by commas') ?? [],
+    corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
-    chains,
-    families: configured,
-    solana: {
-      ...solana,
-      rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls,
-    },
+    ...served,
+    solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
@@ -150,7 +134,7 @@ interface ChainSources {
 function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' | 'solana'> {
   const { given, mistakes, names, families } = sources
   const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
-  const { rows, solana: solanaRow = {}, mistakes: found } = readChainsFile(sources)
+  const { rows, solana: solanaRow, mistakes: found } = readChainsFile(sources)
   mistakes.push(...found)
   const solana = solanaFrom(solanaRow)
   const chosen = new Set(DEFAULT_CHAIN_IDS)
@@ -188,10 +172,8 @@ function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' |
   }
   const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
   // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
-  if (wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS) {
-    return { chains: served, families: configured, solana }
-  }
-  return { chains: served, families: configured, solana: { ...solana, rpcUrls: [] } }
+  const isWanted = wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
+  return { chains: served, families: configured, solana: isWanted ? solana : { ...solana, rpcUrls: [] } }
 }
 
 /** Solana as the file describes it, with mainnet's values for the rest. */
@@ -214,12 +196,12 @@ function chainId(text: string): number {
 
 function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
   const path = given('CHAINS_FILE')
-  if (path === undefined) return { rows: [], solana: {}, mistakes: [] }
+  if (path === undefined) return nothingDescribed([])
   let text: string
   try {
     text = readFile(path)
   } catch {
-    return { rows: [], solana: {}, mistakes: ['CHAINS_FILE: cannot read the file'] }
+    return nothingDescribed(['CHAINS_FILE: cannot read the file'])
   }
   return parseChainsFile(text, families)
 }
@@ -277,5 +259,5 @@ function parseSwitch(text: string): 'on' | 'off' | undefined {
 }
 
 function parseLogLevel(text: string): LogLevel | undefined {
-  return (['debug', 'info', 'warn', 'error'] as const).find((level) => level === text)
+  return LOG_LEVELS.find((level) => level === text)
 }

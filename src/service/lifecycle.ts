@@ -1,3 +1,4 @@
+import { before, DEADLINE } from '../lib/async/wait.ts'
 import type { Log } from '../lib/log.ts'
 
 /** Something with a start and a stop. */
@@ -20,16 +21,17 @@ export interface Lifecycle {
 
 /** Makes an empty lifecycle. A part that fails to stop, or takes too long, is logged and left. */
 export function createLifecycle(log: Log): Lifecycle {
-  const started: { readonly name: string; readonly limitMs: number; readonly stop: () => unknown }[] = []
+  const started: { readonly name: string; readonly limitMs: number; readonly stop: () => Promise<unknown> }[] = []
   let stopping: Promise<void> | undefined
 
   async function stopAll(): Promise<void> {
     for (let part = started.pop(); part !== undefined; part = started.pop()) {
       const { name, limitMs, stop } = part
       try {
-        if (!(await endsWithin(limitMs, stop))) log.warn({ msg: 'Left a part that did not stop in time', part: name })
+        await before(limitMs, stop())
       } catch (error) {
-        log.error({ msg: 'Could not stop a part', part: name, error })
+        if (error === DEADLINE) log.warn({ msg: 'Left a part that did not stop in time', part: name })
+        else log.error({ msg: 'Could not stop a part', part: name, error })
       }
     }
   }
@@ -37,29 +39,12 @@ export function createLifecycle(log: Log): Lifecycle {
   return {
     async start({ name, limitMs, start, stop }) {
       const made = await start()
-      started.push({ name, limitMs, stop: () => stop(made) })
+      started.push({ name, limitMs, stop: async () => stop(made) })
       return made
     },
     stop() {
       stopping ??= stopAll()
       return stopping
     },
-  }
-}
-
-/** False if `work` still runs after `limitMs`. */
-async function endsWithin(limitMs: number, work: () => unknown): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs)
-  })
-  const done = (async () => {
-    await work()
-    return true
-  })()
-  try {
-    return await Promise.race([done, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,14 +1,7 @@
-import {
-  ADMIN_PREFIX,
-  DASHBOARD_PREFIX,
-  operatorAccess,
-  organizationAccess,
-  sessionCookies,
-  signIn,
-} from '../account/admin/access.ts'
+import { operatorAccess, organizationAccess, sessionCookies, signIn } from '../account/admin/access.ts'
 import type { ChainReport } from '../account/admin/chain_routes.ts'
-import { adminDocument, adminRoutes } from '../account/admin/routes.ts'
-import { dashboardDocument, dashboardRoutes } from '../account/dashboard/routes.ts'
+import { adminPlane } from '../account/admin/routes.ts'
+import { dashboardPlane } from '../account/dashboard/routes.ts'
 import type { Database } from '../db/database.ts'
 import { familyAliases } from '../family/mod.ts'
 import { loggedTemplateOf } from '../http/plane/gateway.ts'
@@ -37,55 +30,28 @@ export function createPlanes(
   config: Config,
   options: PlaneServices,
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
-  const { publicUrl } = config
+  const { publicUrl, adminToken } = config
   const { db, clock, log } = options
-  const { admin, dashboard, cookies } = planeRoutesOf(config, options)
+  const { admin, dashboard, cookies } = planesOf(config, options)
   const shared = { publicUrl, clock, log }
   const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
   return {
-    callers: [
-      login,
-      createUnmeteredPlane({
-        ...shared,
-        prefix: DASHBOARD_PREFIX,
-        routes: dashboard,
-        authenticate: organizationAccess(db),
-        cookie: cookies.organization,
-        openapi: dashboardDocument(dashboard, { cookie: cookies.organization }),
-      }),
-    ],
-    operator: [
-      login,
-      createUnmeteredPlane({
-        ...shared,
-        prefix: ADMIN_PREFIX,
-        routes: admin,
-        authenticate: operatorAccess(db, config.adminToken),
-        cookie: cookies.operator,
-        openapi: adminDocument(admin, { cookie: cookies.operator }),
-      }),
-    ],
+    callers: [login, createUnmeteredPlane({ ...shared, ...dashboard, authenticate: organizationAccess(db) })],
+    operator: [login, createUnmeteredPlane({ ...shared, ...admin, authenticate: operatorAccess(db, adminToken) })],
   }
 }
 
 /** The OpenAPI documents of both planes; nothing is connected for them. */
 export function describePlanes(config: Config): { readonly operator: string; readonly organization: string } {
-  const never = () => Promise.reject(new Error('Cannot read: this program only describes the routes'))
-  const { admin, dashboard, cookies } = planeRoutesOf(config, {
-    db: { run: never, close: never },
+  const { admin, dashboard } = planesOf(config, {
+    db: { run: neverConnect, close: neverConnect },
     routes: routesOf(config, neverConnect),
-    readChains: never,
+    readChains: neverConnect,
   })
-  return {
-    operator: adminDocument(admin, { cookie: cookies.operator }),
-    organization: dashboardDocument(dashboard, { cookie: cookies.organization }),
-  }
+  return { operator: admin.openapi, organization: dashboard.openapi }
 }
 
-function planeRoutesOf(
-  config: Config,
-  { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>,
-) {
+function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices, 'db' | 'routes' | 'readChains'>) {
   const { publicUrl, operatorPort } = config
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
@@ -93,8 +59,8 @@ function planeRoutesOf(
   const readHistories = createHistoryReports(db)
   return {
     cookies,
-    admin: adminRoutes({ db, cookie: cookies.operator, board, readChains, readHistories }),
-    dashboard: dashboardRoutes({
+    admin: adminPlane({ db, cookie: cookies.operator, board, readChains, readHistories }),
+    dashboard: dashboardPlane({
       ...{ db, cookie: cookies.organization, board },
       templateOf: (path) => loggedTemplateOf(table, path),
     }),

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { HattipHandler } from '@hattip/core'
 import { LINK_SEC } from '../account/session.ts'
 import type { ListeningServer } from '../http/server/listening.ts'
+import { systemCode } from '../lib/error.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import type { Config } from './config.ts'
@@ -41,7 +43,7 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
  * everything closed, within ten seconds even if something hangs.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const log = createLog({ level: config.logLevel, write: (line) => options.err(line.trimEnd()) })
+  const log = createLog({ level: config.logLevel, write: options.err })
   const life = createLifecycle(log)
   try {
     await begin(config, { ...options, log, life })
@@ -84,10 +86,12 @@ async function begin(
   const first = await createFirst()
   if (first !== undefined) {
     const listens = { port: server.port, operatorPort: operator?.port }
-    const urls = [true, false].map((isOperator) =>
-      loginUrl(config, { secret: isOperator ? first.links.operator : first.links.organization, isOperator, listens }),
+    out(
+      announcement(first, {
+        operator: loginUrl(config, { secret: first.links.operator, isOperator: true, listens }),
+        organization: loginUrl(config, { secret: first.links.organization, isOperator: false, listens }),
+      }),
     )
-    out(announcement(first, urls))
   }
   await life.start({
     name: 'readiness',
@@ -113,8 +117,7 @@ async function listening(
   try {
     return await listen()
   } catch (cause) {
-    const { code } = cause as { readonly code?: unknown }
-    const reason = LISTEN_FAILURES[String(code)] ?? 'the system refused'
+    const reason = LISTEN_FAILURES[systemCode(cause)] ?? 'the system refused'
     throw new Error(`Cannot listen on HOST ${host} ${name} ${port}: ${reason}`, { cause })
   }
 }
@@ -122,7 +125,7 @@ async function listening(
 const LINKS_FOLLOW_HOST =
   'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http'
 
-function announcement({ organizationId, key, credits }: First, [operatorUrl, usageUrl]: readonly string[]): string {
+function announcement({ organizationId, key, credits }: First, urls: First['links']): string {
   return [
     '',
     `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
@@ -132,8 +135,8 @@ function announcement({ organizationId, key, credits }: First, [operatorUrl, usa
     '',
     `Links that sign in once, within ${LINK_SEC / 60} minutes (later: walletscope login):`,
     '',
-    `  operator      ${operatorUrl}`,
-    `  organization  ${usageUrl}`,
+    `  operator      ${urls.operator}`,
+    `  organization  ${urls.organization}`,
     '',
   ].join('\n')
 }
@@ -141,8 +144,4 @@ function announcement({ organizationId, key, credits }: First, [operatorUrl, usa
 function fired(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

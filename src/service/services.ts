@@ -85,10 +85,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clients = await life.start({
     name: 'chain clients',
     start: () => createClients(config, { clock, log, recorder: createRpcMetrics(metrics) }),
-    stop({ evm, solana }) {
-      for (const client of evm.values()) client.close()
-      solana?.close()
-    },
+    stop: (made) => made.close(),
     limitMs: STOP_LIMITS_MS.instant,
   })
   const gate = await life.start({
@@ -165,10 +162,11 @@ export async function createServices(config: Config, options: ServicesOptions): 
 async function createFirst(db: Database): Promise<First | undefined> {
   const made = await ensureDefaultOrganization(db)
   if (made === undefined) return undefined
-  const [operator, organization] = await Promise.all(
-    [null, made.organizationId].map((organizationId) => createLoginLink(db, { organizationId, by: FIRST_START })),
-  )
-  return { ...made, links: { operator: operator?.secret ?? '', organization: organization?.secret ?? '' } }
+  const [operator, organization] = await Promise.all([
+    createLoginLink(db, { organizationId: null, by: FIRST_START }),
+    createLoginLink(db, { organizationId: made.organizationId, by: FIRST_START }),
+  ])
+  return { ...made, links: { operator: operator.secret, organization: organization.secret } }
 }
 
 /** Lets accepted requests finish, then ends their reads. */

@@ -33,7 +33,7 @@ const benchRoute = route({
 await main()
 
 async function main(): Promise<void> {
-  const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) })
+  const log = createLog({ level: 'warn', write: (line) => process.stderr.write(`${line}\n`) })
   const db = openDatabase({ url: process.env['BENCH_DATABASE_URL'] ?? '', clock: systemClock, log })
   const journalDir = process.env['BENCH_JOURNAL'] ?? ''
   const gate = await createGate({ db, clock: systemClock, log, journalDir })

@@ -29,7 +29,7 @@ export async function askExamples(): Promise<Examples> {
   const database = await testDatabase()
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
-  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line.trimEnd()}\n`) })
+  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`) })
   const life = createLifecycle(log)
   try {
     const questions = await questionsOf(devnet)

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
-import { one } from './input.ts'
+import { ADMIN_PREFIX } from './access.ts'
+import { one, whole } from './input.ts'
 
 /** A chain and its endpoints, as this process sees them. */
 export interface ChainReport {
@@ -15,8 +16,6 @@ export interface ChainReport {
     readonly busyMs: number
   }[]
 }
-
-const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 const chainSchema = v.strictObject({
   chain_id: whole,
@@ -35,10 +34,10 @@ const chainSchema = v.strictObject({
 })
 
 /** How chains and their endpoints do. */
-export function chainRoutes(base: string, readChains: () => Promise<readonly ChainReport[]>): readonly ActRoute[] {
-  const list = actRoute({
+export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): ActRoute {
+  return actRoute({
     method: 'GET',
-    path: `${base}/chains`,
+    path: `${ADMIN_PREFIX}/chains`,
     summary: 'Chains and how their endpoints do, as this process sees them.',
     input: v.object({}),
     output: one(v.array(chainSchema)),
@@ -46,7 +45,6 @@ export function chainRoutes(base: string, readChains: () => Promise<readonly Cha
       return { data: (await readChains()).map(presentChain) }
     },
   })
-  return [list]
 }
 
 function presentChain({ chainId, name, isReady, endpoints }: ChainReport): v.InferOutput<typeof chainSchema> {

@@ -3,13 +3,13 @@ import type { Database } from '../../db/database.ts'
 import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX } from '../credit.ts'
-import { actorOf } from './access.ts'
+import { ADMIN_PREFIX, actorOf } from './access.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from './input.ts'
 import { creditsSchema, grantSchema, presentCredits, presentGrant } from './present.ts'
 
 /** Credits of an organization: give, take back, list what was given. */
-export function grantRoutes(db: Database, base: string): readonly ActRoute[] {
-  const path = `${base}/organizations/:organization_id/grants`
+export function grantRoutes(db: Database): readonly ActRoute[] {
+  const path = `${ADMIN_PREFIX}/organizations/:organization_id/grants`
   const list = actRoute({
     method: 'GET',
     path,

@@ -2,9 +2,16 @@ import * as v from 'valibot'
 import { page as pageNumber, limit as pageSize, shortText } from '../../http/request/input.ts'
 
 /*
- * Inputs that several routes of the planes share. The functions that do the work check their values once more: the
+ * Schemas that several routes of the planes share. The functions that do the work check their values once more: the
  * command line calls them too.
  */
+
+/** A count, a limit or a duration of an answer, 0 or more. */
+export const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+/** A moment of an answer, ISO 8601. */
+export const moment = v.pipe(v.string(), v.isoTimestamp())
+/** A whole number as text, because it may exceed what a JSON number holds exactly. */
+export const wholeText = v.pipe(v.string(), v.regex(/^-?\d+$/))
 
 const ID_LENGTH_MAX = 64
 
@@ -16,7 +23,6 @@ export const pageEntries = { page: pageNumber, limit: pageSize }
 
 /** Output of a list: an array and its place. */
 export function listOf<Item extends v.GenericSchema>(item: Item) {
-  const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
   return v.strictObject({
     data: v.array(item),
     pagination: v.strictObject({

@@ -13,7 +13,7 @@ import {
   rerollKey,
   revokeKey,
 } from '../api_key.ts'
-import { actorOf } from './access.ts'
+import { actorOf, organizationOf } from './access.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from './input.ts'
 import { apiKeySchema, newApiKeySchema, presentKey, presentNewKey } from './present.ts'
 import { requireEndpoints, type Switchboard } from './switches.ts'
@@ -94,7 +94,7 @@ export function keyRoutes(options: {
       const made = await createKey(db, {
         organizationId: ownerOf(asked, context),
         name: asked.name,
-        ...(asked.expires_at === undefined ? {} : { expiresAt: timeToCome(asked.expires_at, context.nowMs) }),
+        expiresAt: asked.expires_at === undefined ? undefined : timeToCome(asked.expires_at, context.nowMs),
         limits: {
           networks: asked.allowed_networks ?? null,
           endpoints: asked.allowed_endpoints ?? null,
@@ -140,9 +140,7 @@ export function keyRoutes(options: {
 }
 
 function ownerOf({ organization_id: inPath }: Owned, { identity }: ActContext): string {
-  const organizationId = inPath ?? identity.organizationId
-  if (organizationId === null) throw new Error('Cannot tell whose keys: neither path nor session names an organization')
-  return organizationId
+  return inPath ?? organizationOf(identity)
 }
 
 function texts(expected: string) {

@@ -14,7 +14,7 @@ import {
   suspendOrganization,
   updateOrganization,
 } from '../organization.ts'
-import { actorOf } from './access.ts'
+import { ADMIN_PREFIX, actorOf } from './access.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from './input.ts'
 import {
   fundedOrganizationSchema,
@@ -29,8 +29,8 @@ const name = label(NAME_MAX)
 const rateLimit = wholeFrom(1, RATE_LIMIT_MAX)
 
 /** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
-export function organizationRoutes(db: Database, base: string): readonly ActRoute[] {
-  const path = `${base}/organizations`
+export function organizationRoutes(db: Database): readonly ActRoute[] {
+  const path = `${ADMIN_PREFIX}/organizations`
   const list = actRoute({
     method: 'GET',
     path,
@@ -50,11 +50,13 @@ export function organizationRoutes(db: Database, base: string): readonly ActRout
     input: v.object({}),
     body: v.strictObject({ name, rate_limit: v.optional(rateLimit) }),
     output: one(organizationSchema),
-    async act(body, { identity }) {
-      const limit = body.rate_limit === undefined ? {} : { rateLimit: body.rate_limit }
-      return {
-        data: presentOrganization(await createOrganization(db, { name: body.name, ...limit, by: actorOf(identity) })),
-      }
+    async act(asked, { identity }) {
+      const made = await createOrganization(db, {
+        name: asked.name,
+        rateLimit: asked.rate_limit,
+        by: actorOf(identity),
+      })
+      return { data: presentOrganization(made) }
     },
   })
   const read = actRoute({

@@ -1,18 +1,14 @@
 import * as v from 'valibot'
 import type { ApiKey, NewApiKey } from '../api_key.ts'
-import type { AuditEntry } from '../audit.ts'
 import type { CreditGrant, Credits } from '../credit.ts'
 import type { Organization } from '../organization.ts'
+import { wholeText as credits, moment, whole } from './input.ts'
 import type { Switch } from './switches.ts'
 
 /*
  * What accounts look like outside: in answers of the planes and in those of the command line. Schemas describe the
- * values below them; credits are whole numbers as text, because a balance may exceed what a JSON number holds exactly.
+ * values below them.
  */
-
-const moment = v.pipe(v.string(), v.isoTimestamp())
-const credits = v.pipe(v.string(), v.regex(/^-?\d+$/))
-const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const organizationSchema = v.strictObject({
   id: v.string(),
@@ -83,22 +79,6 @@ export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.s
 /** A grant; below zero if credits were taken back. */
 export function presentGrant({ id, credits: given, reason, grantedAt }: CreditGrant) {
   return { id, credits: given, reason, granted_at: grantedAt }
-}
-
-export const auditSchema = v.strictObject({
-  id: v.string(),
-  at: moment,
-  actor: v.string(),
-  session_id: v.nullable(v.string()),
-  action: v.string(),
-  organization_id: v.nullable(v.string()),
-  subject: v.string(),
-  detail: v.record(v.string(), v.unknown()),
-})
-
-/** An entry of the audit list. */
-export function presentAudit({ id, at, actor, sessionId, action, organizationId, subject, detail }: AuditEntry) {
-  return { id, at, actor, session_id: sessionId, action, organization_id: organizationId, subject, detail }
 }
 
 export const switchSchema = v.strictObject({

@@ -4,10 +4,8 @@ import type { SessionCookie } from '../../http/plane/unmetered/credential.ts'
 import { LOGIN_PATH } from '../../http/plane/unmetered/login.ts'
 import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
 import { createLoginLink, endSession } from '../session.ts'
-import { actorOf, forget } from './access.ts'
-import { id, one } from './input.ts'
-
-const moment = v.pipe(v.string(), v.isoTimestamp())
+import { ADMIN_PREFIX, actorOf, forget } from './access.ts'
+import { id, moment, one } from './input.ts'
 
 /** The caller's own session: who is signed in, and out again. */
 export function sessionRoutes(options: {
@@ -43,10 +41,10 @@ export function sessionRoutes(options: {
 }
 
 /** Links that sign somebody in: the operator makes them for organizations, or for another browser. */
-export function loginLinkRoutes(db: Database, base: string): readonly ActRoute[] {
-  const create = actRouteWithBody({
+export function loginLinkRoute(db: Database): ActRoute {
+  return actRouteWithBody({
     method: 'POST',
-    path: `${base}/login-links`,
+    path: `${ADMIN_PREFIX}/login-links`,
     summary: 'Make a link that signs in once, within 15 minutes: for an organization, or for the operator.',
     status: 201,
     input: v.object({}),
@@ -60,5 +58,4 @@ export function loginLinkRoutes(db: Database, base: string): readonly ActRoute[]
       }
     },
   })
-  return [create]
 }

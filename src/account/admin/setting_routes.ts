@@ -3,23 +3,34 @@ import type { Database } from '../../db/database.ts'
 import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { listAudit } from '../audit.ts'
-import { actorOf } from './access.ts'
-import { id, listOf, one, pageEntries } from './input.ts'
-import { auditSchema, presentAudit, presentSwitch, switchSchema } from './present.ts'
+import { ADMIN_PREFIX, actorOf } from './access.ts'
+import { id, listOf, moment, one, pageEntries } from './input.ts'
+import { presentSwitch, switchSchema } from './present.ts'
 import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
 
 const SWITCH_NAME = 'expected snapshots, mcp, or an endpoint such as "GET /v1/lending/aave-v3"'
 
+const auditSchema = v.strictObject({
+  id: v.string(),
+  at: moment,
+  // `cli`, `token`, `operator session`, `organization session` or `first start`.
+  actor: v.string(),
+  session_id: v.nullable(v.string()),
+  // What was done: `organization.suspend`.
+  action: v.string(),
+  // Null for what concerns all organizations.
+  organization_id: v.nullable(v.string()),
+  // What was changed: the id of an organization, key, grant or session, or the name of a switch.
+  subject: v.string(),
+  // Values before and after, reasons, names.
+  detail: v.record(v.string(), v.unknown()),
+})
+
 /** Switches of endpoints and features, and the audit list. */
-export function settingRoutes(options: {
-  readonly db: Database
-  readonly base: string
-  readonly board: Switchboard
-}): readonly ActRoute[] {
-  const { db, base, board } = options
+export function settingRoutes(db: Database, board: Switchboard): readonly ActRoute[] {
   const read = actRoute({
     method: 'GET',
-    path: `${base}/settings`,
+    path: `${ADMIN_PREFIX}/settings`,
     summary: 'What can be switched off: features and endpoints, and which of them are off.',
     input: v.object({}),
     output: one(v.strictObject({ switches: v.array(switchSchema) })),
@@ -29,7 +40,7 @@ export function settingRoutes(options: {
   })
   const turn = actRouteWithBody({
     method: 'PUT',
-    path: `${base}/settings/switches`,
+    path: `${ADMIN_PREFIX}/settings/switches`,
     summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
     input: v.object({}),
     body: v.strictObject({
@@ -38,19 +49,19 @@ export function settingRoutes(options: {
     }),
     output: one(switchSchema),
     async act({ name, on }, { identity }) {
-      const turned = await setSwitch(db, { name, isOn: on, board: board, by: actorOf(identity) })
+      const turned = await setSwitch(db, { name, isOn: on, board, by: actorOf(identity) })
       return { data: presentSwitch(turned) }
     },
   })
   const audit = actRoute({
     method: 'GET',
-    path: `${base}/audit`,
+    path: `${ADMIN_PREFIX}/audit`,
     summary: 'Every change, newest first: who, when and what.',
     input: v.object({ organization_id: v.optional(id), ...pageEntries }),
     output: listOf(auditSchema),
     async act({ organization_id: organizationId = null, page, limit }, { url }) {
       const { items, total } = await listAudit(db, { organizationId, page, limit })
-      return { data: items.map(presentAudit), pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: pagination({ page, limit, total, url }) }
     },
   })
   return [read, turn, audit]

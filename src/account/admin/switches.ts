@@ -31,14 +31,15 @@ const LIST_MAX = 10_000
 
 /** Every switch; also endpoints of other versions, as long as they are off. */
 export async function listSwitches(db: Database, board: Switchboard): Promise<readonly Switch[]> {
-  const off = new Map((await list(db, [LIST_MAX])).map((row) => [row.name, row]))
-  const absent = [...off.values()].filter((row) => row.kind === 'endpoint' && !board.endpoints.includes(row.name))
-  const endpoints = [...board.endpoints, ...absent.map(({ name }) => name)].sort()
+  const rows = await list(db, [LIST_MAX])
+  const off = new Map(rows.map((row) => [row.name, row.off_at]))
+  const endpointsOff = rows.filter(({ kind }) => kind === 'endpoint').map(({ name }) => name)
+  const endpoints = [...new Set([...board.endpoints, ...endpointsOff])].sort()
   return [
     ...FEATURES.map((name) => ({ kind: 'feature' as const, name })),
     ...endpoints.map((name) => ({ kind: 'endpoint' as const, name })),
   ].map(({ kind, name }) => {
-    const offAt = off.get(name)?.off_at ?? null
+    const offAt = off.get(name) ?? null
     const byEnvironment = board.featuresOff.some((feature) => feature === name)
     const offBy = byEnvironment ? 'environment' : offAt === null ? null : 'operator'
     return { kind, name, isOn: offBy === null, offBy, offAt }
@@ -55,7 +56,13 @@ export async function setSwitch(
 ): Promise<Switch> {
   const { name, isOn, board, by } = options
   const found = (await listSwitches(db, board)).find((each) => each.name === name)
-  if (found === undefined) throw unknownSwitch(name)
+  if (found === undefined) {
+    throw new CodedError(
+      'INVALID_PARAMETER',
+      `Cannot find switch "${name.slice(0, 64)}": expected ${FEATURES.join(', ')}, or an endpoint such as ` +
+        '"GET /v1/lending/aave-v3"',
+    )
+  }
   await update(db, [found.kind, name, isOn, by.kind, by.sessionId])
   const after = (await listSwitches(db, board)).find((each) => each.name === name)
   return after ?? { ...found, isOn: true, offBy: null, offAt: null }
@@ -68,13 +75,5 @@ export function requireEndpoints({ endpoints }: Switchboard, names: readonly str
   throw new CodedError(
     'INVALID_PARAMETER',
     `Cannot find endpoint "${unknown.slice(0, 64)}": expected one such as "GET /v1/lending/aave-v3"`,
-  )
-}
-
-function unknownSwitch(name: string): CodedError {
-  return new CodedError(
-    'INVALID_PARAMETER',
-    `Cannot find switch "${name.slice(0, 64)}": expected ${FEATURES.join(', ')}, or an endpoint such as ` +
-      '"GET /v1/lending/aave-v3"',
   )
 }

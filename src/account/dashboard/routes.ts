@@ -2,16 +2,16 @@ import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/unmetered/credential.ts'
 import { planeDocument } from '../../http/plane/unmetered/document.ts'
-import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
-import { DASHBOARD_PREFIX } from '../admin/access.ts'
-import { one } from '../admin/input.ts'
+import { actRoute } from '../../http/plane/unmetered/route.ts'
+import { DASHBOARD_PREFIX, organizationOf } from '../admin/access.ts'
+import { one, wholeText } from '../admin/input.ts'
 import { keyRoutes } from '../admin/key_routes.ts'
 import { fundedOrganizationSchema, presentFundedOrganization } from '../admin/present.ts'
 import { sessionRoutes } from '../admin/session_routes.ts'
 import type { Switchboard } from '../admin/switches.ts'
 import { readCredits } from '../credit.ts'
 import { readOrganization } from '../organization.ts'
-import { type LogPage, logPage } from '../routes.ts'
+import { logPage } from '../routes.ts'
 import { readBurn } from './usage.ts'
 import { usageRoutesOf } from './usage_routes.ts'
 
@@ -21,32 +21,30 @@ const DESCRIPTION =
 const PACE_DAYS = 7
 const DAY_MS = 86_400_000
 
-const count = v.pipe(v.string(), v.regex(/^-?\d+$/))
-
 const overviewSchema = v.strictObject({
   ...fundedOrganizationSchema.entries,
-  burn: v.array(v.strictObject({ day: v.string(), requests: count, credits: count })),
-  days_left: v.nullable(count),
+  burn: v.array(v.strictObject({ day: v.string(), requests: wholeText, credits: wholeText })),
+  days_left: v.nullable(wholeText),
 })
 
-/** All routes of `/dashboard/v1`, for the session of an organization. */
-export function dashboardRoutes(options: {
+/** The plane `/dashboard/v1`, for the session of an organization: its routes and their OpenAPI document. */
+export function dashboardPlane(options: {
   readonly db: Database
   readonly cookie: SessionCookie
   readonly board: Switchboard
   /** The path under which the log counts a path; undefined if it leads nowhere. */
   readonly templateOf: (path: string) => string | undefined
-}): readonly ActRoute[] {
+}) {
   const { db, cookie, board, templateOf } = options
-  const base = DASHBOARD_PREFIX
+  const prefix = DASHBOARD_PREFIX
   const overview = actRoute({
     method: 'GET',
-    path: `${base}/organization`,
+    path: `${prefix}/organization`,
     summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
     input: v.object({}),
     output: one(overviewSchema),
     async act(_input, { identity, nowMs }) {
-      const organizationId = ownerOf(identity)
+      const organizationId = organizationOf(identity)
       const [organization, credits, burn] = await Promise.all([
         readOrganization(db, organizationId),
         readCredits(db, organizationId),
@@ -57,51 +55,41 @@ export function dashboardRoutes(options: {
       return {
         data: {
           ...presentFundedOrganization({ ...credits, ...organization }),
-          burn: burn.map(({ day, requests, credits: each }) => ({
-            ...{ day: day.toISOString().slice(0, 10), requests, credits: each },
-          })),
+          burn: burn.map((each) => ({ ...each, day: each.day.toISOString().slice(0, 10) })),
           days_left: spent > 0n ? (credits.balance * BigInt(PACE_DAYS)) / spent : null,
         },
       }
     },
   })
-  const logs = actRoute<LogPage['asked']>({
+  const logs = actRoute({
     method: 'GET',
-    path: `${base}/logs`,
+    path: `${prefix}/logs`,
     summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',
     input: logPage.input,
     output: logPage.output,
     async act(asked, { identity, nowMs, url }) {
       const found = await logPage.read(db, asked, {
-        organizationId: ownerOf(identity),
+        organizationId: organizationOf(identity),
         requestedAtMs: nowMs,
         templateOf,
       })
       return logPage.present(found, asked, url)
     },
   })
-  return [
+  const routes = [
     overview,
-    ...usageRoutesOf(db, base),
+    ...usageRoutesOf(db),
     logs,
-    ...keyRoutes({ db, base, board, owner: 'session' }),
-    ...sessionRoutes({ db, base, cookie }),
+    ...keyRoutes({ db, base: prefix, board, owner: 'session' }),
+    ...sessionRoutes({ db, base: prefix, cookie }),
   ]
-}
-
-/** The OpenAPI document of `/dashboard/v1`. */
-export function dashboardDocument(routes: readonly ActRoute[], options: { readonly cookie: SessionCookie }): string {
-  return planeDocument({
+  const openapi = planeDocument({
     title: 'walletscope: an organization',
     description: DESCRIPTION,
     version: '1.0.0',
     routes,
-    cookie: options.cookie.name,
+    cookie: cookie.name,
     takesToken: false,
   })
-}
-
-function ownerOf({ organizationId }: { readonly organizationId: string | null }): string {
-  if (organizationId === null) throw new Error('Cannot tell which organization is signed in')
-  return organizationId
+  return { prefix, routes, cookie, openapi }
 }

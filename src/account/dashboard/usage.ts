@@ -29,26 +29,6 @@ const LATENCIES_MAX = 20_000
 /** Days of the burn. */
 const BURN_DAYS = 30
 
-/** Requests of one hour or day that share a path, key, status or organization. */
-interface UsageRow {
-  /** When the hour or the day began. */
-  readonly at: Date
-  /** Path, id of the key or organization, or status as text; '' for all paths that lead nowhere. */
-  readonly name: string
-  readonly requests: bigint
-}
-
-/** Requests over time. */
-export interface Usage {
-  readonly from: Date
-  /** Exclusive; the hour or the day that is not over yet is in it. */
-  readonly to: Date
-  readonly step: 'hour' | 'day'
-  readonly rows: readonly UsageRow[]
-  /** True if there are more rows than an answer has, and the oldest are missing. */
-  readonly isCut: boolean
-}
-
 /** Requests of one organization, or of all for null, over time; at most two seconds old. */
 export async function readUsage(
   db: Database,
@@ -58,44 +38,36 @@ export async function readUsage(
     readonly by: UsageDimension
     readonly nowMs: number
   },
-): Promise<Usage> {
+) {
   const { organizationId, by, nowMs } = options
   const hours = RANGE_HOURS[options.range]
   const step = hours > HOURLY_MAX ? 24 : 1
   const stepMs = step * HOUR_MS
   const toHour = (Math.floor(nowMs / stepMs) + 1) * step
   const fromHour = toHour - hours
-  const dimensions = ['path', 'key', 'status', 'organization'].map((each) => each === by)
-  const [path = false, key = false, status = false, organization = false] = dimensions
   const rows = await list(db, [
     ...([organizationId, fromHour, toHour, step] as const),
-    ...([path, key, status, organization, ROWS_MAX + 1] as const),
+    ...([by === 'path', by === 'key', by === 'status', by === 'organization', ROWS_MAX + 1] as const),
   ])
   return {
     from: new Date(fromHour * HOUR_MS),
     to: new Date(toHour * HOUR_MS),
     step: step === 1 ? 'hour' : 'day',
+    by,
     rows: rows.slice(0, ROWS_MAX).map((row) => ({
       at: new Date(Number(row.hour) * HOUR_MS),
       name: row.organization_id ?? row.path ?? row.api_key_id ?? String(row.status),
       requests: BigInt(row.requests),
     })),
-    isCut: rows.length > ROWS_MAX,
+    is_cut: rows.length > ROWS_MAX,
   }
-}
-
-/** What an organization was charged on one day. */
-interface DayOfBurn {
-  readonly day: Date
-  readonly requests: bigint
-  readonly credits: bigint
 }
 
 /** Credits charged over the last 30 days, today first, days without requests left out; at most two seconds old. */
 export async function readBurn(
   db: Database,
   { organizationId, nowMs }: { readonly organizationId: string; readonly nowMs: number },
-): Promise<readonly DayOfBurn[]> {
+) {
   const today = Math.floor(nowMs / DAY_MS)
   const rows = await credits(db, [organizationId, today - BURN_DAYS + 1, BURN_DAYS])
   return rows.map((row) => ({
@@ -105,31 +77,14 @@ export async function readBurn(
   }))
 }
 
-/** How long an organization's requests to one endpoint took. */
-interface Latency {
-  /** '' for all paths that lead nowhere. */
-  readonly path: string
-  /** How many the percentiles are of. */
-  readonly requests: number
-  readonly p50Ms: number
-  readonly p90Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
-}
-
-/** Latencies by endpoint, of the newest 20,000 requests of a range. */
-export async function readLatency(
+/**
+ * How long an organization's requests took by endpoint, '' for all paths that lead nowhere: percentiles of the newest
+ * 20,000 of a range, and of how many.
+ */
+export function readLatency(
   db: Database,
   options: { readonly organizationId: string; readonly range: UsageRange; readonly nowMs: number },
-): Promise<readonly Latency[]> {
+) {
   const { organizationId, range, nowMs } = options
-  const rows = await latency(db, [organizationId, nowMs - RANGE_HOURS[range] * HOUR_MS, nowMs + 1, LATENCIES_MAX])
-  return rows.map((row) => ({
-    path: row.path,
-    requests: row.requests,
-    p50Ms: row.p50_ms,
-    p90Ms: row.p90_ms,
-    p99Ms: row.p99_ms,
-    maxMs: row.max_ms,
-  }))
+  return latency(db, [organizationId, nowMs - RANGE_HOURS[range] * HOUR_MS, nowMs + 1, LATENCIES_MAX])
 }

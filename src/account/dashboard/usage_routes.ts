@@ -2,21 +2,22 @@ import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
 import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
 import { choice } from '../../http/request/input.ts'
-import { id, one } from '../admin/input.ts'
+import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../admin/access.ts'
+import { id, moment, one, whole, wholeText } from '../admin/input.ts'
 import { readOrganization } from '../organization.ts'
-import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES, type Usage } from './usage.ts'
+import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 
-const moment = v.pipe(v.string(), v.isoTimestamp())
-const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
-const count = v.pipe(v.string(), v.regex(/^-?\d+$/))
 const range = v.optional(choice(USAGE_RANGES), '24h')
 
 const usageSchema = v.strictObject({
   from: moment,
+  // Exclusive; the hour or the day that is not over yet is in it.
   to: moment,
   step: v.picklist(['hour', 'day']),
   by: v.picklist(USAGE_DIMENSIONS),
-  rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: count })),
+  // By hour or day: path, id of the key or organization, or status as text; '' for all paths that lead nowhere.
+  rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: wholeText })),
+  // True if there are more rows than an answer has, and the oldest are missing.
   is_cut: v.boolean(),
 })
 
@@ -25,43 +26,35 @@ const latencySchema = v.array(
 )
 
 /** Usage of the organization that is signed in: requests over time, and how long they took. */
-export function usageRoutesOf(db: Database, base: string): readonly ActRoute[] {
+export function usageRoutesOf(db: Database): readonly ActRoute[] {
   const usage = actRoute({
     method: 'GET',
-    path: `${base}/usage`,
+    path: `${DASHBOARD_PREFIX}/usage`,
     summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
     input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
     output: one(usageSchema),
     async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
-      const found = await readUsage(db, { organizationId, range: asked, by, nowMs })
-      return { data: presentUsage(found, by) }
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
   const latency = actRoute({
     method: 'GET',
-    path: `${base}/latency`,
+    path: `${DASHBOARD_PREFIX}/latency`,
     summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
     input: v.object({ range }),
     output: one(latencySchema),
-    async act({ range: asked }, { identity: { organizationId }, nowMs }) {
-      if (organizationId === null) throw new Error('Cannot tell whose latency is asked for')
-      const found = await readLatency(db, { organizationId, range: asked, nowMs })
-      return {
-        data: found.map(({ path, requests, p50Ms, p90Ms, p99Ms, maxMs }) => ({
-          ...{ path, requests },
-          ...{ p50_ms: p50Ms, p90_ms: p90Ms, p99_ms: p99Ms, max_ms: maxMs },
-        })),
-      }
+    async act({ range: asked }, { identity, nowMs }) {
+      return { data: await readLatency(db, { organizationId: organizationOf(identity), range: asked, nowMs }) }
     },
   })
   return [usage, latency]
 }
 
 /** Usage of one organization or of all, for the operator. */
-export function operatorUsageRoutes(db: Database, base: string): readonly ActRoute[] {
-  const usage = actRoute({
+export function operatorUsageRoute(db: Database): ActRoute {
+  return actRoute({
     method: 'GET',
-    path: `${base}/usage`,
+    path: `${ADMIN_PREFIX}/usage`,
     summary: 'Requests of one organization or of all over time, newest first: by hour up to 7d, by day beyond.',
     input: v.object({
       range,
@@ -72,12 +65,7 @@ export function operatorUsageRoutes(db: Database, base: string): readonly ActRou
     errors: [404],
     async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
       if (organizationId !== null) await readOrganization(db, organizationId)
-      return { data: presentUsage(await readUsage(db, { organizationId, range: asked, by, nowMs }), by) }
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
-  return [usage]
-}
-
-function presentUsage({ from, to, step, rows, isCut }: Usage, by: (typeof USAGE_DIMENSIONS)[number]) {
-  return { from, to, step, by, rows, is_cut: isCut }
 }

@@ -22,35 +22,26 @@ export const creditCommands: readonly Command[] = [
       const given = args.options['reason']
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
-      const { balance, granted } = await withAccountDatabase(io, (db) =>
+      const after = await withAccountDatabase(io, (db) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
-      print(presentCredits({ organizationId, balance, granted }), {
-        args,
-        io,
-        text: `Organization ${organizationId} has ${balance} credits`,
-      })
+      const text = `Organization ${organizationId} has ${after.balance} credits`
+      print(presentCredits(after), { args, io, text })
     },
   },
   {
     name: 'credits show',
     positionals: ['organization id'],
-    options: {},
     summary: 'Show the balance of an organization and its latest grants',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals
-      const { balance, granted, grants } = await withAccountDatabase(io, async (db) => {
+      const { grants, ...found } = await withAccountDatabase(io, async (db) => {
         const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
         return { ...(await readCredits(db, organizationId)), grants: items }
       })
       const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
-      print(
-        {
-          ...presentCredits({ organizationId, balance, granted }),
-          grants: grants.map(presentGrant),
-        },
-        { args, io, text: [`Balance ${balance} of ${granted} credits granted`, ...lines].join('\n') },
-      )
+      const text = [`Balance ${found.balance} of ${found.granted} credits granted`, ...lines].join('\n')
+      print({ ...presentCredits(found), grants: grants.map(presentGrant) }, { args, io, text })
     },
   },
 ]

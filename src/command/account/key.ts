@@ -40,10 +40,10 @@ export const keyCommands: readonly Command[] = [
       const [organizationId = ''] = args.positionals
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
       const expires = args.options['expires']
-      const expiry = expires === undefined ? {} : { expiresAt: parseTime(expires) }
+      const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = limitsFrom(args, switchboardOf(io.config()))
       const made = await withAccountDatabase(io, (db) =>
-        createKey(db, { organizationId, name, ...expiry, limits, by: CLI }),
+        createKey(db, { organizationId, name, expiresAt, limits, by: CLI }),
       )
       printNew(made, { args, io, did: 'Created' })
     },
@@ -51,7 +51,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'key list',
     positionals: ['organization id'],
-    options: {},
     summary: 'List the keys of an organization by their last four characters',
     run: async (args, io) => {
       const [organizationId = ''] = args.positionals
@@ -64,7 +63,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'key revoke',
     positionals: KEY_POSITIONALS,
-    options: {},
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
       const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))

@@ -9,7 +9,6 @@ import { print } from '../print.ts'
 export const loginCommands: readonly Command[] = [
   {
     name: 'login',
-    positionals: [],
     options: { org: 'organization id: its usage page; without it the page of the operator' },
     summary: `Print a link that signs a browser in once, within ${LINK_SEC / 60} minutes`,
     run: async (args, io) => {
@@ -22,7 +21,6 @@ export const loginCommands: readonly Command[] = [
   },
   {
     name: 'logout',
-    positionals: [],
     options: { org: 'organization id: ends its sessions' },
     flags: { all: 'ends every session, those of the operator too' },
     summary: 'End sessions and links that are not used yet',

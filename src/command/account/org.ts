@@ -33,8 +33,6 @@ export const organizationCommands: readonly Command[] = [
   },
   {
     name: 'org list',
-    positionals: [],
-    options: {},
     summary: 'List organizations with their limits and balances',
     run: async (args, io) => {
       const { items } = await withAccountDatabase(io, (db) => listOrganizations(db, { page: 1, limit: LIST_MAX }))
@@ -60,7 +58,6 @@ export const organizationCommands: readonly Command[] = [
   {
     name: 'org rename',
     positionals: ['organization id', 'name'],
-    options: {},
     summary: 'Give an organization another name',
     run: async (args, io) => {
       const name = parseLabel(args.positionals[1] ?? '', 'name')
@@ -71,7 +68,6 @@ export const organizationCommands: readonly Command[] = [
   {
     name: 'org limit',
     positionals: ['organization id', 'requests per second'],
-    options: {},
     summary: 'Set how many requests of an organization are admitted in any one second',
     run: async (args, io) => {
       const rateLimit = parseWhole(args.positionals[1] ?? '', RATE_LIMIT)
@@ -98,7 +94,6 @@ function change(
   return {
     name: `org ${verb}`,
     positionals: ['organization id'],
-    options: {},
     summary: options.summary,
     run: async (args, io) => {
       const changed = await withAccountDatabase(io, (db) => options.act(db, { id: first(args), by: CLI }))

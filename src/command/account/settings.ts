@@ -11,8 +11,6 @@ const FEELS = 'the next request of every process feels it'
 export const settingsCommands: readonly Command[] = [
   {
     name: 'settings list',
-    positionals: [],
-    options: {},
     summary: 'List what can be switched off: features and endpoints',
     run: async (args, io) => {
       const board = switchboardOf(io.config())
@@ -28,7 +26,6 @@ function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; r
   return {
     name: `settings ${verb}`,
     positionals: ['snapshots, mcp or an endpoint such as "GET /v1/lending/aave-v3"'],
-    options: {},
     summary,
     run: async (args, io) => {
       const [name = ''] = args.positionals

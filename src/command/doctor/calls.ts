@@ -4,6 +4,7 @@ import { callByOverride } from '../../chain/call/override.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
+import { answerOf } from './past.ts'
 
 /** Answers the gas that is left: GAS, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0, RETURN. */
 const GAS_LEFT: Hex = '0x5a60005260206000f3'
@@ -13,8 +14,8 @@ const GAS_WANTED = 25_000_000n
 /** Whether calls can run code that is not deployed, in either way, and with how much gas. */
 export async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Promise<readonly Finding[]> {
   const call = { runtime: GAS_LEFT, data: '0x', block: 'latest' } as const
-  const override = await gasOf(callByOverride(endpoint, call, signal), signal)
-  const deployless = await gasOf(callDeployless(endpoint, call, signal), signal)
+  const override = await answerOf(callByOverride(endpoint, call, signal).then(parseQuantity), signal)
+  const deployless = await answerOf(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
   const gas = override ?? deployless
   if (gas === undefined) {
     return [failed('calls', 'neither state override nor calls without an address', 'nothing is read from it')]
@@ -30,16 +31,6 @@ export async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Pro
       ? lacking('gas of a call', millions(gas), 'long lists take more requests')
       : good('gas of a call', millions(gas)),
   ]
-}
-
-/** Undefined if the endpoint did not run the code, for whatever reason. */
-async function gasOf(answer: Promise<Hex>, signal: AbortSignal): Promise<bigint | undefined> {
-  try {
-    return parseQuantity(await answer)
-  } catch (error) {
-    if (signal.aborted) throw error
-    return undefined
-  }
 }
 
 function millions(gas: bigint): string {

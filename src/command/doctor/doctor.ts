@@ -1,14 +1,15 @@
+import type { Chain } from '../../chain/chain.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failed } from '../../lib/finding.ts'
-import { createLog } from '../../lib/log.ts'
+import { silentLog } from '../../lib/log.ts'
 import type { Config } from '../../service/config.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
 import { examineDatabase } from './database.ts'
-import { examineEvm } from './evm.ts'
+import { type Examination, examineEvm } from './evm.ts'
 import { examineSolana } from './solana.ts'
 
 /** What was examined. Endpoints are counted, as their addresses may hold secrets. */
@@ -24,12 +25,11 @@ interface Report {
 const AT_ONCE_MAX = 4
 /** Time limit of everything that one endpoint is asked, milliseconds. */
 const ENDPOINT_MS = 60_000
+const SOLANA = { id: SOLANA_CHAIN_ID, name: 'Solana' }
 
 /** `doctor`: asks the database and every endpoint what they can do, and says what each lack costs. */
 export const doctorCommand: Command = {
   name: 'doctor',
-  positionals: [],
-  options: {},
   summary: 'Ask the database and every endpoint what they can do',
   async run(args, io) {
     const reports = [await databaseReport(io), ...(await endpointReports(io))]
@@ -48,47 +48,39 @@ async function databaseReport(io: CommandIo): Promise<Report> {
 }
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
-  const waiting = questionsOf(io.config(), io.stop)
-  const reports: Promise<Report>[] = []
+  const reports: Report[] = []
+  // All workers take from the same list.
+  const waiting = questionsOf(io.config(), io.stop).entries()
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const report = next()
-      reports.push(report)
-      await report
-    }
+    for (const [index, ask] of waiting) reports[index] = await ask()
   }
   await Promise.all(Array.from({ length: AT_ONCE_MAX }, worker))
-  return Promise.all(reports)
+  return reports
 }
 
 /** One question for each endpoint, in the order of the configuration. */
 function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
-  const shared = { clock: systemClock, fetch: globalThis.fetch, log: createLog({ level: 'error', write: () => {} }) }
-  const report = async (
-    { chainId, name, index }: { readonly chainId: number; readonly name: string; readonly index: number },
-    examine: (signal: AbortSignal) => Promise<readonly Finding[]>,
-  ): Promise<Report> => {
-    const limit = AbortSignal.timeout(ENDPOINT_MS)
-    const findings = await examine(AbortSignal.any([stop, limit])).catch((error: unknown) => {
-      if (!limit.aborted) throw error
-      return [failed('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]
-    })
-    return { part: `chain ${chainId} (${name}), endpoint ${index + 1}`, chainId, findings }
+  const question = (
+    { chain: { id, name }, index }: { readonly chain: Pick<Chain, 'id' | 'name'>; readonly index: number },
+    examine: (examination: Examination) => Promise<readonly Finding[]>,
+  ) => {
+    return async (): Promise<Report> => {
+      const limit = AbortSignal.timeout(ENDPOINT_MS)
+      const signal = AbortSignal.any([stop, limit])
+      const asked = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal }
+      const findings = await examine(asked).catch((error: unknown) => {
+        if (!limit.aborted) throw error
+        return [failed('answers', `it is not done after ${ENDPOINT_MS / 1_000} s`, 'nothing more was asked')]
+      })
+      return { part: `chain ${id} (${name}), endpoint ${index + 1}`, chainId: id, findings }
+    }
   }
   return [
     ...chains.flatMap((chain) =>
-      chain.rpcUrls.map(
-        (_, index) => () =>
-          report({ chainId: chain.id, name: chain.name, index }, (signal) =>
-            examineEvm(chain, index, { ...shared, signal }),
-          ),
-      ),
+      chain.rpcUrls.map((_, index) => question({ chain, index }, (asked) => examineEvm(chain, index, asked))),
     ),
-    ...solana.rpcUrls.map(
-      (_, index) => () =>
-        report({ chainId: SOLANA_CHAIN_ID, name: 'Solana', index }, (signal) =>
-          examineSolana(solana, index, { ...shared, signal }),
-        ),
+    ...solana.rpcUrls.map((_, index) =>
+      question({ chain: SOLANA, index }, (asked) => examineSolana(solana, index, asked)),
     ),
   ]
 }

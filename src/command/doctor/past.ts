@@ -67,12 +67,16 @@ function lengthOf(result: unknown): number {
 }
 
 async function answers(question: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  return (await answerOf(question, signal)) !== undefined
+}
+
+/** Undefined if the endpoint gives no answer, for whatever reason. */
+export async function answerOf<T>(question: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
-    await question
-    return true
+    return await question
   } catch (error) {
     if (signal.aborted) throw error
-    return false
+    return undefined
   }
 }
 

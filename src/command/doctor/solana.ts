@@ -1,17 +1,11 @@
 import { createSolanaClient } from '../../chain/solana/client.ts'
 import { type Finding, failed, good } from '../../lib/finding.ts'
+import type { Config } from '../../service/config.ts'
 import type { Examination } from './evm.ts'
-
-/** What is said of Solana's endpoints in configuration. */
-interface SolanaOptions {
-  readonly rpcUrls: readonly string[]
-  readonly maxSlotAgeSec: number
-  readonly slotMs: number
-}
 
 /** Asks one endpoint of Solana for the cluster's clock, which every read includes. */
 export async function examineSolana(
-  { rpcUrls, ...options }: SolanaOptions,
+  { rpcUrls, ...options }: Config['solana'],
   index: number,
   { clock, fetch, log, signal }: Examination,
 ): Promise<readonly Finding[]> {

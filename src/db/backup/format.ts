@@ -42,6 +42,7 @@ const EndSchema = v.object({
   rows: v.record(v.string(), count),
   /** Last numbers of sequences that were used. */
   sequences: v.array(v.object({ table: v.string(), column: v.string(), reached: digits })),
+  /** Credits over all organizations. The log charged `charged`; in `odd` of them granted is not balance plus charged. */
   ledger: v.object({ organizations: count, granted: digits, balance: digits, charged: digits, odd: count }),
 })
 

@@ -1,11 +1,10 @@
 import type { Database } from '../database.ts'
-import { FUNCTIONS } from '../functions.ts'
 import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
 import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
 import { readLedger } from './ledger.ts'
 import type { Part } from './read.ts'
-import { quoted, REPLACED, readTables, type Table } from './tables.ts'
+import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
 /** What `restoreBackup` needs. */
@@ -47,7 +46,6 @@ const UNMARK = `drop table if exists ${UNFINISHED_RESTORE}`
  */
 export async function restoreBackup(session: Database, options: RestoreOptions): Promise<Restored> {
   const { header, migrations = MIGRATIONS } = options
-  const functions = options.migrations === undefined ? FUNCTIONS : []
   checkOrigin(header, migrations)
   await session.run(MARK, [])
   await session.run('begin', [])
@@ -65,13 +63,10 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     const end = await load(session, { ...options, tables })
     await checkCounts(session, end)
     await setSequences(session, end)
-    const { applied } = await migrate(session, { migrations, functions })
+    const { applied } = await migrate(session, options)
     await checkLedger(session, end)
     // A later migration may have dropped one of them.
-    const left = await readTables(
-      session,
-      tables.map(({ name }) => name),
-    )
+    const left = await readTables(session, namesOf(tables))
     await session.run(`analyze ${listed(left)}`, [], { deadlineMs: DEADLINE_MS })
     await session.run('commit', [], { deadlineMs: DEADLINE_MS })
     return { end, migrated: applied.filter((name) => migrations.some((each) => each.name === name)) }
@@ -85,7 +80,7 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
 }
 
 function listed(tables: readonly Table[]): string {
-  return tables.map(({ name }) => quoted(name)).join(', ')
+  return namesOf(tables).map(quoted).join(', ')
 }
 
 async function load(

@@ -54,18 +54,15 @@ export const LEFT_OUT: readonly string[] = [
 /** A table as the catalogue has it, without generated columns. */
 export interface Table {
   readonly name: string
-  readonly columns: readonly Column[]
-}
-
-/** A column, and the sequence that numbers its rows, if any. */
-export interface Column {
-  readonly name: string
-  /** `timestamp with time zone`, `integer[]`. */
-  readonly type: string
-  /** Name of its sequence, quoted if needed. */
-  readonly sequence: string | undefined
-  /** Last number of the sequence; undefined if it was never used. */
-  readonly reached: string | undefined
+  readonly columns: readonly {
+    readonly name: string
+    /** `timestamp with time zone`, `integer[]`. */
+    readonly type: string
+    /** Name of the sequence that numbers its rows, if any, quoted if needed. */
+    readonly sequence: string | undefined
+    /** Last number of the sequence; undefined if it was never used. */
+    readonly reached: string | undefined
+  }[]
 }
 
 /** Those of these tables that exist, in the given order. */
@@ -84,6 +81,11 @@ export async function readTables(db: Database, names: readonly string[]): Promis
       })),
     }
   })
+}
+
+/** Names of tables, in their order. */
+export function namesOf(tables: readonly { readonly name: string }[]): readonly string[] {
+  return tables.map(({ name }) => name)
 }
 
 /** A quoted identifier of SQL. */

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import { listApplied } from '../migrate.ts'
 import type { Migration } from '../migrations.ts'
 import { BackupError, type Header } from './format.ts'
-import { quoted, REPLACED, readTables, type Table } from './tables.ts'
+import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 
 /** Throws `BackupError` unless the backup was made by this program or an older one. */
 export function checkOrigin({ migrations }: Header, known: readonly Migration[]): void {
@@ -30,13 +30,7 @@ export async function checkTarget(
   { header, migrations }: { readonly header: Header; readonly migrations: readonly Migration[] },
 ): Promise<void> {
   checkOrigin(header, migrations)
-  await checkEmpty(
-    db,
-    await readTables(
-      db,
-      header.tables.map(({ name }) => name),
-    ),
-  )
+  await checkEmpty(db, await readTables(db, namesOf(header.tables)))
   const { length: present } = await listApplied(db)
   if (present <= header.migrations.length) return
   throw new BackupError(
@@ -47,10 +41,7 @@ export async function checkTarget(
 
 /** The backup's tables, as the database has them. Throws `BackupError` if they differ. */
 export async function tablesOf(db: Database, header: Header): Promise<readonly Table[]> {
-  const tables = await readTables(
-    db,
-    header.tables.map(({ name }) => name),
-  )
+  const tables = await readTables(db, namesOf(header.tables))
   for (const { name, columns } of header.tables) {
     const found = tables
       .find((table) => table.name === name)

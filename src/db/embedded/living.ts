@@ -15,11 +15,6 @@ interface Living {
   readonly pids: readonly number[]
 }
 
-interface Process {
-  readonly pid: number
-  readonly parent: number
-}
-
 const PROGRAM = 'postgres'
 const PID_FILE_MAX = 1_000
 const PS_MAX_MS = 5_000
@@ -43,7 +38,7 @@ export async function livingServer(home: Pick<Home, 'path' | 'user'>): Promise<L
 async function livingByProc(cluster: string, uid: number): Promise<Living> {
   const place = await stat(cluster).catch(() => undefined)
   if (place === undefined) return { postmaster: undefined, pids: [] }
-  const found: Process[] = []
+  const found: { readonly pid: number; readonly parent: number }[] = []
   for (const name of await readdir('/proc').catch(() => [])) {
     if (!/^\d+$/.test(name)) continue
     const directory = await stat(`/proc/${name}/cwd`).catch(() => undefined)

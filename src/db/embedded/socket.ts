@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 
@@ -33,7 +33,7 @@ export function socketPlace(
     return { base: home, socketDir: plain }
   }
   if (platform === 'linux') return { base: home, socketDir: `/proc/${process.pid}/fd/${fd}/socket` }
-  const base = `/tmp/walletscope-${uid}-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`
+  const base = `/tmp/walletscope-${uid}-${hash('sha256', home).slice(0, 16)}`
   return { base, socketDir: join(base, 'socket') }
 }
 

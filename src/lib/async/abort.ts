@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { AbortedError } from '../error.ts'
 
 /** What `promise` gives, or `AbortedError` as soon as `signal` fires, even if the promise never settles. */
@@ -19,10 +20,7 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 
 /** Waits `ms`; throws `AbortedError` if `signal` fires first. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  try {
-    await untilAborted(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal)
-  } finally {
-    clearTimeout(timer)
-  }
+  await setTimeout(ms, undefined, { signal }).catch(() => {
+    throw new AbortedError('The caller left')
+  })
 }

@@ -47,11 +47,7 @@ function* merged<T>([left, right]: readonly [readonly T[], readonly T[]], compar
       fromRight++
     }
   }
-  for (const [rest, from] of [
-    [left, fromLeft],
-    [right, fromRight],
-  ] as const) {
-    for (let at = from; at < rest.length; at++) result.push(rest[at] as T)
-  }
+  for (; fromLeft < left.length; fromLeft++) result.push(left[fromLeft] as T)
+  for (; fromRight < right.length; fromRight++) result.push(right[fromRight] as T)
   return result
 }

@@ -1,17 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** A range of addresses of IPv4 or IPv6. */
-export interface Network {
-  readonly version: 4 | 6
-  /** The address with zeros after the prefix. */
-  readonly bits: bigint
-  /** How many leading bits its addresses share. */
-  readonly prefix: number
-}
-
 interface Address {
   readonly version: 4 | 6
   readonly bits: bigint
+}
+
+/** A range of addresses of IPv4 or IPv6: its first address, and how many leading bits all of them share. */
+export interface Network extends Address {
+  readonly prefix: number
 }
 
 const WIDTH = { 4: 32, 6: 128 } as const

@@ -27,8 +27,7 @@ export function openHistories(
     history,
     async close() {
       await history.close()
-      for (const client of clients.evm.values()) client.close()
-      clients.solana?.close()
+      clients.close()
     },
   }
 }

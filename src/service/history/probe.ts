@@ -1,25 +1,22 @@
 import type { StoredProgress } from '../../history/coverage.ts'
 import type { HistoryReport } from '../../http/plane/probes.ts'
+import { grouped } from '../../lib/grouped.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */
 export function historyProbe(
   progress: () => Promise<readonly StoredProgress[]>,
 ): () => Promise<Readonly<Record<string, HistoryReport>>> {
   return async () => {
-    const reports = new Map<number, { stopped: boolean; wanted: number; missing: number }>()
-    for (const { place, asked, isStopped } of await progress()) {
-      const report = reports.get(place.chainId) ?? { stopped: false, wanted: 0, missing: 0 }
-      reports.set(place.chainId, {
-        stopped: report.stopped || isStopped,
-        wanted: report.wanted + (asked?.wanted ?? 0),
-        missing: report.missing + (asked?.missing ?? 0),
-      })
-    }
-    return Object.fromEntries(
-      [...reports].map(([chainId, { stopped, wanted, missing }]) => [
-        String(chainId),
-        { stopped, percent: wanted === 0 ? null : Math.floor((100 * (wanted - missing)) / wanted) },
-      ]),
-    )
+    const byChain = grouped(await progress(), ({ place }) => place.chainId)
+    return Object.fromEntries([...byChain].map(([chainId, stored]) => [chainId, reportOf(stored)]))
+  }
+}
+
+function reportOf(stored: readonly StoredProgress[]): HistoryReport {
+  const wanted = stored.reduce((sum, { asked }) => sum + (asked?.wanted ?? 0), 0)
+  const missing = stored.reduce((sum, { asked }) => sum + (asked?.missing ?? 0), 0)
+  return {
+    stopped: stored.some(({ isStopped }) => isStopped),
+    percent: wanted === 0 ? null : Math.floor((100 * (wanted - missing)) / wanted),
   }
 }

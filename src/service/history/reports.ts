@@ -9,10 +9,12 @@ export function createHistoryReports(db: Database): () => Promise<readonly Histo
   const coverage = createCoverage(db, '')
   return async () =>
     (await coverage.progress()).map(({ place, stream, subjects, everybody, anchor, isStopped }) => ({
-      chainId: place.chainId,
+      chain_id: place.chainId,
       contract: getAddress(place.contract),
-      ...{ stream, subjects, isStopped },
-      everybody,
-      anchorBlock: anchor,
+      stream,
+      subjects,
+      everybody: everybody.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),
+      anchor_block: anchor ?? null,
+      stopped: isStopped,
     }))
 }

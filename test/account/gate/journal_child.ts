@@ -9,7 +9,7 @@ import { createLog } from '../../../src/lib/log.ts'
  */
 const [directory = '', ledger = '', lease = ''] = process.argv.slice(2)
 const leaseMs = Number(lease)
-const say = (line: string) => process.stdout.write(`${line.trimEnd()}\n`)
+const say = (line: string) => process.stdout.write(`${line}\n`)
 const log = createLog({ level: 'info', write: say })
 const journal = await openJournal({ directory, ledger, clock: systemClock, log, leaseMs })
 const state = () => {

@@ -39,7 +39,7 @@ await main()
 
 async function main(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'))
-  const log = createLog({ level: 'error', write: (line) => process.stderr.write(line) })
+  const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`) })
   const db = openDatabase({ url: config.databaseUrl ?? '', clock: systemClock, log })
   const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
   let requests = 0
