@@ -1,4 +1,5 @@
 import { bytesToBigInt, type Hex, hexToBytes } from 'viem'
+import { onceEachText } from '../lib/once_each.ts'
 
 /** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
@@ -7,6 +8,9 @@ export const TEXT_ANSWER_BYTES_MAX = 16_384
 /** Code points of a symbol or name that are shown. */
 const TEXT_LENGTH_MAX = 64
 
+/** Characters of answers whose text is remembered: few tokens are asked about again and again. */
+const REMEMBERED_CHARS_MAX = 2_000_000
+
 const WORD_BYTES = 32
 
 /**
@@ -14,7 +18,10 @@ const WORD_BYTES = 32
  * are not UTF-8 become U+FFFD. Empty for an answer of another form, or with a false length.
  */
 export function textFrom(answer: Hex | undefined): string {
-  if (answer === undefined || answer.length <= 2) return ''
+  return answer === undefined || answer.length <= 2 ? '' : decoded(answer)
+}
+
+const decoded = onceEachText((answer: Hex): string => {
   const bytes = hexToBytes(answer)
   const content = bytes.length === WORD_BYTES ? upToNul(bytes) : stringContent(bytes)
   if (content === undefined) return ''
@@ -22,7 +29,7 @@ export function textFrom(answer: Hex | undefined): string {
   const isCut = bytes.length === TEXT_BYTES_MAX && content.length === TEXT_BYTES_MAX - 2 * WORD_BYTES
   const text = new TextDecoder().decode(content)
   return withoutPadding(isCut ? text.replace(/\ufffd$/, '') : text)
-}
+}, REMEMBERED_CHARS_MAX)
 
 /** Text without NULs at its end. A loop, because a regular expression takes quadratic time on a long run of NULs. */
 function withoutPadding(text: string): string {
@@ -51,7 +58,7 @@ function upToNul(bytes: Uint8Array): Uint8Array {
 }
 
 /** A token's text for display: without control and formatting characters, at most 64 code points. */
-export function shownText(text: string): string {
+export const shownText = onceEachText((text: string): string => {
   const clean = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, '').trim()
   return [...clean].slice(0, TEXT_LENGTH_MAX).join('').trimEnd()
-}
+}, REMEMBERED_CHARS_MAX)

@@ -1,3 +1,5 @@
+import { createRecent } from './recent.ts'
+
 /** The same function, which calculates once for each object; the object must not change. */
 export function onceEach<Key extends object, Value>(calculate: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, Value>()
@@ -6,6 +8,24 @@ export function onceEach<Key extends object, Value>(calculate: (key: Key) => Val
     if (before !== undefined) return before
     const value = calculate(key)
     known.set(key, value)
+    return value
+  }
+}
+
+/** The same for text, while the texts used last have no more than `charsMax` characters. */
+export function onceEachText<Text extends string, Value extends string | object>(
+  calculate: (text: Text) => Value,
+  charsMax: number,
+): (text: Text) => Value {
+  const known = createRecent<Value>({
+    ...{ entriesMax: Number.POSITIVE_INFINITY, weightMax: charsMax },
+    weightOf: (_, text) => text.length,
+  })
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const value = calculate(text)
+    known.set(text, value)
     return value
   }
 }

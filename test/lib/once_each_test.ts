@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { onceEach } from '../../src/lib/once_each.ts'
+import { onceEach, onceEachText } from '../../src/lib/once_each.ts'
 
 test('onceEach() calculates once for each object, not for equal ones', () => {
   let calls = 0
@@ -11,4 +11,29 @@ test('onceEach() calculates once for each object, not for equal ones', () => {
   expect([double(one), double(one), double(other)]).toEqual([{ twice: 8 }, { twice: 8 }, { twice: 8 }])
   expect(double(one)).toBe(double(one))
   expect(calls).toBe(2)
+})
+
+test('text is worked out once while it is among those used last', () => {
+  const asked: string[] = []
+  const lengthOf = onceEachText((text: string): string => {
+    asked.push(text)
+    return `${text.length}`
+  }, 6)
+  expect(['abc', 'abc', 'de', 'abc', 'fg', 'abc', 'de', ''].map(lengthOf)).toEqual([
+    '3',
+    '3',
+    '2',
+    '3',
+    '2',
+    '3',
+    '2',
+    '0',
+  ])
+  expect(asked).toEqual(['abc', 'de', 'fg', 'de', ''])
+})
+
+test('text that is longer than all that is remembered is worked out each time', () => {
+  let asked = 0
+  const once = onceEachText(() => String(++asked), 3)
+  expect([once('long'), once('long'), once('abc'), once('abc')]).toEqual(['1', '2', '3', '3'])
 })
