@@ -47,6 +47,7 @@ export function createBlockFinder(clock: Clock): BlockFinder {
   const cache = createCache<PinnedBlock>({ clock, entriesMax: ENTRIES_MAX })
   /** Final blocks by chain, ascending. */
   const points = new Map<number, PinnedBlock[]>()
+  let forgotten = 0
   const isSettled = ({ timestampSec }: PinnedBlock) => clock.now() / 1_000 - Number(timestampSec) > SETTLED_SEC
 
   function remembered(key: string, find: (signal: AbortSignal) => Promise<PinnedBlock>, signal: AbortSignal) {
@@ -62,9 +63,10 @@ export function createBlockFinder(clock: Clock): BlockFinder {
     if (!isSettled(block)) return
     const known = points.get(chainId) ?? []
     points.set(chainId, known)
-    const at = known.findIndex(({ number }) => number >= block.number)
-    if (at >= 0 && known[at]?.number === block.number) return
-    if (known.length >= POINTS_MAX) known.splice(Math.floor(known.length / 2), 1)
+    if (known.some(({ number }) => number === block.number)) return
+    // Each place in its turn, or a hole would grow in which nothing is remembered.
+    if (known.length >= POINTS_MAX) known.splice(forgotten++ % POINTS_MAX, 1)
+    const at = known.findIndex(({ number }) => number > block.number)
     known.splice(at < 0 ? known.length : at, 0, block)
   }
 

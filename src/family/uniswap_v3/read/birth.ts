@@ -33,6 +33,10 @@ const ABI = parseAbi([
   'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
   'function decimals() view returns (uint8)',
 ])
+/** Largest `uint24`. */
+const FEE_MAX = 2n ** 24n - 1n
+/** Characters of one word with `0x`. */
+const WORD_LENGTH = 66
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
 
 /**
@@ -71,9 +75,9 @@ async function readPool(
   const words = await ask(
     names.map((functionName) => ({ to: pool, data: encodeFunctionData({ abi: ABI, functionName }) })),
   )
-  const [token0, token1] = [addressIn(words[0]), addressIn(words[1])]
-  if (token0 === undefined || token1 === undefined || words[2] === undefined) return undefined
-  const args = [token0, token1, Number(wordOf(words[2], 0))] as const
+  const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), wordIn(words[2])]
+  if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
+  const args = [token0, token1, Number(fee)] as const
   const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
   const [known, decimals0, decimals1] = await ask([
     { to: deployment.factory, data: encodeFunctionData({ abi: ABI, functionName: 'getPool', args }) },
@@ -86,13 +90,17 @@ async function readPool(
 }
 
 function tokenOf(address: Address, decimals: Answer) {
-  const count = decimals === undefined || decimals.length < 66 ? undefined : wordOf(decimals, 0)
+  const count = wordIn(decimals)
   if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
   return { address, decimals: Number(count) }
 }
 
 function addressIn(answer: Answer): Address | undefined {
-  return answer === undefined || answer.length < 66 ? undefined : addressOf(answer, 0)
+  return answer === undefined || answer.length < WORD_LENGTH ? undefined : addressOf(answer, 0)
+}
+
+function wordIn(answer: Answer): bigint | undefined {
+  return answer === undefined || answer.length < WORD_LENGTH ? undefined : wordOf(answer, 0)
 }
 
 /** The pool says sender and three numbers; owner and range are topics. */

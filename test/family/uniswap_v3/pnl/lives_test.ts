@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { toEventSelector } from 'viem'
 import { poolPriceAt, tellsPoolPrice } from '../../../../src/family/uniswap_v3/pnl/pool_price.ts'
+import { readBirth } from '../../../../src/family/uniswap_v3/read/birth.ts'
 import type { Flow } from '../../../../src/finance/pnl/flow.ts'
 import type { PositionFlow } from '../../../../src/history/rows/position_flow.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../src/lib/number/rational.ts'
+import { chainOf } from '../../../devnet/chain.ts'
 import { setFeedCall } from '../../../devnet/contracts.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { startFaultyRpc } from '../../../support/rpc.ts'
 import { until } from '../../../support/until.ts'
+import { countedClient, DEPLOYMENT } from '../support.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { type Truth, truthsOf, type Wanted } from './truth.ts'
 
@@ -175,6 +181,47 @@ describe('profit and loss of random lives on the chain', () => {
     }
   }, 60_000)
 })
+
+test.each([
+  ['says nothing of its fee', '00'],
+  ['answers a fee that no pool has', '6000196000526020 6000f3'],
+])('a contract that copies the log of a burned position’s birth, and %s, is passed over', async (_, fee) => {
+  const { devnet, lives, flows } = scene
+  const burned = lives.positions.find(({ isBurned }) => isBurned)
+  const [first] = flows.get(burned?.tokenId ?? 0n) ?? []
+  if (first === undefined) throw new Error('Cannot test without a burned position')
+  const { blockNumber: block, timestampSec, ...rest } = first
+  const question = { ...rest, block, timestampSec: Number(timestampSec) }
+  const impostor = `0x${'1badc0de'.repeat(5)}`
+  // Any call is answered with a token's address, but that of `fee`.
+  const token = burned?.pool.tokens[0].address.slice(2) ?? ''
+  const code = `60003560e01c63ddca3f4314602c5773${token}60005260206000f35b${fee.replace(' ', '')}`
+  await devnet.rpc.call('anvil_setCode', impostor, `0x${code}`)
+  const rpc = await startFaultyRpc(devnet.rpcUrl)
+  try {
+    const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+    const read = () => readBirth({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
+    const told = await read()
+    rpc.rule(({ method }) => (method === 'eth_getTransactionReceipt' ? { kind: 'change', change: copied } : undefined))
+    expect(await read()).toEqual(told)
+    expect(told.pool).toBe(burned?.pool.address ?? '0x')
+  } finally {
+    await rpc.stop()
+  }
+
+  /** The receipt with the pool's log once more, from the impostor. */
+  function copied(result: unknown): unknown {
+    const receipt = result as { readonly logs: readonly { readonly topics: readonly string[] }[] }
+    const logs = receipt.logs.flatMap((log) =>
+      log.topics[0] === POOL_MINT ? [log, { ...log, address: impostor }] : [log],
+    )
+    expect(logs.length).toBeGreaterThan(receipt.logs.length)
+    return { ...receipt, logs }
+  }
+})
+
+const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
+const patient = new AbortController().signal
 
 test('a wallet’s list shows profit and loss once it is read, and never waits for it', async () => {
   const fresh = scene.routes()
