@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { createRecent } from '../lib/recent.ts'
+import { createChecks } from './request/checked.ts'
 import { type Parameters, validated } from './request/parameters.ts'
 
 /** What a reader may use of the request besides its typed input. */
@@ -86,9 +86,9 @@ export interface Asked {
   readonly body: () => Promise<AskedBody>
 }
 
-/** A body, and its text if that is known. */
+/** A body as JSON, and its bytes if they are known. */
 export interface AskedBody {
-  readonly text?: string
+  readonly bytes?: Buffer
   readonly value: () => unknown
 }
 
@@ -129,10 +129,6 @@ export interface Route extends RouteFacts {
   accept(asked: Asked): Promise<Call>
 }
 
-/** Inputs that a route remembers, and characters of the text that they were made from. */
-const INPUTS_MAX = 2_000
-const INPUT_CHARS_MAX = 2_000_000
-
 /** An endpoint without a body: its input is strings in path and query. */
 export function route<Input extends object, Result>(
   definition: RouteWork<Input, Result> & {
@@ -148,7 +144,7 @@ export function route<Input extends object, Result>(
     accept: async ({ text, parameters }) =>
       callOf(
         definition,
-        checked(text, () => validated(input, parameters())),
+        checked(text === undefined ? undefined : { text }, () => validated(input, parameters())),
       ),
   }
 }
@@ -168,27 +164,13 @@ export function routeWithBody<Input extends object, Body extends object, Result>
     input: definition.input,
     body: definition.body,
     async accept({ text, parameters, body }) {
-      const input = checkedParameters(text, () => validated(definition.input, parameters()))
-      const sent = await body()
-      const both = text === undefined || sent.text === undefined ? undefined : `${text}\n${sent.text}`
-      const merged = () => ({ ...input, ...validated(definition.body, { values: sent.value() }) })
-      return callOf(definition, checked(both, merged))
+      const known = text === undefined ? undefined : { text }
+      const input = checkedParameters(known, () => validated(definition.input, parameters()))
+      const { bytes, value } = await body()
+      const sent = known && bytes && { ...known, body: bytes }
+      const both = () => ({ ...input, ...validated(definition.body, { values: value() }) })
+      return callOf(definition, checked(sent, both))
     },
-  }
-}
-
-/** Remembers what texts were found to say: callers ask the same again and again. */
-function createChecks<Input extends object>() {
-  const inputs = createRecent<Input>({
-    ...{ entriesMax: INPUTS_MAX, weightMax: INPUT_CHARS_MAX },
-    weightOf: (_, text) => text.length,
-  })
-  return (text: string | undefined, check: () => Input): Input => {
-    const known = text === undefined ? undefined : inputs.get(text)
-    if (known !== undefined) return known
-    const input = check()
-    if (text !== undefined) inputs.set(text, input)
-    return input
   }
 }
 

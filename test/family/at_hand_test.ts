@@ -100,7 +100,7 @@ function accept({ path, params = {}, query = '', body }: Question): Promise<Call
   return route.accept({
     text: `${path}${JSON.stringify(params)}?${query}`,
     parameters: () => readParameters(route.input, { params, query }),
-    body: async () => ({ text: JSON.stringify(body), value: () => body }),
+    body: async () => ({ bytes: Buffer.from(JSON.stringify(body) ?? ''), value: () => body }),
   })
 }
 

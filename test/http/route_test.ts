@@ -26,7 +26,7 @@ function asked(text: string | undefined, wallet: string, body?: { text?: string;
   return {
     ...(text === undefined ? {} : { text }),
     parameters: () => ({ values: { wallet } }),
-    body: async () => ({ ...(body?.text === undefined ? {} : { text: body.text }), value: () => body }),
+    body: async () => ({ ...(body?.text === undefined ? {} : { bytes: Buffer.from(body.text) }), value: () => body }),
   }
 }
 
@@ -65,6 +65,15 @@ describe('accept()', () => {
     expect(elsewhere.input).toEqual({ wallet: 'b', wallets: ['x'] })
   })
 
+  test('tells bodies of one length and ending apart', async () => {
+    const { withBody } = counting()
+    const ending = 'x'.repeat(100)
+    for (const first of ['a', 'b', 'a']) {
+      const body = { text: `${first}${ending}`, wallets: [first] }
+      expect((await withBody.accept(asked('/body', 'a', body))).input).toEqual({ wallet: 'a', wallets: [first] })
+    }
+  })
+
   test('refuses parameters before it reads a body', async () => {
     const { withBody } = counting()
     const broken: Asked = {
@@ -76,9 +85,9 @@ describe('accept()', () => {
     await expect(withBody.accept(broken)).rejects.toThrow('it is required')
   })
 
-  test('forgets what is older than two million characters of text', async () => {
+  test('forgets what is older than the last two million bytes', async () => {
     const { withBody, checks } = counting()
-    const long = (turn: number) => ({ text: `${turn}`.padEnd(250_000), wallets: [] })
+    const long = (turn: number) => ({ text: `${turn}`.padStart(250_000), wallets: [] })
     for (const turn of [0, 1, 2, 3, 4, 5, 6, 7, 8]) await withBody.accept(asked('/body', 'a', long(turn)))
     expect(checks()).toBe(1 + 9)
     await withBody.accept(asked('/body', 'a', long(8)))

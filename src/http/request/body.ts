@@ -21,32 +21,31 @@ export function bodyFault(headers: Headers): HttpError | undefined {
   })
 }
 
-/** The text of a body, and what it says. */
-interface JsonText<Value> {
-  readonly text: string
-  /** Throws `HttpError` INVALID_REQUEST 400 if it is not JSON, not what was expected, or nested beyond 16 levels. */
+/** The bytes of a body, and what they say. */
+interface JsonBody<Value> {
+  readonly bytes: Buffer
+  /** Throws `HttpError` INVALID_REQUEST 400 if it is not UTF-8, not JSON as expected, or nested beyond 16 levels. */
   value(): Value
 }
 
 /**
  * Reads a body that should be a JSON object. Throws `HttpError` INVALID_REQUEST: 413 above 256 KiB, 408 if it does not
- * arrive in time, 400 for another content type, text that is empty or not UTF-8.
+ * arrive in time, 400 for another content type or nothing.
  */
-export async function readJson(request: Request): Promise<JsonText<object>> {
-  const { text, value } = await readAnyJson(request)
-  return { text, value: () => objectOf(value()) }
+export async function readJson(request: Request): Promise<JsonBody<object>> {
+  const { bytes, value } = await readAnyJson(request)
+  return { bytes, value: () => objectOf(value()) }
 }
 
 /** Reads a body that should be any JSON value. Throws like `readJson`. */
-export async function readAnyJson(request: Request): Promise<JsonText<unknown>> {
+export async function readAnyJson(request: Request): Promise<JsonBody<unknown>> {
   const type = request.headers.get('content-type')
   if (type !== null && !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw invalidBody('expected content type application/json', { headers: CLOSE })
   }
   const bytes = await readBytes(request)
   if (bytes.length === 0) throw invalidBody('expected JSON, it is empty')
-  const text = utf8(bytes)
-  return { text, value: () => parseJson(text) }
+  return { bytes, value: () => parseJson(utf8(bytes)) }
 }
 
 /** Fields of a form that a page sent. Throws `HttpError` INVALID_REQUEST as `readJson` does. */
@@ -74,11 +73,11 @@ function objectOf(value: unknown): object {
   return value
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request): Promise<Buffer> {
   // The runtime takes no more than was announced, which `bodyFault` has judged, and is faster than a reader.
-  if (request.headers.has('content-length')) return new Uint8Array(await inTime(request.arrayBuffer()))
+  if (request.headers.has('content-length')) return Buffer.from(await inTime(request.arrayBuffer()))
   const reader = request.body?.getReader()
-  if (reader === undefined) return new Uint8Array(0)
+  if (reader === undefined) return Buffer.alloc(0)
   try {
     return await inTime(gathered(() => reader.read()))
   } catch (error) {
@@ -100,7 +99,7 @@ async function inTime<T>(reading: Promise<T>): Promise<T> {
 /** All chunks of a body, which `next` gives one by one. */
 async function gathered(
   next: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>,
-): Promise<Uint8Array> {
+): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let length = 0
   for (;;) {
