@@ -85,6 +85,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     const shown = page.locator('.new-key code')
     const first = await shown.innerText()
     expect(await call(first)).toBe('200')
+    await page.getByRole('rowheader', { name: 'by keyboard' }).waitFor()
     expect(await audit(page)).toEqual([])
     await page.reload()
     await page.getByRole('rowheader', { name: 'by keyboard' }).waitFor()
@@ -155,6 +156,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     await page.getByRole('button', { name: 'Create key' }).click()
     const key = await page.locator('.new-key code').innerText()
     expect(await call(key)).toBe('200')
+    await page.getByRole('rowheader', { name: 'first' }).waitFor()
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
     for (const [verb, state, answer] of [
@@ -174,6 +176,7 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     const link = await page.getByText('/login?').innerText()
     expect(link).toMatch(/\/login\?ws_login_\w+$/)
     await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByRole('heading', { name: 'Acme' }).waitFor({ state: 'detached' })
     await page.getByText('welcome').first().waitFor()
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
