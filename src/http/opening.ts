@@ -23,7 +23,7 @@ interface Kept {
   readonly madeOf: readonly object[]
 }
 
-/** By the first reading of the answer. It goes with the reading, and each keeps but one, so they take about its room. */
+/** By the first reading of the answer: it goes with the reading, and each keeps only one, so they take about its room. */
 const kept = new WeakMap<object, Kept>()
 
 /**
@@ -41,10 +41,11 @@ export function openingOf(call: Call, answer: Answer, place: Place): Opening {
   const before = madeOf && madeBefore(call, madeOf, place)
   if (before !== undefined) return before
   const made = openingFrom(answer, place)
-  const { base, path, query } = place
   const [first] = madeOf ?? []
-  if (madeOf !== undefined && first !== undefined)
-    kept.set(first, { made, input: call.input, place: { base, path, query }, madeOf })
+  if (madeOf === undefined || first === undefined) return made
+  // Not the place itself: it is all of the request, and would stay with the reading.
+  const { base, path, query } = place
+  kept.set(first, { made, input: call.input, place: { base, path, query }, madeOf })
   return made
 }
 

@@ -8,7 +8,7 @@ const ENDING_BYTES = 64
 const NO_BODY = Buffer.alloc(0)
 
 /** What an input is made from: the text of path and query, and the bytes of the body if there is one. */
-export interface Sent {
+interface Sent {
   readonly text: string
   readonly body?: Buffer
 }
@@ -30,10 +30,8 @@ export function createChecks<Input extends object>() {
   return (sent: Sent | undefined, check: () => Input): Input => {
     if (sent === undefined) return check()
     const { text, body = NO_BODY } = sent
-    const name =
-      body === NO_BODY
-        ? text
-        : `${text}\n${body.length}\n${body.toString('latin1', Math.max(0, body.length - ENDING_BYTES))}`
+    const ending = body.toString('latin1', Math.max(0, body.length - ENDING_BYTES))
+    const name = `${text}\n${body.length}\n${ending}`
     const before = inputs.get(name)
     if (before?.body.equals(body)) return before.input
     const input = check()
