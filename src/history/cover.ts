@@ -6,7 +6,7 @@ import type { Range } from './logs/window.ts'
 import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace } from './stream.ts'
 
 /** What is to be stored, and how. */
-export interface CoverRequest<Row, Place extends StreamPlace> {
+interface CoverRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
   readonly place: Place
   /** Null: everybody. */

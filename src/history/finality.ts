@@ -15,7 +15,7 @@ export interface Tip {
 }
 
 /** Which blocks are final, and that they stay what they were. */
-export interface Finality {
+interface Finality {
   /**
    * Read once per block. Throws `UnavailableError` if no endpoint answers, or if the chain's history is stopped because
    * a block was replaced that had been final.

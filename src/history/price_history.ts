@@ -15,7 +15,7 @@ const list = query(listSql, 'read')
 const insert = query(insertSql, 'read')
 
 /** One price that is wanted. */
-export interface WantedPrice {
+interface WantedPrice {
   /** Checksummed. */
   readonly token: Address
   readonly block: PriceBlock

@@ -16,7 +16,7 @@ import { compareReads, isHeld } from './logs/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
 
 /** Everybody's rows after the finalized block, and the block that they end at. */
-export interface Tail<Row> {
+interface Tail<Row> {
   readonly block: PinnedBlock
   readonly rows: readonly Row[]
 }
@@ -32,7 +32,7 @@ interface TailRequest<Row, Place extends StreamPlace> {
 }
 
 /** The unfinalized end of histories, read once per block while somebody asks, and never stored. */
-export interface Tails {
+interface Tails {
   /**
    * Rows after `tip.finalized`. Ends at that block, without rows, if the end would take too many requests. Throws
    * `UnavailableError`, naming the check if logs are missing wherever they are asked for.

@@ -87,7 +87,7 @@ export interface Asked {
 }
 
 /** A body as JSON, and its bytes if they are known. */
-export interface AskedBody {
+interface AskedBody {
   readonly bytes?: Buffer
   readonly value: () => unknown
 }

@@ -1,5 +1,5 @@
 /** Values by name, bounded in number and weight: those used longest ago are forgotten. */
-export interface Recent<Value> {
+interface Recent<Value> {
   /** The value of that name, which counts as a use. */
   get(name: string): Value | undefined
   set(name: string, value: Value): void

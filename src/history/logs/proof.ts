@@ -7,7 +7,7 @@ import type { Range } from './window.ts'
 import { type Comparison, compareReads, isHeld } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
-export interface ProvenLogs {
+interface ProvenLogs {
   readonly logs: readonly HistoryLog[]
   /** How many different endpoints gave all of them. */
   readonly witnesses: number

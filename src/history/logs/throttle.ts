@@ -2,7 +2,7 @@ import { type pause, untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
-export interface Throttle {
+interface Throttle {
   /** Runs a task in its turn. Throws `AbortedError` if `signal` fires while it waits. */
   run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */

@@ -24,7 +24,7 @@ export interface Market {
 }
 
 /** What a wallet had in a market at a midnight, as the live route would have answered it. */
-export interface SnapshotFigures {
+interface SnapshotFigures {
   readonly collateralUsd: string
   readonly debtUsd: string
   readonly netWorthUsd: string
