@@ -53,3 +53,13 @@ export function wordOf(answer: Hex, index: number): bigint {
 export function addressOf(answer: Hex, index: number): Address {
   return checksumAddress(`0x${answer.slice(26 + index * 64, 66 + index * 64)}`)
 }
+
+/** The number in an answer of one word or more; undefined if there is none. */
+export function uintIn(answer: Hex | undefined): bigint | undefined {
+  return answer === undefined || answer.length < 66 ? undefined : wordOf(answer, 0)
+}
+
+/** The address in such an answer, unless it is zero. */
+export function addressIn(answer: Hex | undefined): Address | undefined {
+  return answer === undefined || (uintIn(answer) ?? 0n) === 0n ? undefined : addressOf(answer, 0)
+}

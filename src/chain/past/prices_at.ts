@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import { type Answer, type Question, readCalls } from '../call/many/read_calls.ts'
-import { addressOf, wordOf } from '../call/words.ts'
+import { addressIn, uintIn } from '../call/words.ts'
 import { type FeedRound, missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
 import { readLatestBlock } from '../read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
@@ -99,10 +99,10 @@ async function askMarket(
   const none = (because: string) => tokens.map((token): [Address, PriceAtOutcome] => [token, missing(because)])
   if (then === undefined) return none('its market had no oracle')
   const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
-  const scale = scaleOf(uintOf(unit))
-  if (uintOf(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
+  const scale = scaleOf(uintIn(unit))
+  if (uintIn(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
   return tokens.map((token, index) => {
-    const units = uintOf(prices[index]) ?? 0n
+    const units = uintIn(prices[index]) ?? 0n
     if (units === 0n) return [token, missing("its market's oracle had no price for it")]
     return [token, { kind: 'price', price: { units, scale, source: 'aave_oracle' }, evidence: 'state' }]
   })
@@ -208,7 +208,7 @@ function outcomeOf(
 
 function aaveAnswer(source: Answer, price: Answer): UsdAnswers['aave'] {
   const asked = addressIn(source)
-  return asked === undefined ? undefined : { source: asked, price: uintOf(price) }
+  return asked === undefined ? undefined : { source: asked, price: uintIn(price) }
 }
 
 function oracleQuestion(provider: Address): Question {
@@ -229,16 +229,6 @@ function sourceQuestion(to: Address, token: Address): Question {
 
 function priceQuestion(to: Address, token: Address): Question {
   return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [token] }) }
-}
-
-/** Address in an answer, unless it is zero. */
-function addressIn(answer: Answer): Address | undefined {
-  return (uintOf(answer) ?? 0n) === 0n || answer === undefined ? undefined : addressOf(answer, 0)
-}
-
-/** Number in an answer of one word or more; undefined if there is none. */
-function uintOf(answer: Answer): bigint | undefined {
-  return answer === undefined || answer.length < 66 ? undefined : wordOf(answer, 0)
 }
 
 /** Decimals of a unit that is a power of ten. */

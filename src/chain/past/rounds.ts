@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import type { Answer, Question } from '../call/many/read_calls.ts'
-import { addressOf, wordOf } from '../call/words.ts'
+import { addressIn, uintIn, wordOf } from '../call/words.ts'
 import type { FeedRound } from '../price.ts'
 
 /** Asks contracts as they are now; answers in the order of the questions. */
@@ -135,9 +135,8 @@ async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigi
   const [found] = await ask([
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'phaseAggregators', args }) },
   ])
-  if (found === undefined || found.length < 66) return 0n
-  const [last] = await ask([
-    { to: addressOf(found, 0), data: encodeFunctionData({ abi: ABI, functionName: 'latestRound' }) },
-  ])
-  return last === undefined || last.length < 66 ? 0n : BigInt.asUintN(64, wordOf(last, 0))
+  const aggregator = addressIn(found)
+  if (aggregator === undefined) return 0n
+  const [last] = await ask([{ to: aggregator, data: encodeFunctionData({ abi: ABI, functionName: 'latestRound' }) }])
+  return BigInt.asUintN(64, uintIn(last) ?? 0n)
 }

@@ -1,6 +1,6 @@
 import { type Hex, toFunctionSelector } from 'viem'
 import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { wordOf } from '../../../chain/call/words.ts'
+import { uintIn } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { shownText, TEXT_BYTES_MAX, textFrom } from '../../../chain/token_text.ts'
@@ -70,7 +70,7 @@ function textOf(answer: Answer): string {
 }
 
 function decimalsOf(answer: Answer, token: Hex): number {
-  const decimals = answer === undefined || answer.length < 66 ? undefined : wordOf(answer, 0)
+  const decimals = uintIn(answer)
   if (decimals === undefined || decimals > DECIMALS_MAX) {
     throw new UpstreamError(`Token ${token} does not say how many decimals it has`)
   }

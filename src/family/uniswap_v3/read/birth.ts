@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
 import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { addressOf, wordOf } from '../../../chain/call/words.ts'
+import { addressIn, uintIn, wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import { createLogSource } from '../../../history/logs/source.ts'
@@ -35,8 +35,6 @@ const ABI = parseAbi([
 ])
 /** Largest `uint24`. */
 const FEE_MAX = 2n ** 24n - 1n
-/** Characters of one word with `0x`. */
-const WORD_LENGTH = 66
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
 
 /**
@@ -75,7 +73,7 @@ async function readPool(
   const words = await ask(
     names.map((functionName) => ({ to: pool, data: encodeFunctionData({ abi: ABI, functionName }) })),
   )
-  const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), wordIn(words[2])]
+  const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), uintIn(words[2])]
   if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
   const args = [token0, token1, Number(fee)] as const
   const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
@@ -90,17 +88,9 @@ async function readPool(
 }
 
 function tokenOf(address: Address, decimals: Answer) {
-  const count = wordIn(decimals)
+  const count = uintIn(decimals)
   if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
   return { address, decimals: Number(count) }
-}
-
-function addressIn(answer: Answer): Address | undefined {
-  return answer === undefined || answer.length < WORD_LENGTH ? undefined : addressOf(answer, 0)
-}
-
-function wordIn(answer: Answer): bigint | undefined {
-  return answer === undefined || answer.length < WORD_LENGTH ? undefined : wordOf(answer, 0)
 }
 
 /** The pool says sender and three numbers; owner and range are topics. */
