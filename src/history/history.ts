@@ -2,7 +2,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { pause } from '../lib/async/abort.ts'
 import type { Clock } from '../lib/clock.ts'
-import { AbortedError, UnavailableError } from '../lib/error.ts'
+import { AbortedError, PendingError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, type StoredProgress } from './coverage.ts'
 import { createFinality } from './finality.ts'
@@ -135,10 +135,10 @@ export function createHistory(options: {
   }
 }
 
-function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): UnavailableError {
+function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): PendingError {
   const { percent = 0, blocks = 0, seconds } = pace ?? {}
   const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
-  return new UnavailableError(
+  return new PendingError(
     `The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done, ${blocks.toLocaleString('en')} blocks left`,
     { retryAfterSec },
   )

@@ -6,6 +6,8 @@ import { type Parameters, validated } from './request/parameters.ts'
 export interface ReadContext {
   /** Fires when the caller leaves, the service stops, or the request's budget is spent. */
   readonly signal: AbortSignal
+  /** When that budget is spent, milliseconds of the monotonic clock. */
+  readonly untilMs: number
   readonly organizationId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number

@@ -34,13 +34,18 @@ export class CodedError extends Error {
 
 /** A dependency (database, chain) could not answer in time; a retry may work. */
 export class UnavailableError extends CodedError {
-  override readonly name = 'UnavailableError'
+  override readonly name: string = 'UnavailableError'
   readonly retryAfterSec: number
 
   constructor(message: string, options: { readonly cause?: unknown; readonly retryAfterSec?: number } = {}) {
     super('SERVICE_UNAVAILABLE', message, options)
     this.retryAfterSec = options.retryAfterSec ?? 1
   }
+}
+
+/** What was asked for is still being read, and goes on being read: a retry will find more of it. */
+export class PendingError extends UnavailableError {
+  override readonly name = 'PendingError'
 }
 
 /** A dependency gave an unusable answer. Routes that do not list UPSTREAM_ERROR answer SERVICE_UNAVAILABLE. */

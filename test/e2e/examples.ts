@@ -97,15 +97,17 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
   ]
 }
 
-/** The body of a success. A 503 is asked again while history is collected. */
+/** The body of a success. It is asked for again while history is collected: a 503, or profit and loss that is pending. */
 async function answered(
   ask: () => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
 ) {
   const untilMs = performance.now() + HISTORY_LIMIT_MS
   for (;;) {
     const { status, body, text } = await ask()
-    if (status === 200) return shortened(body)
-    if (status !== 503 || performance.now() > untilMs) throw new Error(`Cannot take an example: ${status} ${text}`)
+    const isPending = status === 200 && text.includes('"pnl_status":"pending"')
+    if (status === 200 && !isPending) return shortened(body)
+    if ((status !== 503 && !isPending) || performance.now() > untilMs)
+      throw new Error(`Cannot take an example: ${status} ${text}`)
     await Bun.sleep(250)
   }
 }

@@ -122,6 +122,9 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
         for (const each of body.data) {
           expect(each).toHaveProperty('amounts')
           expect(each).toHaveProperty('uncollected_fees')
+          expect(each).toHaveProperty('withdrawn_principal')
+          expect(each.pnl_status).toMatch(/^(ready|pending)$/)
+          expect(each.pnl !== null).toBe(each.pnl_status === 'ready')
         }
       },
       log: { path: LIST, credits: 120 },

@@ -24,7 +24,12 @@ import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 /** Longer than the test takes. */
 const BLOCK_MS = 600_000
 const SLOT_MS = 10_000
-const READING = { signal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
+const READING = {
+  signal: new AbortController().signal,
+  untilMs: Number.POSITIVE_INFINITY,
+  organizationId: 'organization',
+  requestedAtMs: 0,
+}
 
 let devnet: Devnet
 let aave: AaveDevnet

@@ -58,7 +58,7 @@ function figuresOf(parts) {
   return {
     unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
     liquidity: priced.map(({ usd }) => usd.total),
-    fees: priced.map(({ usd }) => usd.uncollected_fees),
+    fees: priced.flatMap(({ usd }) => usd.uncollected_fees ?? []),
     netWorths: bodies('aave').flatMap((each) => each.positions.map((one) => one.netWorthUSD)),
     unpriced: positions.length - priced.length,
   }

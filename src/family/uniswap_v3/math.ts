@@ -1,3 +1,4 @@
+import type { Both } from '../../finance/pnl/flow.ts'
 import { type Decimal, formatExact, rescale } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,
@@ -118,11 +119,8 @@ export function feeGrowthInside(state: {
 /**
  * What `collect` would pay now: what was owed at the position's last update plus the growth since then, modulo 2^128 as
  * the manager stores it (v3-periphery NonfungiblePositionManager.collect, v3-core Position.update).
- *
- * @figure uncollected_fees
- * @proof test/family/uniswap_v3/math_test.ts, test/family/uniswap_v3/read_test.ts
  */
-export function uncollectedFees(position: {
+export function collectable(position: {
   readonly liquidity: bigint
   readonly owed: TokenAmounts
   readonly inside: FeeGrowth
@@ -134,6 +132,33 @@ export function uncollectedFees(position: {
   return {
     amount0: fees(owed.amount0, inside.growth0, insideLast.growth0),
     amount1: fees(owed.amount1, inside.growth1, insideLast.growth1),
+  }
+}
+
+/**
+ * What `collect` would pay, by what it is. Fees: all that it would pay, less principal that was withdrawn
+ * (`DecreaseLiquidity`) and not collected (`Collect`, which pays principal first). The manager keeps one sum of both, so
+ * without flows this is known only if it keeps nothing: then all is growth since the position's last update.
+ *
+ * @figure uncollected_fees, withdrawn_principal
+ * @source v3-periphery `NonfungiblePositionManager.collect`, `positions`
+ * @proof test/family/uniswap_v3/present_test.ts, test/family/uniswap_v3/pnl/full_test.ts
+ */
+export function splitOwed(
+  owed: TokenAmounts,
+  known: {
+    /** What the manager keeps as owed. */
+    readonly stored: TokenAmounts
+    /** Withdrawn and not collected; undefined if the flows are not known. */
+    readonly withdrawn: Both<bigint> | undefined
+  },
+): { readonly fees: TokenAmounts; readonly withdrawn: TokenAmounts } | undefined {
+  const { amount0, amount1 } = known.stored
+  const [principal0, principal1] = known.withdrawn ?? [0n, 0n]
+  if (known.withdrawn === undefined && (amount0 > 0n || amount1 > 0n)) return undefined
+  return {
+    fees: { amount0: owed.amount0 - principal0, amount1: owed.amount1 - principal1 },
+    withdrawn: { amount0: principal0, amount1: principal1 },
   }
 }
 

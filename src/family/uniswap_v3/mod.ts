@@ -51,7 +51,7 @@ export const UNISWAP_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))
-    const livesAtHand = once(() => createLivesAtHand(lives()))
+    const livesAtHand = once(() => createLivesAtHand({ lives: lives(), clock: connect().clock }))
     const options = { chainIds, reader, lives, livesAtHand }
     return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]
   },

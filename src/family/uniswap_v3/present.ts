@@ -1,20 +1,21 @@
 import { checksumAddress } from 'viem'
 import type { UsdPrice } from '../../chain/price.ts'
-import type { Both } from '../../finance/pnl/flow.ts'
-import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import { formatFixed } from '../../lib/number/decimal.ts'
 import { figuresOf } from './figures.ts'
-import type { PnlToken } from './pnl/flow_price.ts'
+import type { TokenAmounts } from './math.ts'
+import type { Outcome } from './pnl/outcome.ts'
+import { presentAmounts, presentPnl } from './pnl/present.ts'
 import type { Position, PricedToken, SpamPosition } from './position.ts'
 
 /** Which of a position's fields an answer has. */
 interface PresentOptions {
-  /** Amounts, fees, prices and values. */
-  readonly full: boolean
+  /** Its profit and loss; given for all of its figures, absent for its state alone. */
+  readonly pnl?: Outcome | undefined
   /** Square-root price of the pool, only in the answer about one position. */
   readonly sqrtPrice: boolean
 }
 
-/** A position in an answer; with `full`, its figures too. */
+/** A position in an answer; with `pnl`, its figures too. */
 export function presentPosition(position: Position, options: PresentOptions) {
   const { tokenId, chainId, deployment, owner, liquidity, pool } = position
   const wallet = checksumAddress(owner)
@@ -41,7 +42,7 @@ export function presentPosition(position: Position, options: PresentOptions) {
       chain: { id: chainId },
       protocol: { code: deployment.code },
     },
-    ...(options.full ? presentFigures(position) : {}),
+    ...(options.pnl === undefined ? {} : presentFigures(position, options.pnl)),
   }
 }
 
@@ -54,12 +55,14 @@ function presentToken({ address, symbol, decimals, name }: PricedToken) {
   return { id: checksumAddress(address), symbol, decimals, name }
 }
 
-function presentFigures(position: Position) {
+function presentFigures(position: Position, pnl: Outcome) {
   const { token0, token1 } = position
-  const { amounts, fees, inRange, prices, inverse, usd } = figuresOf(position)
+  const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figuresOf(position, pnl.withdrawn)
+  const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
   return {
-    amounts: presentAmounts([amounts.amount0, amounts.amount1], [token0, token1]),
-    uncollected_fees: presentAmounts([fees.amount0, fees.amount1], [token0, token1]),
+    amounts: present(amounts),
+    uncollected_fees: fees === undefined ? null : present(fees),
+    withdrawn_principal: withdrawn === undefined ? null : present(withdrawn),
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
@@ -69,18 +72,12 @@ function presentFigures(position: Position) {
       token1_price_source: token1.price?.source ?? null,
       amounts: usdText(usd?.amountsE6),
       uncollected_fees: usdText(usd?.feesE6),
+      withdrawn_principal: usdText(usd?.withdrawnE6),
       total: usdText(usd?.totalE6),
     },
+    pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
+    pnl_status: pnl.status,
   }
-}
-
-/** Raw units of both tokens in an answer, and whole tokens. */
-export function presentAmounts([amount0, amount1]: Both<bigint>, [token0, token1]: Both<PnlToken>) {
-  return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
-}
-
-function presentAmount(raw: bigint, { decimals }: PnlToken) {
-  return { raw: raw.toString(), amount: formatExact(raw, decimals) }
 }
 
 function usdPrice(price: UsdPrice | undefined): string | null {

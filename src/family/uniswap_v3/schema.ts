@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { USD_PRICE_SOURCES } from '../../chain/price.ts'
 import { fixedDecimal, INTEGER, text } from '../../lib/text/text_format.ts'
 import { chainId, count, evmAddress, pagination } from '../schema.ts'
-import { amounts, decimalText, pnl, unsignedText } from './pnl/schema.ts'
+import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from './pnl/schema.ts'
 
 const integerText = text(INTEGER)
 const usdText = v.nullable(text(fixedDecimal(6)))
@@ -27,8 +27,12 @@ function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string)
 const figures = {
   amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
   uncollected_fees: withFull(
-    amounts,
-    'what collecting would pay; holds principal that was withdrawn and not collected',
+    v.nullable(amounts),
+    'what collecting would pay, without withdrawn_principal; null if its history is needed to tell them apart and is not read',
+  ),
+  withdrawn_principal: withFull(
+    v.nullable(amounts),
+    'principal that was withdrawn and not collected; null as uncollected_fees is',
   ),
   in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
   prices: withFull(
@@ -43,13 +47,14 @@ const figures = {
       token1_price_source: priceSource,
       amounts: usdText,
       uncollected_fees: usdText,
+      withdrawn_principal: usdText,
       total: usdText,
     }),
-    'US dollars; a value is null where one of the tokens has no price',
+    'US dollars; a value is null where one of the tokens has no price, or its amounts are; total is all of it together',
   ),
 }
 
-function position<const Pool extends v.ObjectEntries>(pool: Pool, pnlWords: string) {
+function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: string) {
   return v.strictObject({
     token_id: unsignedText,
     chain_id: chainId,
@@ -69,13 +74,19 @@ function position<const Pool extends v.ObjectEntries>(pool: Pool, pnlWords: stri
       protocol: v.strictObject({ code: v.string() }),
     }),
     ...figures,
-    pnl: withFull(v.nullable(pnl), pnlWords),
+    pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
+    pnl_status: withFull(v.picklist(PNL_STATUSES), statusWords),
   })
 }
 
 /** Success body of the list, without `request_id`. */
 export const listOutput = v.strictObject({
-  data: v.array(position(listPool, 'as …/pnl; null until its history is read, or if a price is missing')),
+  data: v.array(
+    position(
+      listPool,
+      'pending: its history was not read within 2 seconds, ask again; unpriced: a price is missing; failed: …/pnl says why',
+    ),
+  ),
   pagination,
   counts: v.strictObject({
     totalActive: count,
@@ -99,5 +110,8 @@ export const listOutput = v.strictObject({
 
 /** Success body of one position, without `request_id`. */
 export const positionOutput = v.strictObject({
-  data: position({ ...listPool, sqrtPrice: unsignedText }, 'as …/pnl; null if a price is missing'),
+  data: position(
+    { ...listPool, sqrtPrice: unsignedText },
+    'ready, or unpriced: a price is missing; the answer is 503 until its history is read',
+  ),
 })

@@ -3,7 +3,7 @@ import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route.ts'
 
 /** Request and organization of a read. */
-interface Reader extends Omit<ReadContext, 'signal'> {
+interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
   readonly request: Request
 }
 
@@ -69,7 +69,6 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
   readonly requestedAtMs: number
-  /** When the budget is spent, milliseconds of the monotonic clock. */
   readonly untilMs: number
   readonly #request: Request
   #reject: ((reason: Error) => void) | undefined

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
 import {
+  collectable,
   feeGrowthInside,
   isInRange,
   priceText,
@@ -10,7 +11,6 @@ import {
   sumE6,
   TICK_MAX,
   TICK_MIN,
-  uncollectedFees,
 } from '../../../src/family/uniswap_v3/math.ts'
 import { Q96, Q128, UINT128_MAX, UINT256_MAX, wrap256 } from '../../../src/lib/number/fixed_point.ts'
 import { BANK, MULTICALL3, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
@@ -173,16 +173,16 @@ describe('feeGrowthInside()', () => {
   })
 })
 
-describe('uncollectedFees()', () => {
+describe('collectable()', () => {
   test('counts growth over the end of 256 bits and keeps to 128 bits', () => {
     const insideLast = { growth0: UINT256_MAX - Q128 + 1n, growth1: 0n }
     const inside = { growth0: Q128, growth1: 0n }
     const owed = { amount0: 5n, amount1: UINT128_MAX }
-    expect(uncollectedFees({ liquidity: 3n, owed, inside, insideLast })).toEqual({ amount0: 11n, amount1: UINT128_MAX })
+    expect(collectable({ liquidity: 3n, owed, inside, insideLast })).toEqual({ amount0: 11n, amount1: UINT128_MAX })
     const full = { growth0: 0n, growth1: 3n * Q128 }
-    expect(
-      uncollectedFees({ liquidity: 1n, owed, inside: full, insideLast: { growth0: 0n, growth1: 0n } }).amount1,
-    ).toBe(2n)
+    expect(collectable({ liquidity: 1n, owed, inside: full, insideLast: { growth0: 0n, growth1: 0n } }).amount1).toBe(
+      2n,
+    )
   })
 })
 

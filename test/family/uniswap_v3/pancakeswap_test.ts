@@ -52,14 +52,14 @@ test('positions of PancakeSwap V3 are worth, to the wei, what its contracts woul
     expect({ spams, unreadable }).toEqual({ spams: [], unreadable: [] })
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...pancakeswap.tokenIds])
     for (const position of positions) {
-      const { amounts, fees } = figuresOf(position)
+      const { amounts, owed } = figuresOf(position)
       expect(amounts).toEqual(await pancakeswap.staticDecrease(position.tokenId))
-      expect(fees).toEqual(await pancakeswap.staticCollect(position.tokenId))
+      expect(owed).toEqual(await pancakeswap.staticCollect(position.tokenId))
       expect(position.deployment.code).toBe('pancakeswap_v3')
       expect(position.pool.fee).toBe(2_500)
       expect(isAddressEqual(position.pool.address, pancakeswap.pool.address)).toBe(true)
     }
-    const earning = positions.filter((each) => figuresOf(each).fees.amount0 > 0n && figuresOf(each).fees.amount1 > 0n)
+    const earning = positions.filter((each) => figuresOf(each).owed.amount0 > 0n && figuresOf(each).owed.amount1 > 0n)
     expect(earning.length).toBeGreaterThanOrEqual(2)
   }
 })

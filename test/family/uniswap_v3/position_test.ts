@@ -103,11 +103,12 @@ describe('USD prices', () => {
     }
     const stable = stableOf(answer)
     expect([stable.token0.address, stable.token1.address]).toEqual([dai.address, usdc.address])
-    const { amounts, fees, usd } = figuresOf(stable)
+    const { amounts, owed, usd } = figuresOf(stable, [0n, 0n])
     expect(usd).toEqual({
       amountsE6: worthE6(amounts.amount0, amounts.amount1),
-      feesE6: worthE6(fees.amount0, fees.amount1),
-      totalE6: worthE6(amounts.amount0 + fees.amount0, amounts.amount1 + fees.amount1),
+      feesE6: worthE6(owed.amount0, owed.amount1),
+      withdrawnE6: 0n,
+      totalE6: worthE6(amounts.amount0 + owed.amount0, amounts.amount1 + owed.amount1),
     })
     expect(usd?.amountsE6).toBeGreaterThan(10_000_000_000n)
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { UsdPrice } from '../../../src/chain/price.ts'
+import type { Outcome } from '../../../src/family/uniswap_v3/pnl/outcome.ts'
 import type { Position } from '../../../src/family/uniswap_v3/position.ts'
 import { presentPosition } from '../../../src/family/uniswap_v3/present.ts'
 import { positionOutput } from '../../../src/family/uniswap_v3/schema.ts'
@@ -46,11 +47,13 @@ function position(overrides: Partial<Position> = {}): Position {
   }
 }
 
-const single = { full: true, sqrtPrice: true }
+/** Its flows are known: of what the manager keeps as owed, 1.5 and 2 are principal. */
+const pnl: Outcome = { status: 'unpriced', withdrawn: [1_500_000n, 2n * 10n ** 18n] }
+const single = { pnl, sqrtPrice: true }
 
 describe('presentPosition()', () => {
   test('has the fields of the interface, with text for all numbers but decimals and chain ids', () => {
-    expect(presentPosition(position(), { full: false, sqrtPrice: true })).toEqual({
+    expect(presentPosition(position(), { sqrtPrice: true })).toEqual({
       token_id: (2n ** 200n).toString(),
       chain_id: 1,
       manager_address: UNISWAP_V3.manager,
@@ -72,23 +75,27 @@ describe('presentPosition()', () => {
   })
 
   test('leaves the square-root price out of lists', () => {
-    const { pool } = presentPosition(position(), { full: true, sqrtPrice: false }).position_state
+    const { pool } = presentPosition(position(), { pnl, sqrtPrice: false }).position_state
     expect(Object.keys(pool)).toEqual(['id', 'tick', 'feeTier'])
   })
 
   test('adds amounts, fees, range, prices and values to the detailed payload', () => {
-    const { amounts, uncollected_fees, in_range, prices, usd } = presentPosition(position(), single) as Record<
-      string,
-      unknown
-    >
-    expect({ amounts, uncollected_fees, in_range }).toEqual({
+    const { amounts, uncollected_fees, withdrawn_principal, in_range, prices, usd } = presentPosition(
+      position(),
+      single,
+    ) as Record<string, unknown>
+    expect({ amounts, uncollected_fees, withdrawn_principal, in_range }).toEqual({
       amounts: {
         token0: { raw: '4999840818718', amount: '4999840.818718' },
         token1: { raw: '4999840818718', amount: '0.000004999840818718' },
       },
       uncollected_fees: {
-        token0: { raw: '11999999', amount: '11.999999' },
-        token1: { raw: '3000000000000000000', amount: '3' },
+        token0: { raw: '10499999', amount: '10.499999' },
+        token1: { raw: '1000000000000000000', amount: '1' },
+      },
+      withdrawn_principal: {
+        token0: { raw: '1500000', amount: '1.5' },
+        token1: { raw: '2000000000000000000', amount: '2' },
       },
       in_range: true,
     })
@@ -99,7 +106,8 @@ describe('presentPosition()', () => {
       token1_price: '3000.000000',
       token1_price_source: 'feed',
       amounts: '4999840.833718',
-      uncollected_fees: '9011.999999',
+      uncollected_fees: '3010.499999',
+      withdrawn_principal: '6001.500000',
       total: '5008852.833717',
     })
   })
@@ -123,8 +131,34 @@ describe('presentPosition()', () => {
       token1_price_source: null,
       amounts: null,
       uncollected_fees: null,
+      withdrawn_principal: null,
       total: null,
     })
+  })
+
+  test.each(['pending', 'failed'] as const)('calls nothing fees that may be principal while pnl is %s', (status) => {
+    const unknown = presentPosition(position(), { pnl: { status }, sqrtPrice: true })
+    expect(unknown as object).toMatchObject({
+      ...{ uncollected_fees: null, withdrawn_principal: null, pnl: null, pnl_status: status },
+      usd: { uncollected_fees: null, withdrawn_principal: null, total: '5008852.833717' },
+    })
+    // All that the manager keeps as owed is nothing: the rest can only be growth.
+    const grown = presentPosition(position({ owed: { amount0: 0n, amount1: 0n } }), {
+      pnl: { status },
+      sqrtPrice: true,
+    })
+    expect(grown as object).toMatchObject({
+      uncollected_fees: { token0: { raw: '9999999' }, token1: { raw: '0' } },
+      withdrawn_principal: { token0: { raw: '0' }, token1: { raw: '0' } },
+      usd: { uncollected_fees: '9.999999', withdrawn_principal: '0.000000' },
+    })
+    for (const owed of [
+      { amount0: 1n, amount1: 0n },
+      { amount0: 0n, amount1: 1n },
+    ]) {
+      const half = presentPosition(position({ owed }), { pnl: { status }, sqrtPrice: true })
+      expect(half as object).toMatchObject({ uncollected_fees: null, withdrawn_principal: null })
+    }
   })
 
   test('of a closed position owes what was not collected', () => {
@@ -132,7 +166,8 @@ describe('presentPosition()', () => {
     expect(closed).toMatchObject({
       is_active: false,
       amounts: { token0: { raw: '0', amount: '0' }, token1: { raw: '0', amount: '0' } },
-      uncollected_fees: { token0: { raw: '2000000' }, token1: { raw: '3000000000000000000' } },
+      uncollected_fees: { token0: { raw: '500000' }, token1: { raw: '1000000000000000000' } },
+      withdrawn_principal: { token0: { raw: '1500000' }, token1: { raw: '2000000000000000000' } },
     })
   })
 
@@ -150,8 +185,8 @@ describe('presentPosition()', () => {
         token0: token(TOKENS.usdc, decimals, DOLLAR),
         token1: token(TOKENS.weth, 77 - decimals, FEED),
       })
-      for (const full of [true, false]) {
-        const data = presentPosition(odd, { full, sqrtPrice: true })
+      for (const full of [{ pnl }, {}]) {
+        const data = presentPosition(odd, { ...full, sqrtPrice: true })
         expect(v.safeParse(positionOutput, { data }).issues).toBeUndefined()
       }
     }

@@ -80,7 +80,7 @@ describe('readWallet()', () => {
     expect((await readWallet(zeroAddress)).requests).toEqual(['eth_call'])
   })
 
-  test('gives amounts and fees of random positions equal to the wei to what the contracts would pay', async () => {
+  test('gives amounts and what is owed of random positions equal to the wei to what the contracts would pay', async () => {
     let compared = 0
     let open = 0
     let inRange = 0
@@ -93,10 +93,10 @@ describe('readWallet()', () => {
       ])
       for (const [index, position] of positions.entries()) {
         const figures = figuresOf(position)
-        expect({ id: position.tokenId, amounts: figures.amounts, fees: figures.fees }).toEqual({
+        expect({ id: position.tokenId, amounts: figures.amounts, owed: figures.owed }).toEqual({
           id: position.tokenId,
           amounts: withdrawn[index] as typeof figures.amounts,
-          fees: collected[index] as typeof figures.fees,
+          owed: collected[index] as typeof figures.owed,
         })
         compared++
         if (position.liquidity > 0n) open++

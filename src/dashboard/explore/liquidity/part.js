@@ -104,10 +104,10 @@ function Holdings({ position: { position_state: state, amounts, uncollected_fees
       (name) => html`<tr>
         <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
         <td><${Amount} value=${amounts[name].amount} symbol=${state[name].symbol} /></td>
-        <td><${Amount} value=${fees[name].amount} symbol=${state[name].symbol} /></td>
+        <td>${fees ? html`<${Amount} value=${fees[name].amount} symbol=${state[name].symbol} />` : html`<span class="absent">not read yet</span>`}</td>
         <td><${Usd} value=${usd[`${name}_price`]} /></td>
       </tr>`,
     )}
-    <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td><${Usd} value=${usd.uncollected_fees} /></td><td></td></tr>
+    <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td>${fees && html`<${Usd} value=${usd.uncollected_fees} />`}</td><td></td></tr>
   <//>`
 }

@@ -2,7 +2,6 @@ import type { Both } from '../../../finance/pnl/flow.ts'
 import { worth } from '../../../finance/pnl/replay.ts'
 import { formatExact, formatFixed } from '../../../lib/number/decimal.ts'
 import { percentageText, usdText } from '../../figure.ts'
-import { presentAmounts } from '../present.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { amountsOf, type LifeFlow } from './life.ts'
 import type { Profit } from './profit.ts'
@@ -33,6 +32,11 @@ export function presentPnl(
   }
 }
 
+/** Raw units of both tokens in an answer, and whole tokens. */
+export function presentAmounts([amount0, amount1]: Both<bigint>, [token0, token1]: Both<PnlToken>) {
+  return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
+}
+
 /** A flow in an answer. */
 export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, tokens: Both<PnlToken>) {
   const known = prices === undefined || 'because' in prices ? undefined : prices
@@ -51,6 +55,10 @@ export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, token
     prices: known === undefined ? null : { token0: presentPrice(known[0]), token1: presentPrice(known[1]) },
     usd_value: known === undefined ? null : usdText(worth(amounts, rawPrices(tokens, known))),
   }
+}
+
+function presentAmount(raw: bigint, { decimals }: PnlToken) {
+  return { raw: raw.toString(), amount: formatExact(raw, decimals) }
 }
 
 function presentPrice({ units, scale, source }: FlowPrice) {

@@ -17,15 +17,28 @@ export interface PnlState {
   readonly timestampSec: bigint
 }
 
+/** What flows tell without prices. */
+interface Told {
+  /** Principal that was withdrawn and not collected, raw units. */
+  readonly withdrawn: Both<bigint>
+}
+
 /** A position's profit and loss. */
-export interface Profit {
+export interface Profit extends Told {
   readonly figures: PnlFigures
   /** No liquidity is left. */
   readonly isClosed: boolean
 }
 
-/** Why there is no profit and loss: a flow must be missing, or a price is. */
-type NoProfit = { readonly contradiction: string } | MissingPrice
+/** A position without profit and loss, because a price is missing. */
+export interface Unpriced extends Told {
+  readonly missing: MissingPrice
+}
+
+/** Flows that cannot be all: what the chain says is against it. */
+interface Contradicted {
+  readonly contradiction: string
+}
 
 /**
  * Profit and loss of the flows of a life, held to the chain's own state (`undefined`: the token was burned). A position
@@ -34,28 +47,28 @@ type NoProfit = { readonly contradiction: string } | MissingPrice
 export function profitOf(
   life: readonly LifeFlow[],
   { subject, state }: { readonly subject: PnlSubject; readonly state: PnlState | undefined },
-): Profit | NoProfit {
+): Profit | Unpriced | Contradicted {
   const rows = life.map(({ row }) => row)
-  const [liquidity, pending] = [liquidityAfter(rows), pendingAfter(rows)]
+  const [liquidity, withdrawn] = [liquidityAfter(rows), pendingAfter(rows)]
   const { liquidity: expected, owed } = state ?? { liquidity: 0n, owed: [0n, 0n] as const }
   if (liquidity !== expected) return { contradiction: 'the liquidity of its flows is not what the manager says' }
-  if (owed[0] < pending[0] || owed[1] < pending[1]) {
+  if (owed[0] < withdrawn[0] || owed[1] < withdrawn[1]) {
     return { contradiction: 'its flows have more to collect than the manager says' }
   }
   const flows = countedFlows(life, subject.tokens)
-  if ('because' in flows) return flows
+  if ('because' in flows) return { missing: flows, withdrawn }
   const isClosed = liquidity === 0n
   const last = lastFlow(rows)
   const end = isClosed && isNothing(owed) ? life.find(({ row }) => row === last) : undefined
   const now = state && { ...state, prices: bothPrices(subject.tokens, state.own, poolPriceOf(state.sqrtPriceX96)) }
   const { timestampSec, prices } = end ?? now ?? {}
   if (timestampSec === undefined || prices === undefined) return { contradiction: 'it has no flows' }
-  if ('because' in prices) return prices
+  if ('because' in prices) return { missing: prices, withdrawn }
   const figures = pnlFigures(replay(flows), {
     timeSec: timestampSec,
     prices: rawPrices(subject.tokens, prices),
     principal: state?.principal ?? [0n, 0n],
-    fees: minus(owed, pending),
+    fees: minus(owed, withdrawn),
   })
-  return { figures, isClosed }
+  return { figures, isClosed, withdrawn }
 }

@@ -50,6 +50,9 @@ export const pnl = v.strictObject({
 
 const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })
 
+/** Whether a position's profit and loss is there, and if not, why. */
+export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
+
 /** One flow of a position. */
 const event = v.strictObject({
   type: v.picklist(['increase', 'decrease', 'collect']),

@@ -1,27 +1,45 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { AbortedError, PendingError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion, LifeReader } from './lives.ts'
 
-/** Lives for answers that do not wait for them. */
+/** A life; or that it is not read yet, or that it cannot be. */
+export type LifeAtHand = Life | 'pending' | 'failed'
+
+/** Lives for answers that wait for them a little. */
 export interface LivesAtHand {
   /**
-   * Lives in the order of the questions, each undefined if it is not at hand within a moment. One that was never read
-   * whole is then read in the background, so that a later answer may have it. Never throws.
+   * Lives in the order of the questions, within two seconds. Those that take longer are then read in the background, so
+   * that a later answer may have them. Throws `AbortedError` if `signal` fires, and then leaves them.
    */
-  read(questions: readonly LifeQuestion[]): Promise<(Life | undefined)[]>
+  read(questions: readonly LifeQuestion[], within: Patience): Promise<LifeAtHand[]>
 }
 
-/** How long an answer waits for lives that were read whole before, milliseconds. */
-const MOMENT_MS = 250
+/** How long an answer may take. */
+export interface Patience {
+  readonly signal: AbortSignal
+  /** When its request has no time left, milliseconds of the monotonic clock. */
+  readonly untilMs: number
+}
+
+/** How long an answer waits for lives, milliseconds, and what it needs afterwards to be shown. */
+const WAIT_MS = 2_000
+const SHOW_MS = 250
+/** Lives that one answer reads at the same time. */
+const AT_ONCE = 8
 /** Time for a life in the background; how many at the same time, and how many wait. */
 const BACKGROUND_MS = 30_000
 const BACKGROUND_AT_ONCE = 2
 const QUEUE_MAX = 200
-/** Positions that are remembered as read. */
-const KNOWN_MAX = 100_000
 
 /** Makes it over a reader. */
-export function createLivesAtHand(lives: LifeReader): LivesAtHand {
-  const known = new Set<string>()
+export function createLivesAtHand({
+  lives,
+  clock,
+}: {
+  readonly lives: LifeReader
+  readonly clock: Clock
+}): LivesAtHand {
   const queue = new Map<string, LifeQuestion>()
   let working = 0
 
@@ -29,35 +47,43 @@ export function createLivesAtHand(lives: LifeReader): LivesAtHand {
     working++
     for (const [key, question] of queue) {
       queue.delete(key)
-      await readInto(key, question, AbortSignal.timeout(BACKGROUND_MS)).catch(() => undefined)
+      await readWithin(question, AbortSignal.timeout(BACKGROUND_MS))
     }
     working--
   }
 
-  async function readInto(key: string, question: LifeQuestion, signal: AbortSignal): Promise<Life | undefined> {
-    const life = await untilAborted(lives.read(question, signal), signal)
-    known.add(key)
-    for (const oldest of known) {
-      if (known.size <= KNOWN_MAX) break
-      known.delete(oldest)
+  function goOn(question: LifeQuestion): void {
+    const { client, deployment, tokenId } = question
+    if (queue.size < QUEUE_MAX) queue.set(`${client.chain.id}:${deployment.manager}:${tokenId}`, question)
+    if (working < BACKGROUND_AT_ONCE) void work()
+  }
+
+  async function readWithin(question: LifeQuestion, signal: AbortSignal): Promise<LifeAtHand> {
+    try {
+      const life = await untilAborted(lives.read(question, signal), signal)
+      if (life === undefined) return 'failed'
+      // History that ends earlier tells nothing about this block.
+      return life.end.number < (question.block ?? 0n) ? 'pending' : life
+    } catch (error) {
+      return signal.aborted || error instanceof PendingError ? 'pending' : 'failed'
     }
-    return life
   }
 
   return {
-    read: (questions) =>
-      Promise.all(
-        questions.map(async (question) => {
-          const key = `${question.client.chain.id}:${question.deployment.manager}:${question.tokenId}`
-          if (known.has(key)) {
-            const life = await readInto(key, question, AbortSignal.timeout(MOMENT_MS)).catch(() => undefined)
-            // History that ends earlier tells nothing about this block.
-            return life !== undefined && life.end.number < (question.block ?? 0n) ? undefined : life
-          }
-          if (queue.size < QUEUE_MAX) queue.set(key, question)
-          if (working < BACKGROUND_AT_ONCE) void work()
-          return undefined
-        }),
-      ),
+    async read(questions, { signal, untilMs }) {
+      const waitMs = Math.max(0, Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs()))
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)])
+      const told: LifeAtHand[] = []
+      const rest = questions.entries()
+      async function readRest(): Promise<void> {
+        for (const [index, question] of rest) {
+          told[index] = patience.aborted ? 'pending' : await readWithin(question, patience)
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, readRest))
+      if (signal.aborted) throw new AbortedError('The caller left')
+      for (const [index, question] of questions.entries()) if (told[index] === 'pending') goOn(question)
+      return told
+    },
   }
 }

@@ -8,7 +8,7 @@ import { positionSubject, readPositionFlows } from '../../../history/rows/positi
 import type { History } from '../../../history/stream.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UnavailableError } from '../../../lib/error.ts'
+import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
 import type { Position } from '../position.ts'
@@ -72,7 +72,7 @@ export function createLifeReader(services: {
     const { storedTo, tail, block: end } = await history.ensure(asked, signal)
     const named = { place, stream: stream.name, tokenId, fromBlock: startBlock, toBlock: storedTo }
     const stored = storedTo < startBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
-    if (stored === undefined) throw new UnavailableError(`The history of position ${tokenId} is not stored yet`)
+    if (stored === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
     const last = Number(block ?? end.number)
     const flows = [...stored, ...tail].filter((flow) => flow.block <= last)
     if (flows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)

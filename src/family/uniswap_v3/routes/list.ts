@@ -6,7 +6,6 @@ import { type ReadContext, type Route, route } from '../../../http/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
 import { asOf, leavingOut } from '../../place.ts'
-import { presentPnl } from '../pnl/present.ts'
 import type { BriefPosition, ChainRead } from '../position.ts'
 import { presentPosition, presentSpam } from '../present.ts'
 import { ListTooLongError, type Place } from '../read/questions.ts'
@@ -14,7 +13,7 @@ import type { PositionReader } from '../read/read.ts'
 import { listOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL, CREDITS_INACTIVE } from './credits.ts'
 import { placesAt, placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
-import { profitsAtHand } from './told.ts'
+import { outcomesAtHand } from './told.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
@@ -46,7 +45,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
     errors: [503],
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
     creditsMin: () => 0,
-    async read({ wallet, status, full, page, limit, ...asked }, { signal }) {
+    async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
       const places = await placesAt(reader, asked, signal)
       const reads = await readWallet(reader, { wallet, places, signal })
@@ -54,8 +53,9 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       const positions = pageOf(matching, { page, limit })
       const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
       const items = completed.positions
-      const profits = full ? await profitsAtHand(livesAtHand(), { items, places, reads }) : undefined
-      return { reads, matching: matching.length, items, profits, unreadable: completed.unreadable.length }
+      const list = { items, places, reads }
+      const pnls = full ? await outcomesAtHand(livesAtHand(), list, { signal, untilMs }) : undefined
+      return { reads, matching: matching.length, items, pnls, unreadable: completed.unreadable.length }
     },
     repeatable: {
       kept({ wallet, full, ...asked }) {
@@ -64,16 +64,12 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
         const reader = connected()
         return reader.walletAtHand(wallet, placesToAsk(reader, asked))
       },
-      madeOf: ({ reads, profits }) => (profits === undefined ? reads : undefined),
+      madeOf: ({ reads, pnls }) => (pnls === undefined ? reads : undefined),
     },
     credits: ({ items }, { status, full }) =>
       items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
-    present: ({ reads, matching, items, profits, unreadable }, { full, page, limit }, { url }) => ({
-      data: items.map((position, index) => {
-        const profit = profits?.[index]
-        const pnl = profit === undefined ? null : presentPnl(profit, position)
-        return { ...presentPosition(position, { full, sqrtPrice: false }), ...(full ? { pnl } : {}) }
-      }),
+    present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
+      data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
       counts: countsOf(reads, { filtered: matching, unreadable }),
       asOf: asOf(reads),

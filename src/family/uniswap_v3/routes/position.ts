@@ -4,7 +4,7 @@ import { type Route, route } from '../../../http/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
 import { asOf } from '../../place.ts'
-import { presentPnl } from '../pnl/present.ts'
+import { outcomeOf } from '../pnl/outcome.ts'
 import { presentPosition } from '../present.ts'
 import { positionOutput } from '../schema.ts'
 import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
@@ -39,8 +39,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
-      const profit = profitIfPriced(told)
-      return { reads, position: told.position, profit: 'token' in profit ? null : profit, asOf: asOf([told]) }
+      return { reads, position: told.position, pnl: outcomeOf(profitIfPriced(told)), asOf: asOf([told]) }
     },
     repeatable: {
       kept({ id, full, ...asked }) {
@@ -48,15 +47,9 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
         const reader = connected()
         return reader.oneAtHand(id, placesToAsk(reader, asked))
       },
-      madeOf: ({ reads, profit }) => (profit === undefined ? reads : undefined),
+      madeOf: ({ reads, pnl }) => (pnl === undefined ? reads : undefined),
     },
     credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
-    present: ({ position, profit, asOf }, { full }) => ({
-      data: {
-        ...presentPosition(position, { full, sqrtPrice: true }),
-        ...(profit === undefined ? {} : { pnl: profit && presentPnl(profit, position) }),
-      },
-      asOf,
-    }),
+    present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })
 }

@@ -2,11 +2,11 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../figures.ts'
-import type { MissingPrice } from '../pnl/flow_price.ts'
 import type { LifeFlow, PnlSubject } from '../pnl/life.ts'
-import { type PnlState, type Profit, profitOf } from '../pnl/profit.ts'
+import { type Outcome, outcomeOf } from '../pnl/outcome.ts'
+import { type PnlState, type Profit, profitOf, type Unpriced } from '../pnl/profit.ts'
 import type { Position } from '../position.ts'
-import type { LivesAtHand } from '../read/at_hand.ts'
+import type { LivesAtHand, Patience } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
@@ -59,13 +59,14 @@ export async function readTold(
 /** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
 export function profitOfTold(told: Told): Profit {
   const profit = profitIfPriced(told)
-  if (!('token' in profit)) return profit
-  const message = `Cannot price token ${profit.token} of ${nameOf(told)} because ${profit.because}`
+  if (!('missing' in profit)) return profit
+  const { token, because } = profit.missing
+  const message = `Cannot price token ${token} of ${nameOf(told)} because ${because}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
 }
 
 /** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
-export function profitIfPriced(told: Told): Profit | MissingPrice {
+export function profitIfPriced(told: Told): Profit | Unpriced {
   const { flows, subject, position, block } = told
   const profit = profitOf(flows, { subject, state: position && stateOf(position, block.timestampSec) })
   if (!('contradiction' in profit)) return profit
@@ -77,21 +78,22 @@ function nameOf({ tokenId, chainId }: Told): string {
   return `position ${tokenId} on chain ${chainId}`
 }
 
-/**
- * Profit and loss of positions of a list at the block of each, in their order; undefined if it is not at hand. Never
- * throws, and waits for a moment only.
- */
-export async function profitsAtHand(
+/** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `LivesAtHand`. */
+export async function outcomesAtHand(
   lives: LivesAtHand,
   list: Reading & { readonly items: readonly Position[] },
-): Promise<(Profit | undefined)[]> {
+  within: Patience,
+): Promise<Outcome[]> {
   const asked = list.items.map((position) => askAbout(position, list))
-  const told = await lives.read(asked.map(({ question }) => question))
+  const told = await lives.read(
+    asked.map(({ question }) => question),
+    within,
+  )
   return asked.map(({ block, question: { position } }, index) => {
-    const life = told[index]
-    if (life === undefined) return undefined
-    const profit = profitOf(life.flows, { subject: life.subject, state: stateOf(position, block.timestampSec) })
-    return 'figures' in profit ? profit : undefined
+    const life = told[index] ?? 'failed'
+    if (typeof life === 'string') return { status: life }
+    const counted = profitOf(life.flows, { subject: life.subject, state: stateOf(position, block.timestampSec) })
+    return 'contradiction' in counted ? { status: 'failed' } : outcomeOf(counted)
   })
 }
 
@@ -153,13 +155,13 @@ async function readBurned(
 
 /** A position as profit and loss counts it. */
 function stateOf(position: Position, timestampSec: bigint): PnlState {
-  const { amounts, fees } = figuresOf(position)
+  const { amounts, owed } = figuresOf(position)
   const { token0, token1, liquidity, pool } = position
   const nobody = { because: 'no source of its price is configured or answers' }
   return {
     ...{ liquidity, timestampSec, sqrtPriceX96: pool.sqrtPriceX96 },
     principal: [amounts.amount0, amounts.amount1],
-    owed: [fees.amount0, fees.amount1],
+    owed: [owed.amount0, owed.amount1],
     own: [token0.price ?? nobody, token1.price ?? nobody],
   }
 }

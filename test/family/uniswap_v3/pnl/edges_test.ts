@@ -5,7 +5,6 @@ import { createFlowCheck } from '../../../../src/family/uniswap_v3/read/verify.t
 import { positionSubject } from '../../../../src/history/rows/position_flow.ts'
 import type { Ensured, EnsureRequest, History, StreamPlace } from '../../../../src/history/stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { UnavailableError } from '../../../../src/lib/error.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import { addPancakeswapV3 } from '../../../devnet/pancakeswap_v3/mod.ts'
 import {
@@ -18,7 +17,6 @@ import {
 import type { LifePool } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { until } from '../../../support/until.ts'
 import { placeSecondManager, SECOND } from '../second_manager.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
@@ -142,7 +140,10 @@ describe('what cannot be counted', () => {
     await expect(askAbout(pnl, tokenId)).rejects.toMatchObject({
       ...{ code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining(`Cannot price token ${pool.token0}`) },
     })
-    expect((await askAbout(one, tokenId, 'full=true')).reply.data as unknown).toMatchObject({ pnl: null })
+    expect((await askAbout(one, tokenId, 'full=true')).reply.data as unknown).toMatchObject({
+      pnl: null,
+      pnl_status: 'unpriced',
+    })
     const listed = (await askAbout(events, tokenId)).reply.data as unknown as { prices: unknown; usd_value: unknown }[]
     for (const { prices, usd_value } of listed) expect([prices, usd_value]).toEqual([null, null])
   })
@@ -231,45 +232,6 @@ test('an endpoint that takes short ranges only gives the same figures', async ()
   } finally {
     await server.stop(true)
   }
-})
-
-describe('a wallet’s list with full=true', () => {
-  const never = <T>() => new Promise<T>(() => undefined)
-  const broken: Record<string, () => Promise<never>> = {
-    'never answers': never,
-    fails: () => Promise.reject(new UnavailableError('The history is being read')),
-  }
-
-  test.each(Object.keys(broken))('shows null while history %s', async (name) => {
-    const around = (): History => ({ ensure: broken[name] ?? never })
-    const { list } = scene.routes({ around })
-    const { tokenId } = await positionThat(isActive)
-    const [stored] = await scene.devnet.v3.readPositions([tokenId])
-    for (let again = 0; again < 3; again++) {
-      const { reply } = await askRoute(list, { query: `wallet=${stored?.owner}&full=true` })
-      const pnls = (reply.data as unknown as { pnl: unknown }[]).map(({ pnl }) => pnl)
-      expect(new Set(pnls)).toEqual(new Set([null]))
-    }
-  })
-
-  test('shows what was read before only while it is at hand', async () => {
-    let isHanging = false
-    const around = (history: History): History => ({
-      ensure: (...asked) => (isHanging ? never() : history.ensure(...asked)),
-    })
-    const { list } = scene.routes({ around })
-    const { tokenId } = await positionThat(isActive)
-    const [stored] = await scene.devnet.v3.readPositions([tokenId])
-    const pnlsShown = async () => {
-      const { reply } = await askRoute(list, { query: `wallet=${stored?.owner}&full=true&limit=2` })
-      return (reply.data as unknown as { pnl: unknown }[]).filter(({ pnl }) => pnl !== null).length
-    }
-    await until('profit and loss in the list', async () => (await pnlsShown()) > 0)
-    isHanging = true
-    expect(await pnlsShown()).toBe(0)
-    isHanging = false
-    await until('profit and loss in the list', async () => (await pnlsShown()) > 0)
-  }, 20_000)
 })
 
 test('an answer ends where history ends, if the chain’s end is too long', async () => {

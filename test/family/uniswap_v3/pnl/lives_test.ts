@@ -9,9 +9,8 @@ import type { Rational } from '../../../../src/lib/number/rational.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import { setFeedCall } from '../../../devnet/contracts.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
-import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import type { RouteAnswer } from '../../../support/ask_route.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
-import { until } from '../../../support/until.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { type Truth, truthsOf, type Wanted } from './truth.ts'
@@ -222,34 +221,6 @@ test.each([
 
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
 const patient = new AbortController().signal
-
-test('a wallet’s list shows profit and loss once it is read, and never waits for it', async () => {
-  const fresh = scene.routes()
-  const { v3 } = scene.devnet
-  const open = scene.lives.positions.find((_, index) => truths[index]?.pnl['is_closed'] === false)
-  if (open === undefined) throw new Error('Cannot test without an open position')
-  const [stored] = await v3.readPositions([open.tokenId])
-  const query = `wallet=${stored?.owner}&full=true&limit=5`
-  const first = await askRoute(fresh.list, { query })
-  const listed = first.reply.data as unknown as { token_id: string; pnl: unknown }[]
-  expect(listed.length).toBe(5)
-  expect(listed.map(({ pnl }) => pnl)).toEqual([null, null, null, null, null])
-  let later = listed
-  await until(
-    'profit and loss of the whole page',
-    async () => {
-      later = (await askRoute(fresh.list, { query })).reply.data as unknown as typeof listed
-      return later.every(({ pnl }) => pnl !== null)
-    },
-    30_000,
-  )
-  for (const { token_id, pnl } of later) {
-    expect(pnl).toEqual(dataOf(await askAbout(fresh.pnl, BigInt(token_id))))
-    const { reply, credits, creditsMin } = await askAbout(fresh.one, BigInt(token_id), 'full=true')
-    expect(reply.data as unknown).toMatchObject({ pnl, amounts: expect.anything() })
-    expect({ credits, creditsMin }).toEqual({ credits: 15, creditsMin: 15 })
-  }
-})
 
 interface Amount {
   readonly raw: string

@@ -111,7 +111,7 @@ export async function truthOf(
 }
 
 /** What was withdrawn and not collected: withdrawn tokens are paid before fees. */
-function waitingOf(flows: readonly ReceiptFlow[]): Both<bigint> {
+export function waitingOf(flows: readonly ReceiptFlow[]): Both<bigint> {
   let [waiting0, waiting1] = [0n, 0n]
   for (const { kind, amount0, amount1 } of flows) {
     if (kind === 'decrease') [waiting0, waiting1] = [waiting0 + amount0, waiting1 + amount1]

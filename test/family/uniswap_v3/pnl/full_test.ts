@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { History } from '../../../../src/history/stream.ts'
+import { untilAborted } from '../../../../src/lib/async/abort.ts'
+import { AbortedError, PendingError, UnavailableError } from '../../../../src/lib/error.ts'
+import { grouped } from '../../../../src/lib/grouped.ts'
+import { askRoute } from '../../../support/ask_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { until } from '../../../support/until.ts'
+import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
+import { waitingOf } from './truth.ts'
+
+/** What is looked at of a position in full. */
+interface Full {
+  readonly token_id: string
+  readonly uncollected_fees: BothAmounts | null
+  readonly withdrawn_principal: BothAmounts | null
+  readonly usd: Readonly<Record<string, string | null>>
+  readonly pnl: object | null
+  readonly pnl_status: string
+}
+
+interface BothAmounts {
+  readonly token0: { readonly raw: string }
+  readonly token1: { readonly raw: string }
+}
+
+let scene: PnlScene
+/** The wallet with the most active positions that have withdrawn principal, and all of its active ones. */
+let wallet: string
+let count: number
+const databases: TestDatabase[] = []
+
+beforeAll(async () => {
+  scene = await startPnlScene({ seed: 9, count: 72 })
+  const held = scene.lives.positions.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
+  const active = (await scene.devnet.v3.readPositions(held)).filter(({ liquidity }) => liquidity > 0n)
+  const owners = [...grouped(active, ({ owner }) => owner).values()]
+  const waiting = (each: readonly { readonly tokenId: bigint }[]) =>
+    each.filter(({ tokenId }) => waitsForPrincipal(tokenId)).length
+  const [most] = owners.sort((a, b) => waiting(b) - waiting(a))
+  if (most?.[0] === undefined) throw new Error('Cannot test without positions')
+  wallet = most[0].owner
+  count = most.length
+}, 60_000)
+afterAll(async () => {
+  await Promise.all(databases.map((database) => database.close()))
+  await scene.close()
+})
+
+async function freshDatabase(): Promise<TestDatabase> {
+  const database = await testDatabase()
+  databases.push(database)
+  return database
+}
+
+async function list({ list }: PnlRoutes, { limit = 25, budgetMs = 60_000, signal = patient } = {}): Promise<Full[]> {
+  const query = `wallet=${wallet}&full=true&limit=${limit}`
+  return (await askRoute(list, { query }, signal, budgetMs)).reply.data as unknown as Full[]
+}
+
+const patient = new AbortController().signal
+const never = <T>() => new Promise<T>(() => undefined)
+const statusesOf = (items: readonly Full[]) => new Set(items.map(({ pnl_status }) => pnl_status))
+
+function waitsForPrincipal(tokenId: bigint): boolean {
+  return waitingOf(scene.flows.get(tokenId) ?? []).some((amount) => amount > 0n)
+}
+
+function rawOf(amounts: BothAmounts | null): [bigint, bigint] {
+  return [BigInt(amounts?.token0.raw ?? -1), BigInt(amounts?.token1.raw ?? -1)]
+}
+
+describe('what a position owes', () => {
+  test('is fees and withdrawn principal, apart as its receipts say, and together what collecting pays', async () => {
+    const { devnet, flows, lives } = scene
+    const held = lives.positions.filter(({ isBurned }) => !isBurned).map(({ tokenId }) => tokenId)
+    const block = BigInt(await devnet.rpc.call<string>('eth_blockNumber'))
+    const collectable = await devnet.v3.staticCollectMany(held, block)
+    const { one } = scene.routes()
+    const seen = { both: 0, principal: 0, fees: 0 }
+    for (const [index, tokenId] of held.entries()) {
+      const full = (await askAbout(one, tokenId, 'full=true')).reply.data as unknown as Full
+      const [fees, principal] = [rawOf(full.uncollected_fees), rawOf(full.withdrawn_principal)]
+      const { amount0, amount1 } = collectable[index] ?? { amount0: -1n, amount1: -1n }
+      expect([fees[0] + principal[0], fees[1] + principal[1]]).toEqual([amount0, amount1])
+      expect(principal).toEqual([...waitingOf(flows.get(tokenId) ?? [])])
+      expect(full.pnl_status).toBe('ready')
+      const has = { principal: principal[0] + principal[1] > 0n, fees: fees[0] + fees[1] > 0n }
+      if (has.principal) seen.principal++
+      if (has.fees) seen.fees++
+      if (has.principal && has.fees) seen.both++
+    }
+    expect(seen.both).toBeGreaterThan(2)
+    expect(seen.fees).toBeGreaterThan(seen.both)
+  }, 60_000)
+
+  test('is the same on the list, and its worth is in the total', async () => {
+    const routes = scene.routes()
+    await until('profit and loss of the whole page', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    const listed = await list(routes)
+    expect(listed).toHaveLength(count)
+    let withdrawn = 0
+    for (const item of listed) {
+      const full = (await askAbout(routes.one, BigInt(item.token_id), 'full=true')).reply.data as unknown as Full
+      expect(item).toMatchObject({
+        ...{ uncollected_fees: full.uncollected_fees, withdrawn_principal: full.withdrawn_principal, usd: full.usd },
+        ...{ pnl: full.pnl, pnl_status: 'ready' },
+      })
+      if (waitsForPrincipal(BigInt(item.token_id))) withdrawn++
+      const { amounts, uncollected_fees, withdrawn_principal, total } = item.usd
+      if (amounts === null) continue
+      const sum = Number(amounts) + Number(uncollected_fees) + Number(withdrawn_principal)
+      expect(Math.abs(sum - Number(total))).toBeLessThan(0.000_003)
+    }
+    expect(withdrawn).toBeGreaterThan(0)
+  }, 60_000)
+})
+
+describe('a wallet’s list with full=true', () => {
+  test('has profit and loss the first time that it is asked for', async () => {
+    // The machine may be busy: one of three new installations answers within the two seconds.
+    let first: Full[] = []
+    for (let tries = 0; tries < 3 && first.every(({ pnl }) => pnl === null); tries++) {
+      first = await list(scene.routes({ database: await freshDatabase() }), { limit: 2 })
+    }
+    expect(statusesOf(first)).toEqual(new Set(['ready']))
+  }, 30_000)
+
+  test('waits for what takes longer than a moment, every time that it is asked for', async () => {
+    const around = (history: History): History => ({
+      async ensure(...asked) {
+        await Bun.sleep(400)
+        return history.ensure(...asked)
+      },
+    })
+    const routes = scene.routes({ around })
+    await until('profit and loss', async () => statusesOf(await list(routes, { limit: 2 })).has('ready'), 30_000)
+    for (let again = 0; again < 3; again++) {
+      expect(statusesOf(await list(routes, { limit: 2 }))).toEqual(new Set(['ready']))
+    }
+  }, 60_000)
+
+  test('says pending while history never answers, reads a few at a time, and calls nothing fees that may be principal', async () => {
+    let [asked, most] = [0, 0]
+    const around = (): History => ({
+      async ensure<Ensured>(_: unknown, signal: AbortSignal) {
+        most = Math.max(most, ++asked)
+        return untilAborted(never<Ensured>(), signal).finally(() => asked--)
+      },
+    })
+    const listed = await list(scene.routes({ around }))
+    expect(statusesOf(listed)).toEqual(new Set(['pending']))
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(8)
+    const known = await scene.devnet.v3.readPositions(listed.map(({ token_id }) => BigInt(token_id)))
+    const hidden = listed.filter(({ uncollected_fees, withdrawn_principal, usd }, index) => {
+      expect(uncollected_fees === null).toBe(withdrawn_principal === null)
+      expect(uncollected_fees === null || usd['total'] === null).toBe(usd['uncollected_fees'] === null)
+      const waiting = waitingOf(scene.flows.get(known[index]?.tokenId ?? 0n) ?? [])
+      if (uncollected_fees !== null) expect(waiting).toEqual([0n, 0n])
+      return uncollected_fees === null
+    })
+    expect(hidden.length).toBeGreaterThan(0)
+    expect(hidden.length).toBeLessThan(listed.length)
+  }, 20_000)
+
+  test('waits no longer than its request has time, and not at all if nothing comes', async () => {
+    const routes = scene.routes({ around: () => ({ ensure: never }) })
+    const told = scene.routes({
+      around: () => ({ ensure: () => Promise.reject(new PendingError('It is being read')) }),
+    })
+    const order: string[] = []
+    const listed = await Promise.all([
+      list(routes).finally(() => order.push('in two seconds')),
+      list(routes, { budgetMs: 300 }).finally(() => order.push('at once')),
+      list(told).finally(() => order.push('at once')),
+    ])
+    expect(order).toEqual(['at once', 'at once', 'in two seconds'])
+    expect(statusesOf(listed.flat())).toEqual(new Set(['pending']))
+  }, 20_000)
+
+  test('reads no further once the caller has left', async () => {
+    const signals: AbortSignal[] = []
+    const caller = new AbortController()
+    const around = (): History => ({
+      ensure(_, signal) {
+        signals.push(signal)
+        return never()
+      },
+    })
+    const routes = scene.routes({ around })
+    const answer = list(routes, { signal: caller.signal })
+    await until('the reading of histories', () => signals.length > 0)
+    caller.abort()
+    await expect(answer).rejects.toThrow(AbortedError)
+    const begun = signals.length
+    expect(signals.filter(({ aborted }) => !aborted)).toEqual([])
+    await Bun.sleep(200)
+    expect(signals).toHaveLength(begun)
+  }, 20_000)
+
+  test('says failed if history cannot be read', async () => {
+    for (const error of [new UnavailableError('Cannot read the history'), new RangeError('Something else')]) {
+      const routes = scene.routes({ around: () => ({ ensure: () => Promise.reject(error) }) })
+      expect(statusesOf(await list(routes))).toEqual(new Set(['failed']))
+    }
+  })
+
+  test('goes on in the background with what is pending, and is ready later', async () => {
+    let isHanging = true
+    let asked = 0
+    const around = (history: History): History => ({
+      ensure(...request) {
+        asked++
+        return isHanging ? untilAborted(never(), request[1]) : history.ensure(...request)
+      },
+    })
+    const routes = scene.routes({ around })
+    expect(statusesOf(await list(routes, { limit: 4 }))).toEqual(new Set(['pending']))
+    isHanging = false
+    const before = asked
+    await until('reading in the background', () => asked > before)
+    await until('profit and loss', async () => statusesOf(await list(routes, { limit: 4 })).has('ready'), 30_000)
+  }, 60_000)
+
+  test('says unpriced if a price is missing, and still knows what is principal', async () => {
+    const priced = await list(scene.routes())
+    const unpriced = await list(scene.routes({ chain: { prices: { usdFeeds: {}, stablecoins: [] } } }))
+    expect(statusesOf(unpriced)).toEqual(new Set(['unpriced']))
+    for (const [index, { pnl, uncollected_fees, withdrawn_principal, usd }] of unpriced.entries()) {
+      expect({ pnl, uncollected_fees, withdrawn_principal }).toEqual({
+        pnl: null,
+        uncollected_fees: priced[index]?.uncollected_fees ?? null,
+        withdrawn_principal: priced[index]?.withdrawn_principal ?? null,
+      })
+      expect(usd['total']).toBeNull()
+    }
+  }, 20_000)
+
+  test('says failed of a position of which a flow must be missing, and not of the others', async () => {
+    const database = await freshDatabase()
+    const routes = scene.routes({ database })
+    await until('profit and loss', async () => statusesOf(await list(routes)).size === 1, 30_000)
+    const [stored] = await list(routes)
+    await database.db.run("delete from position_flow where token_id = $1 and kind = 'increase'", [
+      stored?.token_id ?? '',
+    ])
+    const [first, ...others] = await list(routes)
+    expect(first).toMatchObject({ pnl: null, pnl_status: 'failed' })
+    expect(statusesOf(others)).toEqual(new Set(['ready']))
+  }, 60_000)
+})
