@@ -1,13 +1,13 @@
 import { KEY_LENGTH_MAX } from '../limits.ts'
 
-const SCHEME = 'Bearer '
+/** The scheme in any case, as HTTP has it. */
+const BEARER = /^bearer ([\x21-\x7e]+)$/i
 
 /**
  * The key of an `Authorization` header that is exactly `Bearer <key>`, else undefined. Two such headers arrive joined by
  * a comma and a space, which no key has.
  */
 export function bearerKey(authorization: string | null): string | undefined {
-  if (authorization === null || !authorization.startsWith(SCHEME)) return undefined
-  const key = authorization.slice(SCHEME.length)
-  return key.length <= KEY_LENGTH_MAX && /^[\x21-\x7e]+$/.test(key) ? key : undefined
+  const key = authorization === null ? undefined : BEARER.exec(authorization)?.[1]
+  return key !== undefined && key.length <= KEY_LENGTH_MAX ? key : undefined
 }
