@@ -8,6 +8,7 @@ import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, PLANE_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createDeadlines } from './plane/deadline.ts'
+import { DOCS_PATH } from './plane/docs.ts'
 import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './plane/exchange.ts'
 import type { Gate } from './plane/gate.ts'
 import { exchangeOf, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from './plane/gateway.ts'
@@ -19,6 +20,7 @@ import { FILES_PATH } from './plane/static.ts'
 import { crowdedPlane, type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
+import { nearestPath } from './request/nearest_path.ts'
 import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
@@ -99,12 +101,14 @@ export function createApp(options: AppOptions): App {
     planes: options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator],
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
+    templates: [...table.endpoints.map(({ template }) => template), ...(gateway === undefined ? [] : [GATEWAY_PATH])],
     services: { ...keyless, gate: options.gate },
   }
   const forOperator: Port = {
     pages: operatorPages,
     planes: planes.operator,
     find: () => ({ kind: 'unknown' }),
+    templates: [],
     services: keyless,
   }
 
@@ -136,7 +140,8 @@ export function createApp(options: AppOptions): App {
     }
     const path = table.canonical(asked)
     const page = fault === undefined ? pages.get(asked) : undefined
-    const found = page === undefined ? find(method, path) : pageOr405(page, method)
+    const known = page === undefined ? find(method, path) : pageOr405(page, method)
+    const found = known.kind === 'unknown' && fault === undefined ? unknownPath(path, port) : known
     const exchange: Exchange = {
       request,
       requestId,
@@ -217,7 +222,16 @@ interface Port {
   readonly pages: Pages
   readonly planes: readonly Plane[]
   readonly find: RouteTable['find']
+  /** Paths of all that `find` finds. */
+  readonly templates: readonly string[]
   readonly services: ExchangeServices
+}
+
+/** Nothing is there: what was probably meant, and where everything is described. */
+function unknownPath(path: string, { pages, planes, templates }: Port): Found {
+  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${FILES_PATH}/`))
+  const near = nearestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
+  return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
 }
 
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */

@@ -26,7 +26,8 @@ export type Found<R extends Routed = Route> =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint<R>; readonly params: Readonly<Record<string, string>> }
   /** `template` is absent if the path leads to a page, not to an endpoint. */
   | { readonly kind: 'other_method'; readonly template?: string; readonly allow: string }
-  | { readonly kind: 'unknown' }
+  /** `near` is a path that was probably meant, `all` the page that describes all of them, if they are known. */
+  | { readonly kind: 'unknown'; readonly near?: string | undefined; readonly all?: string }
 
 /** Finds endpoints. */
 export interface RouteTable<R extends Routed = Route> {

@@ -3,6 +3,9 @@ import type { PreparedAnswer } from '../respond.ts'
 import type { Page, Pages } from './page.ts'
 import { acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 
+/** The page that describes every route of callers. */
+export const DOCS_PATH = '/docs'
+
 /** What shows the OpenAPI document. */
 interface Reference {
   /** The renderer: a script, packed by gzip, in base64. It is large, so it is loaded with the first request for it. */
@@ -41,7 +44,7 @@ export function createDocs({ script, version, setup }: Reference): Pages {
   const referencePath = `${FILES_PATH}/${digest(version)}/reference.js`
   const setupPath = `${FILES_PATH}/${digest(setup)}/docs.js`
   return new Map<string, Page>([
-    ['/docs', sent(pageText([referencePath, setupPath]), HEADERS)],
+    [DOCS_PATH, sent(pageText([referencePath, setupPath]), HEADERS)],
     [setupPath, sent(setup, SCRIPT_HEADERS)],
     [referencePath, packedScript(script)],
   ])

@@ -19,7 +19,7 @@ export function withoutWork(
   found: Exclude<Found<never>, { readonly kind: 'endpoint' }>,
   method: string,
 ): PreparedAnswer {
-  if (found.kind === 'unknown') throw new CodedError('NOT_FOUND', 'Cannot find this path')
+  if (found.kind === 'unknown') throw nowhere(found)
   if (method === 'OPTIONS') return { status: 204, body: null, credits: 0, headers: preflightHeaders(found.allow) }
   throw new HttpError('INVALID_REQUEST', `Cannot use this method here: expected ${found.allow}`, {
     status: 405,
@@ -27,11 +27,19 @@ export function withoutWork(
   })
 }
 
-/** The same message for every wrong key: it must not tell why. */
+function nowhere({ near, all }: Extract<Found<never>, { readonly kind: 'unknown' }>): CodedError {
+  const hints = [
+    ...(near === undefined ? [] : [`the nearest is ${near}`]),
+    ...(all === undefined ? [] : [`${all} has all`]),
+  ]
+  return new CodedError('NOT_FOUND', ['Cannot find this path', ...hints].join(', '))
+}
+
+/** The same message for every wrong key, and for none: it must not tell why. */
 export function unknownKey(): HttpError {
   return new HttpError(
     'INVALID_API_KEY',
-    'Cannot authenticate: expected the header "Authorization: Bearer <API key>"',
+    'Cannot authenticate: expected a valid API key in the header "Authorization: Bearer <API key>"',
     {
       headers: { 'www-authenticate': 'Bearer' },
     },

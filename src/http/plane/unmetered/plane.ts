@@ -3,6 +3,7 @@ import { CodedError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { failureOf } from '../../error.ts'
 import { readJson } from '../../request/body.ts'
+import { nearestPath } from '../../request/nearest_path.ts'
 import { readParameters } from '../../request/parameters.ts'
 import { failure, type PreparedAnswer } from '../../respond.ts'
 import { createRouteTable, type Found } from '../../route_table.ts'
@@ -53,13 +54,16 @@ export function createUnmeteredPlane(options: {
   const { prefix, clock, log } = options
   const table = createRouteTable<ActRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
+  const templates = table.endpoints.map(({ template }) => template)
 
   async function work(asked: PlaneRequest, found: Found<ActRoute>): Promise<PreparedAnswer> {
-    const { request, requestId, method, fault } = asked
+    const { request, requestId, method, path, fault } = asked
     if (fault !== undefined) throw fault
     // Preflights carry no credential, and say nothing but the methods.
     if (found.kind === 'other_method' && method === 'OPTIONS') return withoutWork(found, method)
     const identity = await identify(request, options)
+    if (found.kind === 'unknown')
+      return withoutWork({ ...found, near: nearestPath(path, templates), all: describing }, method)
     if (found.kind !== 'endpoint') return withoutWork(found, method)
     const { route } = found.endpoint
     const parameters = readParameters(route.input, { params: found.params, query: asked.query })
