@@ -3,6 +3,7 @@ import type { PinnedBlock } from '../chain/block.ts'
 import { createBlockFinder, NoBlockError } from '../chain/past/block_at.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseBytes } from '../chain/rpc/value.ts'
+import type { SentTime } from '../http/request/input.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
@@ -12,8 +13,8 @@ import type { Place } from './place.ts'
 export interface Moment {
   /** A height, on the one chain that is asked. */
   readonly at_block?: number | undefined
-  /** Seconds since the epoch: the last block at or before it, on each chain. */
-  readonly at_time?: number | undefined
+  /** The last block at or before it, on each chain. */
+  readonly at_time?: SentTime | undefined
 }
 
 /** True if a question is about the newest block. */
@@ -72,20 +73,21 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 
   async function placeAt(
     { client, deployments }: Place<Deployment>,
-    { at_block, at_time = 0 }: Moment,
+    { at_block, at_time }: Moment,
     signal: AbortSignal,
   ): Promise<Place<Deployment> | string> {
+    const atSec = at_time?.sec ?? 0
     const chain = `chain ${client.chain.id} (${client.chain.name})`
     let block: PinnedBlock
     try {
       block = await (at_block === undefined
-        ? blocks.byTime(client, BigInt(at_time), signal)
+        ? blocks.byTime(client, BigInt(atSec), signal)
         : blocks.byNumber(client, BigInt(at_block), signal))
     } catch (error) {
       if (!(error instanceof NoBlockError)) throw error
       const { number, timestampSec } = error.nearest
       if (at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
-      if (timestampSec < at_time) return 'expected no time in the future'
+      if (timestampSec < atSec) return 'expected no time in the future'
       return `expected a time from ${timestampSec} on, when ${chain} began`
     }
     const standing = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
@@ -112,6 +114,6 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
 }
 
 function refused({ at_block, at_time }: Moment, reason: string): CodedError {
-  const [parameter, value] = at_block === undefined ? ['at_time', at_time] : ['at_block', at_block]
-  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got ${value}`)
+  const [parameter, sent] = at_block === undefined ? ['at_time', at_time?.sent] : ['at_block', at_block]
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got "${sent}"`)
 }

@@ -397,12 +397,28 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
     refusedInput('a chain that is not served', list(`wallet=${provider}&chain_id=5`), /\(1\)/),
     refusedInput('a token id in words', one('first'), '"first"'),
     refusedInput('a token id of 2^256', one(String(2n ** 256n)), 'token id'),
-    {
-      name: 'unknown query parameters are ignored',
-      target: list(`wallet=${empty}&colour=blue`),
-      status: 200,
-      log: free(LIST),
-    },
+    refusedInput(
+      'a mistyped name of a parameter',
+      list(`wallet=${provider}&chainid=1`),
+      '"chainid": expected no such parameter, the nearest is "chain_id"',
+    ),
+    refusedInput(
+      'a parameter that no route has',
+      `${LOGS}?colour=blue`,
+      /"colour": .*, only "page", .*"wallet"|"path"/,
+    ),
+    refusedInput('a time in milliseconds', list(`wallet=${provider}&at_time=1767225600000`), 'looks like milliseconds'),
+    refusedInput('a time to come, as it was sent', list(`wallet=${provider}&at_time=2999-01-01`), 'got "2999-01-01"'),
+    ...(['yield', 'risk'] as const).flatMap((figure) =>
+      (['at_block=5', 'at_time=2026-01-31'] as const).map(
+        (moment): Scenario => ({
+          name: `Kamino's ${figure} keeps no past: ${moment}`,
+          target: `/v1/lending/kamino/position/${empty}/${figure}?${moment}`,
+          ...{ status: 400, code: 'INVALID_PARAMETER', says: 'because endpoints of Solana keep no past state' },
+          log: free(`/v1/lending/kamino/position/{obligation_address}/${figure}`),
+        }),
+      ),
+    ),
     {
       name: 'a request id of the caller’s is kept',
       target: list(`wallet=${empty}`),

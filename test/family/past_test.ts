@@ -307,20 +307,26 @@ test('a moment beyond the newest block or before the contracts is refused with w
   expect(await refusal({ path, query: `wallet=${wallet}&chain_id=1&at_block=${newest + 1}` })).toEqual([
     ...[
       'INVALID_PARAMETER',
-      `${head} "at_block": expected at most ${newest}, the newest block of chain 1 (Devnet), got ${newest + 1}`,
+      `${head} "at_block": expected at most ${newest}, the newest block of chain 1 (Devnet), got "${newest + 1}"`,
     ],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&chain_id=1&at_block=0` })).toEqual([
-    ...['INVALID_PARAMETER', `${head} "at_block": Aave V3 did not stand on chain 1 (Devnet) at block 0, got 0`],
+    ...['INVALID_PARAMETER', `${head} "at_block": Aave V3 did not stand on chain 1 (Devnet) at block 0, got "0"`],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&at_time=${future}` })).toEqual([
-    ...['INVALID_PARAMETER', `${head} "at_time": expected no time in the future, got ${future}`],
+    ...['INVALID_PARAMETER', `${head} "at_time": expected no time in the future, got "${future}"`],
   ])
+  // What was sent, not the seconds that it means.
+  for (const sent of ['2999-01-01', '2999-01-01T00:00:00Z']) {
+    expect(await refusal({ path, query: `wallet=${wallet}&at_time=${sent}` })).toEqual([
+      ...['INVALID_PARAMETER', `${head} "at_time": expected no time in the future, got "${sent}"`],
+    ])
+  }
   const { timestamp } = await devnet.client.getBlock({ blockNumber: 0n })
   expect(await refusal({ path, query: `wallet=${wallet}&at_time=86400` })).toEqual([
     ...[
       'INVALID_PARAMETER',
-      `${head} "at_time": expected a time from ${timestamp} on, when chain 1 (Devnet) began, got 86400`,
+      `${head} "at_time": expected a time from ${timestamp} on, when chain 1 (Devnet) began, got "86400"`,
     ],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&at_block=5` })).toEqual([

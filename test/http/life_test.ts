@@ -331,9 +331,9 @@ describe('browsers', () => {
 describe('links', () => {
   test('start with the public address, and name the canonical path', async () => {
     const { app } = createFixture({ publicUrl: 'https://api.example/base/' })
-    const answer = await createClient(app.handler)(`/v1/positions/amm_a?wallet=${WALLET}&x=1`, { key: 'good' })
+    const answer = await createClient(app.handler)(`/v1/positions/amm_a?wallet=${WALLET}&limit=5`, { key: 'good' })
     expect(answer.body.pagination.next_page).toBe(
-      `https://api.example/base/v1/positions/uniswap-v3?wallet=${WALLET}&x=1&page=2`,
+      `https://api.example/base/v1/positions/uniswap-v3?wallet=${WALLET}&limit=5&page=2`,
     )
   })
 

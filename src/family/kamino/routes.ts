@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { documented, targetHealthFactor } from '../../http/request/input.ts'
+import { documented, noMoment, targetHealthFactor } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
@@ -21,6 +21,7 @@ const solanaAddress = v.pipe(
 )
 
 const input = v.object({
+  ...noMoment,
   obligation_address: solanaAddress,
   wallet: solanaAddress,
   market_address: solanaAddress,

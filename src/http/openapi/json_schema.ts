@@ -1,10 +1,14 @@
 import type { GenericSchema } from 'valibot'
+import { isRefused } from '../request/fields.ts'
 import type { Documented } from '../request/input.ts'
 
 /** A JSON Schema as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** The fields that this file reads of valibot's schemas, actions and metadata, which are plain objects. */
+/**
+ * What this file reads of valibot's schemas, actions and metadata, which are plain objects: every one of them is a node,
+ * because it has a kind and a type, and whatever else it has.
+ */
 interface Node {
   readonly kind: string
   readonly type: string
@@ -26,12 +30,15 @@ interface Node {
  * says in their place. Throws on a kind of schema that this file does not know.
  */
 export function jsonSchema(schema: GenericSchema): JsonSchema {
-  return schemaOf(schema as unknown as Node)
+  return schemaOf(schema)
 }
 
-/** Schemas of an object's fields, and whether each is required; empty for other kinds and for no schema. */
+/**
+ * Schemas of an object's fields, and whether each is required; without those that it only refuses. Empty for other kinds
+ * and for no schema.
+ */
 export function fieldsOf(schema: GenericSchema | undefined) {
-  return fieldsIn(schema as unknown as Node | undefined)
+  return fieldsIn(schema)
 }
 
 /** An object that has exactly these properties. */
@@ -39,12 +46,10 @@ export function closedObject(properties: Readonly<Record<string, JsonSchema>>) {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }
 
-function fieldsIn({ entries = {} }: Pick<Node, 'entries'> = {}) {
-  return Object.entries(entries).map(([name, entry]) => ({
-    name,
-    required: entry.type !== 'optional',
-    schema: schemaOf(entry),
-  }))
+function fieldsIn(node: Node | undefined) {
+  return Object.entries(node?.entries ?? {})
+    .filter(([, entry]) => !isRefused(entry))
+    .map(([name, entry]) => ({ name, required: entry.type !== 'optional', schema: schemaOf(entry) }))
 }
 
 function schemaOf(node: Node): JsonSchema {

@@ -131,10 +131,21 @@ export const instantTo = instant('last')
 const SECONDS = /^(?:0|[1-9][0-9]{0,11})$/
 const EXPECTED_MOMENT = 'expected Unix seconds, a date (YYYY-MM-DD) or an ISO 8601 timestamp'
 
+const MILLISECONDS = /^[1-9][0-9]{12}$/
+
+/** A moment as a caller named it. */
+export interface SentTime {
+  /** Seconds since the epoch. */
+  readonly sec: number
+  /** What was sent, for errors. */
+  readonly sent: string
+}
+
 const momentText = v.pipe(
   v.string(EXPECTED_MOMENT),
+  v.check((text) => !MILLISECONDS.test(text), 'expected Unix seconds, this looks like milliseconds'),
   v.check((text) => momentSec(text) !== undefined, EXPECTED_MOMENT),
-  v.transform((text) => momentSec(text) ?? Number.NaN),
+  v.transform((sent): SentTime => ({ sec: momentSec(sent) ?? Number.NaN, sent })),
 )
 
 function momentSec(text: string): number | undefined {
@@ -148,7 +159,7 @@ const AT_TIME =
   'Time that the answer is about, on each chain the last block at or before it: Unix seconds, YYYY-MM-DD (midnight, ' +
   'UTC) or an ISO 8601 timestamp. Not together with at_block.'
 
-/** Query parameters of the block that an answer is about: its height, or seconds since the epoch. */
+/** Query parameters of the block that an answer is about: its height, or a time. */
 export const moment = {
   at_block: v.optional(
     v.pipe(
@@ -179,11 +190,21 @@ export const momentFields = {
   ),
 }
 
+/** A parameter that other routes take: refused, with the reason, and not described. */
+function refused(why: string) {
+  return v.optional(v.never(why))
+}
+
+const NO_PAST = 'expected it for EVM chains only, because endpoints of Solana keep no past state'
+
+/** The same on a route of Solana. Without them an answer of now would look like one of then. */
+export const noMoment = { at_block: refused(NO_PAST), at_time: refused(NO_PAST) }
+
 /** What `momentRule` looks at. */
 interface Momentous {
   readonly chain_id?: number | undefined
   readonly at_block?: number | undefined
-  readonly at_time?: number | undefined
+  readonly at_time?: SentTime | undefined
 }
 
 /** A height means nothing without its chain, and a block has one time. */

@@ -1,6 +1,9 @@
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
+import { listed } from '../../lib/text/listed.ts'
+import { nearestName } from '../../lib/text/nearest.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
+import { namesIn } from './fields.ts'
 
 /** Text of a request's parameters. */
 export interface RawInput {
@@ -18,21 +21,26 @@ export interface Parameters {
 }
 
 /**
- * The text of path and query parameters by name. An empty value is a missing one, a path parameter wins over a query
- * parameter of its name, parameters that the schema does not know are ignored. Throws `CodedError`
- * INVALID_PARAMETER for broken, repeated and too long ones, INVALID_REQUEST for too many.
+ * The text of path and query parameters by name. An empty value is a missing one. Throws `CodedError`
+ * INVALID_PARAMETER for broken, repeated and too long ones and for those that the route does not have, because a
+ * mistyped name would answer, and charge, for something else; INVALID_REQUEST for too many.
  */
 export function readParameters(schema: v.GenericSchema, raw: RawInput): Parameters {
-  const { values, repeated, spaced } = queryValues(raw.query, schema)
+  const { values, repeated, spaced } = queryValues(raw.query)
+  const { taken, refused } = namesIn(schema)
+  const inPath = (name: string) => Object.hasOwn(raw.params, name)
+  const known = taken.filter((name) => !inPath(name))
+  for (const [name, value] of Object.entries(values)) {
+    if (inPath(name)) throw invalidParameter(name, 'expected it in the path alone')
+    if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'parameter' })
+    if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
+    if (value === '') delete values[name]
+  }
+  for (const name of repeated) throw invalidParameter(name, 'expected it once, it is repeated')
   for (const [name, text] of Object.entries(raw.params)) {
-    repeated.delete(name)
-    spaced.delete(name)
     const value = decoded(text, { name, plusIsSpace: false })
     if (value.length > PARAMETER_LENGTH_MAX) throw tooLong(name, value)
     values[name] = value
-  }
-  for (const name of repeated) {
-    if (hasEntry(schema, name)) throw invalidParameter(name, 'expected it once, it is repeated')
   }
   return { values, spaced }
 }
@@ -47,8 +55,9 @@ export function parametersOf(
   given: Readonly<Record<string, unknown>>,
 ): Parameters & { readonly values: Readonly<Record<string, unknown>> } {
   const values: Record<string, unknown> = Object.create(null)
+  const { taken: known, refused } = namesIn(schema)
   for (const [name, value] of Object.entries(given)) {
-    if (!hasEntry(schema, name)) throw invalidParameter(shown(name), 'expected no such field')
+    if (!known.includes(name) && !refused.includes(name)) throw unknownName(name, { known, what: 'field' })
     if (value === null || value === '') continue
     values[name] = textOf(name, value)
   }
@@ -80,7 +89,10 @@ export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { va
   // A check of several parameters together has its own whole sentence.
   if (path.length === 0) throw new CodedError('INVALID_PARAMETER', issue.message)
   const name = path.map((key, depth) => (depth === 0 ? key : `[${key}]`)).join('')
-  if (issue.expected === 'never') throw invalidParameter(shown(name), 'expected no such field')
+  if (issue.type === 'never') throw invalidParameter(name, issue.message)
+  if (issue.expected === 'never') {
+    throw unknownName(name, { known: path.length === 1 ? namesIn(schema).taken : [], what: 'field' })
+  }
   if (issue.input === undefined) {
     const why = issue.type === 'raw_check' ? ` ${issue.message}` : ''
     throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${shown(name)}": it is required${why}`)
@@ -91,14 +103,8 @@ export function validated<Output>(schema: v.GenericSchema<unknown, Output>, { va
   throw invalidParameter(shown(name), `${issue.message}, got ${quoted(sent ?? issue.input)}${hint}`)
 }
 
-/** True if an object schema has a field of this name. */
-function hasEntry(schema: v.GenericSchema, name: string): boolean {
-  const entries = (schema as { readonly entries?: Readonly<Record<string, unknown>> }).entries
-  return entries !== undefined && Object.hasOwn(entries, name)
-}
-
-/** Values by name, and the names of those that are repeated or in which a plus sign became a space. */
-function queryValues(query: string, schema: v.GenericSchema) {
+/** Values by name, empty ones too, and the names of those that are repeated or in which a plus sign became a space. */
+function queryValues(query: string) {
   // Without a prototype, `__proto__` is an ordinary name.
   const values: Record<string, string> = Object.create(null)
   const repeated = new Set<string>()
@@ -111,18 +117,14 @@ function queryValues(query: string, schema: v.GenericSchema) {
       `Cannot read the query: expected at most ${QUERY_PARAMETERS_MAX} parameters`,
     )
   }
-  const seen = new Set<string>()
   for (const pair of pairs) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const rawName = equals < 0 ? pair : pair.slice(0, equals)
     const name = decoded(rawName, { name: rawName, plusIsSpace: true })
     const value = equals < 0 ? '' : decoded(pair.slice(equals + 1), { name, plusIsSpace: true })
-    // An unknown parameter may be as long as the target.
-    if (value.length > PARAMETER_LENGTH_MAX && hasEntry(schema, name)) throw tooLong(name, value)
-    if (seen.has(name)) repeated.add(name)
-    seen.add(name)
-    if (value !== '') values[name] = value
+    if (Object.hasOwn(values, name)) repeated.add(name)
+    values[name] = value
     if (pair.includes('+', equals)) spaced.add(name)
   }
   return { values, repeated, spaced }
@@ -145,6 +147,25 @@ function decoded(text: string, options: { readonly name: string; readonly plusIs
 
 function tooLong(name: string, value: string): CodedError {
   return invalidParameter(name, `expected at most ${PARAMETER_LENGTH_MAX} characters, got ${quoted(value)}`)
+}
+
+/** Most names that an error lists if none of them is near. */
+const LISTED_NAMES_MAX = 12
+
+/** Refuses a name, and says which one was probably meant. */
+function unknownName(
+  name: string,
+  { known, what }: { readonly known: readonly string[]; readonly what: 'parameter' | 'field' },
+): CodedError {
+  const near = nearestName(name, known)
+  const names = known.map((each) => `"${each}"`)
+  const instead =
+    near !== undefined
+      ? `, the nearest is "${near}"`
+      : names.length > 0
+        ? `, only ${listed(names, LISTED_NAMES_MAX)}`
+        : ''
+  return invalidParameter(shown(name), `expected no such ${what}${instead}`)
 }
 
 function invalidParameter(name: string, detail: string): CodedError {

@@ -97,7 +97,7 @@ describe('a body', () => {
       'an unknown field',
       `{"wallets":["${WALLET}"],"wallet":1}`,
       'INVALID_PARAMETER',
-      'Cannot read parameter "wallet": expected no such field',
+      'Cannot read parameter "wallet": expected no such field, the nearest is "wallets"',
     ],
     ['a lone surrogate', '{"wallets":["\\ud800"]}', 'INVALID_PARAMETER', undefined],
   ])('of %s is refused', async (_name, body, code, message) => {
@@ -113,7 +113,10 @@ describe('a body', () => {
     const answer = await post(`{"wallets":["${WALLET}"],"${key}":{"wallets":[]}}`)
     expect([answer.status, answer.body.error]).toMatchObject([
       400,
-      { code: 'INVALID_PARAMETER', message: 'Cannot read parameter "__proto__": expected no such field' },
+      {
+        code: 'INVALID_PARAMETER',
+        message: 'Cannot read parameter "__proto__": expected no such field, only "wallets"',
+      },
     ])
     expect((await post(`{"${key}":{"wallets":["${WALLET}"]}}`)).body.error.code).toBe('MISSING_PARAMETER')
   })

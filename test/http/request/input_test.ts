@@ -8,6 +8,8 @@ import {
   instantFrom,
   instantTo,
   limit,
+  moment,
+  noMoment,
   page,
   shortText,
   targetHealthFactor,
@@ -220,12 +222,13 @@ describe('parseInput()', () => {
   const parse = (query: string, params: Record<string, string> = { id: '1' }) =>
     outcome(() => parseInput(schema, { params, query }))
 
-  test('merges path and query, the path first', () => {
-    expect(parse(`wallet=${CHECKSUMMED}&id=5`)).toEqual({ id: 1n, page: 1, wallet: CHECKSUMMED })
-  })
-
-  test('a path parameter of a name that the query repeats is still the path parameter', () => {
-    expect(parse(`wallet=${CHECKSUMMED}&id=5&id=6`)).toEqual({ id: 1n, page: 1, wallet: CHECKSUMMED })
+  test('merges path and query, which must not repeat each other', () => {
+    expect(parse(`wallet=${CHECKSUMMED}`)).toEqual({ id: 1n, page: 1, wallet: CHECKSUMMED })
+    for (const twice of ['id=5', 'id=1', 'id=5&id=6', 'id=']) {
+      expect(parse(`wallet=${CHECKSUMMED}&${twice}`)).toBe(
+        'INVALID_PARAMETER: Cannot read parameter "id": expected it in the path alone',
+      )
+    }
   })
 
   test('a missing or empty required parameter is MISSING_PARAMETER', () => {
@@ -242,12 +245,46 @@ describe('parseInput()', () => {
     expect(parse(`wallet=${CHECKSUMMED}&page=1&p%61ge=2`)).toBe(repeated)
   })
 
-  test('unknown parameters are ignored, prototypes among them', () => {
-    expect(parse(`wallet=${CHECKSUMMED}&a=1&a=2&__proto__=x&constructor=y&toString=z&&`)).toEqual({
-      id: 1n,
-      page: 1,
-      wallet: CHECKSUMMED,
-    })
+  test.each([
+    ['walet=x', 'walet', 'the nearest is "wallet"'],
+    ['Wallet=x', 'Wallet', 'the nearest is "wallet"'],
+    ['apge=1', 'apge', 'the nearest is "page"'],
+    ['page =1', 'page ', 'the nearest is "page"'],
+    ['p%61gee', 'pagee', 'the nearest is "page"'],
+    ['pages=', 'pages', 'the nearest is "page"'],
+    ['a=1&a=2', 'a', 'only "page", "wallet"'],
+    ['=1', '', 'only "page", "wallet"'],
+    ['__proto__=x', '__proto__', 'only "page", "wallet"'],
+    ['constructor=x', 'constructor', 'only "page", "wallet"'],
+    ['utm_source=x&page=0', 'utm_source', 'only "page", "wallet"'],
+  ])('an unknown parameter is refused, and the nearest one named: %s', (query, name, instead) => {
+    const refused = `INVALID_PARAMETER: Cannot read parameter "${name}": expected no such parameter, ${instead}`
+    expect(parse(`${query}&wallet=${CHECKSUMMED}`)).toBe(refused)
+    expect(parse(`wallet=${CHECKSUMMED}&${query}`)).toBe(refused)
+  })
+
+  test('a parameter that has a reason to be refused is refused for it, and never named as near', () => {
+    const solana = v.object({ page, ...noMoment })
+    const read = (query: string) => outcome(() => parseInput(solana, { params: {}, query }))
+    expect(read('page=2')).toMatchObject({ page: 2 })
+    for (const name of ['at_block', 'at_time']) {
+      expect(read(`${name}=1`)).toBe(
+        `INVALID_PARAMETER: Cannot read parameter "${name}": expected it for EVM chains only, ` +
+          'because endpoints of Solana keep no past state',
+      )
+      expect(read(`${name}s=1`)).toEndWith('expected no such parameter, only "page"')
+    }
+  })
+
+  test('an at_time in milliseconds is told so, and keeps what was sent', () => {
+    const read = (query: string) => outcome(() => parseInput(v.object(moment), { params: {}, query }))
+    expect(read('at_time=1767225600000')).toBe(
+      'INVALID_PARAMETER: Cannot read parameter "at_time": expected Unix seconds, this looks like milliseconds, ' +
+        'got "1767225600000"',
+    )
+    expect(read('at_time=17672256000000')).toContain('expected Unix seconds, a date')
+    expect(read('at_time=1767225600')).toMatchObject({ at_time: { sec: 1_767_225_600, sent: '1767225600' } })
+    expect(read('at_time=2026-01-01')).toMatchObject({ at_time: { sec: 1_767_225_600, sent: '2026-01-01' } })
   })
 
   test.each([['%zz'], ['%'], ['%E0%A4%A'], ['%C0%AF'], ['%ED%A0%80'], ['%00'], ['a%00b']])(
@@ -266,15 +303,17 @@ describe('parseInput()', () => {
   })
 
   test('takes 32 parameters, not 33, and values of at most 256 characters', () => {
-    expect(parse(`wallet=${CHECKSUMMED}${'&a=1'.repeat(31)}`)).toMatchObject({ page: 1 })
+    expect(parse(`wallet=${CHECKSUMMED}${'&a=1'.repeat(31)}`)).toContain('parameter "a"')
     expect(parse(`wallet=${CHECKSUMMED}${'&a=1'.repeat(32)}`)).toStartWith('INVALID_REQUEST')
     expect(parse(`wallet=${'a'.repeat(257)}`)).toContain('expected at most 256 characters')
     expect(parse(`wallet=${CHECKSUMMED}`, { id: '1'.repeat(257) })).toContain('expected at most 256 characters')
   })
 
-  test('ignores unknown parameters of any length', () => {
-    const long = 'a'.repeat(4_000)
-    expect(parse(`wallet=${CHECKSUMMED}&utm=${long}&${long}=1&__proto__=${long}`)).toMatchObject({ page: 1 })
+  test('shows no more than 64 characters of a name', () => {
+    expect(parse(`wallet=${CHECKSUMMED}&${'a'.repeat(4_000)}=1`)).toBe(
+      `INVALID_PARAMETER: Cannot read parameter "${'a'.repeat(64)}…": expected no such parameter, only "page", "wallet"`,
+    )
+    expect(parse(`wallet=${CHECKSUMMED}&a%0db=1`)).toContain('parameter "a?b"')
   })
 
   test('says that a plus sign became a space if that may be the mistake', () => {
@@ -286,8 +325,8 @@ describe('parseInput()', () => {
         `got "2026-01-01T00:00:00 02:00"${hint}`,
     )
     expect(read('from=2026-01-01T00:00:00%2B02:00')).toMatchObject({ from: new Date('2025-12-31T22:00:00Z') })
-    expect(read('from=2026-01-01T00:00:00%2002:00&x=+')).not.toContain('%2B')
-    expect(parse('x=1', { id: '+1' })).not.toContain('%2B')
+    expect(read('from=2026-01-01T00:00:00%2002:00')).not.toContain('%2B')
+    expect(parse('wallet=1', { id: '+1' })).not.toContain('%2B')
   })
 
   test('refuses 8 KB of anything at once', async () => {

@@ -1,0 +1,25 @@
+/** A schema of valibot as far as its fields are looked at. */
+interface Fielded {
+  readonly type: string
+  readonly entries?: Readonly<Record<string, Entry>>
+}
+
+interface Entry {
+  readonly type: string
+  readonly wrapped?: { readonly type: string }
+}
+
+/** Names of an object schema's fields: those that it takes, and those that it has only to say why it refuses them. */
+export function namesIn({ entries = {} }: Fielded): {
+  readonly taken: readonly string[]
+  readonly refused: readonly string[]
+} {
+  const refused = (name: string) => isRefused(entries[name])
+  const names = Object.keys(entries)
+  return { taken: names.filter((name) => !refused(name)), refused: names.filter(refused) }
+}
+
+/** True for a field that is made by `refused` of `input.ts`: nobody may send it. */
+export function isRefused(entry: Entry | undefined): boolean {
+  return entry?.wrapped?.type === 'never'
+}
