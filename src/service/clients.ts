@@ -1,6 +1,8 @@
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import { pause } from '../lib/async/abort.ts'
+import { createRate } from '../lib/async/rate.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config.ts'
@@ -14,13 +16,16 @@ export interface Clients {
 
 /** Makes the clients of all chains that are served; `recorder` makes what is told of each chain's requests. */
 export function createClients(
-  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs } }: Config,
+  { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs }, historyRequestsPerSecond: perSecond }: Config,
   {
     recorder,
     ...shared
   }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
 ): Clients {
-  const evm = chains.map((chain) => createChainClient({ chain, record: recorder(chain.id), ...shared }))
+  const evm = chains.map((chain) => {
+    const backgroundRate = perSecond === 0 ? undefined : createRate({ perSecond, clock: shared.clock, sleep: pause })
+    return createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })
+  })
   const solana =
     rpcUrls.length === 0
       ? undefined

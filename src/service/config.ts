@@ -30,6 +30,8 @@ export interface Config {
   readonly adminToken: string | undefined
   /** Features that are off whatever the operator switches. */
   readonly featuresOff: readonly Feature[]
+  /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
+  readonly historyRequestsPerSecond: number
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
   /** EVM chains that are served. */
@@ -75,6 +77,11 @@ const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password,
 const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
 const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
 
+/** Public endpoints allow some ten to a hundred requests a second, and callers come first. */
+const REQUESTS_PER_SECOND = 50
+const REQUESTS_PER_SECOND_MAX = 10_000
+const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX} at most, or 0 for no limit`
+
 /** Shorter tokens can be guessed. */
 const TOKEN_LENGTH_MIN = 16
 const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
@@ -113,6 +120,8 @@ export function readConfig(
     logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
     adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
+    historyRequestsPerSecond:
+      checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     ...served,
@@ -225,6 +234,10 @@ function parsePort(text: string): number | undefined {
 function parseRetentionDays(text: string): number | undefined {
   const days = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   return days === 0 || days >= RETENTION_DAYS_MIN ? days : undefined
+}
+
+function parseRequestsPerSecond(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= REQUESTS_PER_SECOND_MAX ? Number(text) : undefined
 }
 
 /** Checked without `URL`, which refuses the empty host of a socket: `postgres://user@/database?host=/directory`. */

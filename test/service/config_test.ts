@@ -49,6 +49,16 @@ describe('readConfig()', () => {
     }
   })
 
+  test('HISTORY_REQUESTS_PER_SECOND is 50 if absent, 0 for no limit, and 10,000 at most', () => {
+    const rate = (text: string) => readConfig({ HISTORY_REQUESTS_PER_SECOND: text }, noFile).historyRequestsPerSecond
+    expect(['', '0', '5', '10000'].map(rate)).toEqual([50, 0, 5, 10_000])
+    for (const wrong of ['-1', '1.5', '10001', 'none']) {
+      expect(mistakesOf({ HISTORY_REQUESTS_PER_SECOND: wrong })).toEqual([
+        'HISTORY_REQUESTS_PER_SECOND: expected a whole number of requests, 10000 at most, or 0 for no limit',
+      ])
+    }
+  })
+
   test('SNAPSHOTS and MCP are on unless they are off', () => {
     const off = (env: Readonly<Record<string, string>>) => readConfig(env, noFile).featuresOff
     expect(off({})).toEqual([])

@@ -1,3 +1,4 @@
+import type { Rate } from '../../lib/async/rate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Read } from './client.ts'
@@ -26,6 +27,8 @@ export interface ClientOptions {
   readonly random?: () => number
   /** Told of each finished request to an endpoint. */
   readonly record?: RpcRecorder
+  /** Waited for before each request in the background. @default none */
+  readonly backgroundRate?: Rate | undefined
 }
 
 /** What endpoints of one chain share. */
@@ -34,11 +37,13 @@ export interface ConnectionOptions extends Omit<TransportOptions, 'url'> {
   readonly random: () => number
   /** Told of each finished request. */
   readonly record?: RpcRecorder
+  /** Waited for before each request in the background. @default none */
+  readonly backgroundRate?: Rate | undefined
 }
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { clock, random, record = () => {} } = options
+  const { clock, random, record = () => {}, backgroundRate } = options
   const transport = recorded(createTransport({ ...options, url }), { record, clock })
   const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
@@ -50,7 +55,8 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
 
   return {
     health,
-    send(request, signal, priority = 'caller') {
+    async send(request, signal, priority = 'caller') {
+      if (priority === 'background') await backgroundRate?.(signal)
       const run = async () => {
         if (priority === 'background') return await transport.send(request, signal)
         const startedMs = clock.monotonicMs()
@@ -58,7 +64,7 @@ export function createConnection(url: string, options: ConnectionOptions): Conne
         health.measured(clock.monotonicMs() - startedMs)
         return result
       }
-      return slots.run(run, signal, priority)
+      return await slots.run(run, signal, priority)
     },
   }
 }

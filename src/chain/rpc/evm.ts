@@ -48,10 +48,10 @@ export interface EvmClient extends ChainClient {
  * only if none of them answers.
  */
 export function createChainClient(options: ClientOptions & { readonly chain: Chain }): EvmClient {
-  const { chain, clock, log, fetch = globalThis.fetch, record = () => {} } = options
+  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate } = options
   const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record }
+  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record, backgroundRate }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const depths = createDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)

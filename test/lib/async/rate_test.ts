@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { createRate } from '../../../src/lib/async/rate.ts'
+
+const never = new AbortController().signal
+
+test('createRate() lets what came in a pause start at once, and then as many a second as it says', async () => {
+  let nowMs = 0
+  const waits: number[] = []
+  const rate = createRate({
+    ...{ perSecond: 50, clock: { now: () => nowMs, monotonicMs: () => nowMs } },
+    sleep: async (ms) => {
+      waits.push(ms)
+    },
+  })
+  const start = async (count: number) => {
+    waits.length = 0
+    for (let started = 0; started < count; started++) await rate(never)
+    return waits
+  }
+  expect(await start(50)).toEqual([])
+  expect(await start(3)).toEqual([20, 40, 60])
+  nowMs += 560
+  expect(await start(26)).toEqual([20])
+  nowMs += 60_000
+  expect((await start(150)).at(-1)).toBe(2_000)
+})
