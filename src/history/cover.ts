@@ -13,6 +13,8 @@ interface CoverRequest<Row, Place extends StreamPlace> {
   readonly subjects: readonly Hex[] | null
   readonly range: Range
   readonly sources: readonly LearnedSource[]
+  /** In whose turn; absent: it serves everybody. */
+  readonly asker?: string | undefined
   readonly db: Database
   /** Told after each part that was stored. */
   readonly onStored: (range: Range) => void
@@ -90,9 +92,9 @@ async function decodeAfter<Row, Place extends StreamPlace>(
   range: Range,
   signal: AbortSignal,
 ): Promise<Meaning<Row>> {
-  const { stream, place, subjects, sources, onHealed } = request
+  const { stream, place, subjects, sources, asker, onHealed } = request
   const filters = stream.filters(place, subjects)
-  const proof = createProof({ ...kindOf(request), filters, range }, { sources, healed: onHealed })
+  const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
   let proven = await proof.logs(signal)
   const later = (await before).next
   for (;;) {

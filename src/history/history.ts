@@ -25,7 +25,7 @@ export interface HistoryService extends History, HistoryReader {
 
 /** How long a caller waits for its history, milliseconds; then it is told when to come back. */
 const WAIT_MS = 4_000
-const RETRY_SEC = { least: 1, unknown: 5, most: 60 }
+const RETRY_SEC = { least: 1, unknown: 5, most: 15 }
 
 /** Makes the histories of all chains. Nothing is asked of any endpoint until somebody asks for a history. */
 export function createHistory(options: {

@@ -12,6 +12,8 @@ export interface Entry {
   /** What was asked for, at most; it ends at a final block. */
   range: Range
   readonly pace: Pace
+  /** Everybody who asked for it. */
+  readonly askers: Set<string>
   askedMs: number
   /** True while a task works on it. */
   isBusy: boolean
@@ -34,7 +36,7 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
 
   return {
     ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
-    ...{ isBusy: false, failures: 0, isReread: false },
+    ...{ askers: new Set<string>(), isBusy: false, failures: 0, isReread: false },
     get isAwaited() {
       return waiting.size > 0
     },

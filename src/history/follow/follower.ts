@@ -4,20 +4,21 @@ import { cover } from '../cover.ts'
 import type { Covered } from '../coverage.ts'
 import { followersOf } from '../logs/proof.ts'
 import { blocksIn, missingOf } from '../logs/ranges.ts'
-import { FilterError, type FinalBlock, widestOf } from '../logs/reader.ts'
+import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { IncompleteError, type StreamPlace } from '../stream.ts'
 import { createEntry, type Entry } from './entry.ts'
 import { callersError, reportFailure, tooNarrow } from './failure.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
-import { planOf } from './plan.ts'
+import { planOf, widestOf } from './plan.ts'
+import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
 export interface Follower<Place extends StreamPlace> {
   /**
    * Resolves when the wanted blocks are stored and checked. Throws `UnavailableError` if they cannot be, `AbortedError`
-   * if `signal` fires; the work then goes on for some time, in case the caller comes back.
+   * if `signal` fires; the work then goes on for half a minute, in case the caller comes back.
    */
   complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<void>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */
@@ -28,23 +29,30 @@ export interface Follower<Place extends StreamPlace> {
   close(): Promise<void>
 }
 
-/** Work goes on this long after somebody asked. */
-const KEEP_MS = 600_000
+/** Work goes on this long after somebody asked: longer than callers are told to wait before they come back. */
+const KEEP_MS = 30_000
 /** Subjects that one request asks for. */
 const SUBJECTS_MAX = 200
 /** After this time the work looks who else waits, and which blocks other processes have stored. */
 const TURN_MS = 5_000
-/** Groups of subjects that are worked on at the same time. */
-const TASKS_MAX = 8
+/** After this time as many subjects are asked for as at first, although an endpoint once took fewer. */
+const SUBJECTS_DOUBT_MS = 600_000
 /** Pause while another process works on the same history. */
 const OTHERS_MS = 250
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
 
-/** An entry with the blocks that it lacks, the newest first. */
+/** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
 interface Lacking {
   readonly entry: Entry
   readonly missing: readonly Range[]
+  readonly asker: string
+}
+
+/** What one task works on, and in whose turn; a scan is everybody's. */
+interface Task {
+  readonly of: readonly Entry[]
+  readonly asker?: string
 }
 
 /** Makes a follower; it does nothing until somebody asks. */
@@ -52,6 +60,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
   const entries = new Map<Hex | null, Entry>()
   const tasks = new Set<Promise<void>>()
+  const turns = createTurns()
   const closing = new AbortController()
   let place = options.place
   /** The newest final block that anybody asked for. */
@@ -59,6 +68,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   let looking: Promise<void> | undefined
   let mustLook = false
   let subjectsMax = SUBJECTS_MAX
+  let subjectsMs = 0
   let isScanning = false
   let scanLeft = 0
   /** What the continuity check gave last, for the range that ends before this block. */
@@ -79,19 +89,19 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   async function lookAgain(): Promise<void> {
     while (mustLook && !closing.signal.aborted) {
       mustLook = false
-      const idle = [...entries.values()].filter((entry) => !entry.isBusy && !hasExpired(entry))
+      const idle = [...entries.values()].filter(({ isBusy }) => !isBusy)
+      for (const entry of idle) if (!isWanted(entry)) entries.delete(entry.subject)
       try {
-        if (idle.length > 0 && tasks.size < TASKS_MAX) await startTasks(idle)
+        if (idle.some(isWanted)) await startTasks(idle.filter(isWanted))
       } catch (error) {
         for (const entry of idle) entry.settle(error)
       }
     }
   }
 
-  function hasExpired(entry: Entry): boolean {
-    const isLeft = !entry.isAwaited && clock.monotonicMs() - entry.askedMs > KEEP_MS
-    if (isLeft) entries.delete(entry.subject)
-    return isLeft
+  /** True if somebody waits for it, or is expected back. */
+  function isWanted(entry: Entry): boolean {
+    return entry.isAwaited || clock.monotonicMs() - entry.askedMs <= KEEP_MS
   }
 
   /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
@@ -101,6 +111,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     const alone: Lacking[] = []
     const scanned: Entry[] = []
     for (const entry of idle) {
+      const asker = turns.nextFor(entry)
       const own = entry.subject === null ? undefined : covered.get(entry.subject)
       const missing = missingOf(entry.range, [...(own?.ranges ?? []), ...everybody])
       entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
@@ -108,15 +119,17 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
         if (isChecked(entry, own)) {
           entries.delete(entry.subject)
           entry.settle()
-        } else startTask([entry], () => check(entry))
+        } else if (asker !== undefined) startTask({ of: [entry], asker }, () => check(entry, asker))
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
       if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
       else if (plan === 'everybody') scanned.push(entry)
-      else alone.push({ entry, missing })
+      else if (asker !== undefined) alone.push({ entry, missing, asker })
     }
-    for (const group of grouped(alone, ({ missing }) => JSON.stringify(missing)).values()) startGroup(group)
+    for (const group of grouped(alone, ({ missing, asker }) => JSON.stringify([missing, asker])).values()) {
+      startGroup(group)
+    }
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
@@ -130,12 +143,14 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   function startGroup(group: readonly Lacking[]): void {
-    const [range] = group[0]?.missing ?? []
+    const { missing: [range] = [], asker = '' } = group[0] ?? {}
     if (range === undefined) return
-    for (let at = 0; at < group.length; at += subjectsMax) {
-      const some = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
-      const subjects = some.flatMap(({ subject }) => subject ?? [])
-      startTask(some, () => coverTurn(subjects, { range, wanted: some[0]?.range ?? range }, some))
+    if (clock.monotonicMs() - subjectsMs >= SUBJECTS_DOUBT_MS) subjectsMax = SUBJECTS_MAX
+    for (let at = 0; at < group.length && turns.mayStart(asker); at += subjectsMax) {
+      const of = group.slice(at, at + subjectsMax).map(({ entry }) => entry)
+      const subjects = of.flatMap(({ subject }) => subject ?? [])
+      const wanted = of[0]?.range ?? range
+      startTask({ of, asker }, () => coverTurn(subjects, { range, wanted }, { of, asker }))
     }
   }
 
@@ -149,19 +164,22 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     if (range === undefined) return
     isScanning = true
     scanLeft = blocksIn(missingOf(wanted, everybody))
-    startTask(scanned, async () => {
+    const task = { of: scanned }
+    startTask(task, async () => {
       try {
-        await coverTurn(null, { range, wanted }, scanned)
+        await coverTurn(null, { range, wanted }, task)
       } finally {
         isScanning = false
       }
     })
   }
 
-  function startTask(of: readonly Entry[], run: () => Promise<void>): void {
+  function startTask({ of, asker }: Task, run: () => Promise<void>): void {
     for (const entry of of) entry.isBusy = true
+    if (asker !== undefined) turns.start(asker)
     const task = runTask(of, run).finally(() => {
       tasks.delete(task)
+      if (asker !== undefined) turns.end(asker)
       for (const entry of of) entry.isBusy = false
       look()
     })
@@ -176,8 +194,11 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       if (closing.signal.aborted) return
       if (error instanceof FilterError && subjectsMax > 1) {
         subjectsMax = Math.ceil(subjectsMax / 2)
+        subjectsMs = clock.monotonicMs()
         return
       }
+      // Now that it is known how short ranges must be, another plan is made.
+      if (error instanceof NarrowError) return
       reportFailure(error, { log, chainId: client.chain.id, stream: stream.name })
       const failures = Math.max(...of.map((entry) => ++entry.failures))
       for (const entry of of) entry.settle(callersError(error, client.chain))
@@ -189,7 +210,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   async function coverTurn(
     subjects: readonly Hex[] | null,
     { range, wanted }: { readonly range: Range; readonly wanted: Range },
-    of: readonly Entry[],
+    { of, asker }: Task,
   ): Promise<void> {
     const granted = await coverage.lease(name(), subjects, wanted)
     if (granted.length === 0) {
@@ -203,10 +224,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const following = final === undefined ? [] : await followersOf(sources, final, closing.signal)
       const value = await cover(
         {
-          ...{ stream, place, subjects: mine, range, sources: following, db, onHealed },
+          ...{ stream, place, subjects: mine, range, sources: following, db, onHealed, asker },
           later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           mayGoOn() {
-            const may = isFirst || clock.monotonicMs() - startedMs < TURN_MS
+            const may = isFirst || (clock.monotonicMs() - startedMs < TURN_MS && (of.length === 0 || of.some(isWanted)))
             isFirst = false
             return may
           },
@@ -233,7 +254,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   /** The check of a subject's rows against the state; what it finds missing is read once more. */
-  async function check(entry: Entry): Promise<void> {
+  async function check(entry: Entry, asker: string): Promise<void> {
     const { subject, range } = entry
     if (subject === null || stream.verify === undefined) return
     try {
@@ -243,18 +264,19 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       if (!(error instanceof IncompleteError) || entry.isReread) throw error
       entry.isReread = true
       const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
-      await coverTurn([subject], { range: again, wanted: range }, [])
+      await coverTurn([subject], { range: again, wanted: range }, { of: [], asker })
     }
   }
 
   return {
-    async complete({ subject, fromBlock, final: asked }, nextPlace, signal) {
+    async complete({ subject, fromBlock, final: asked, asker = '' }, nextPlace, signal) {
       place = nextPlace
       if (final === undefined || asked.number >= final.number) final = asked
       const range = { fromBlock, toBlock: asked.number }
       const entry = entries.get(subject) ?? createEntry(subject, range, clock)
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()
+      entry.askers.add(asker)
       entry.range = {
         fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
         toBlock: Math.max(entry.range.toBlock, range.toBlock),

@@ -14,6 +14,8 @@ export interface Wanted {
   readonly fromBlock: number
   /** The last block, which is final. */
   readonly final: FinalBlock
+  /** Who asks: different askers are served in turn. Absent: nobody in particular. */
+  readonly asker?: string | undefined
 }
 
 /** What a follower works with. */

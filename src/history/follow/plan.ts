@@ -1,4 +1,5 @@
 import { blocksIn } from '../logs/ranges.ts'
+import type { LearnedSource } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
@@ -37,4 +38,16 @@ export function planOf({
 
 function windowsOf(ranges: readonly Range[], blocks: number): number {
   return Math.ceil(blocksIn(ranges) / blocks) + ranges.length - 1
+}
+
+/**
+ * The longest range that any endpoint takes; undefined if one of them never refused one or did so long ago, or none is
+ * usable.
+ */
+export function widestOf(sources: readonly LearnedSource[]): number | undefined {
+  const caps = sources
+    .filter(({ source }) => source.usable)
+    .map(({ cap, isCapInDoubt }) => (isCapInDoubt ? undefined : cap) ?? Number.POSITIVE_INFINITY)
+  const most = Math.max(0, ...caps)
+  return most === 0 || most === Number.POSITIVE_INFINITY ? undefined : most
 }

@@ -1,10 +1,14 @@
 import { type pause, untilAborted } from '../../lib/async/abort.ts'
+import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
 interface Throttle {
-  /** Runs a task in its turn. Throws `AbortedError` if `signal` fires while it waits. */
-  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Runs a task in its turn; askers are served in turn. Throws `AbortedError` if `signal` fires while it waits. */
+  run<T>(
+    task: () => Promise<T>,
+    turn: { readonly signal: AbortSignal; readonly asker?: string | undefined },
+  ): Promise<T>
   /** The endpoint limits its rate: half as many requests from now on, the first after a pause. */
   limited(pauseMs: number | undefined): void
 }
@@ -16,33 +20,51 @@ const PAUSE_MS_MAX = 60_000
 
 /** Makes a throttle; `sleep` waits as `pause` does. */
 export function createThrottle({ clock, sleep }: { readonly clock: Clock; readonly sleep: typeof pause }): Throttle {
-  const waiting = new Set<() => void>()
+  const waiting = createFairQueue<() => void>()
   let running = 0
   let limit = RUNNING_MAX
   let succeeded = 0
   let pauses = 0
   let untilMs = 0
 
-  async function enter(signal: AbortSignal): Promise<void> {
-    while (running >= limit) {
-      let wake: () => void = () => {}
-      const turn = new Promise<void>((resolve) => {
-        wake = resolve
-      })
-      waiting.add(wake)
-      await untilAborted(turn, signal).finally(() => waiting.delete(wake))
+  async function enter(asker: string, signal: AbortSignal): Promise<void> {
+    if (running < limit) {
+      running++
+      return
     }
-    running++
+    let isGranted = false
+    let grant: () => void = () => {}
+    const turn = new Promise<void>((resolve) => {
+      grant = () => {
+        isGranted = true
+        resolve()
+      }
+    })
+    waiting.add(asker, grant)
+    try {
+      await untilAborted(turn, signal)
+    } catch (error) {
+      waiting.delete(asker, grant)
+      // It may have been granted in the same tick.
+      if (isGranted) leave()
+      throw error
+    }
   }
 
+  /** Gives what is free to those who wait, so that a new task cannot take it first. */
   function leave(): void {
     running--
-    for (const wake of [...waiting].slice(0, Math.max(0, limit - running))) wake()
+    while (running < limit) {
+      const grant = waiting.next()
+      if (grant === undefined) return
+      running++
+      grant()
+    }
   }
 
   return {
-    async run(task, signal) {
-      await enter(signal)
+    async run(task, { signal, asker = '' }) {
+      await enter(asker, signal)
       try {
         const waitMs = untilMs - clock.monotonicMs()
         if (waitMs > 0) await sleep(waitMs, signal)

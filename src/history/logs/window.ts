@@ -44,6 +44,16 @@ export function refused(window: Window, reaction: Reaction, blocks: number): Win
   return window
 }
 
+/** The usual length next to `cap`, to try whether a cap is still there. */
+export function longer(cap: number): number {
+  return USUAL_CAPS.findLast((usual) => usual > cap) ?? 2 * cap
+}
+
+/** The same window under another cap. */
+export function withCap(window: Window, cap: number | undefined): Window {
+  return window.cap === cap ? window : within({ ...window, cap })
+}
+
 function within(window: Window): Window {
   const { blocks, cap = blocks } = window
   return { ...window, blocks: Math.max(1, Math.min(blocks, cap)) }
@@ -66,4 +76,18 @@ export function piecesOf({ fromBlock, toBlock }: Range, blocks: number, shift: b
     pieces.push({ fromBlock: Math.max(fromBlock, last - size + 1), toBlock: last })
   }
   return pieces
+}
+
+/** Number of blocks of a range. */
+export function lengthOf({ fromBlock, toBlock }: Range): number {
+  return toBlock - fromBlock + 1
+}
+
+/** A range in two: its newest `blocks` blocks, and what is older, which may be nothing. */
+export function cutNewest({ fromBlock, toBlock }: Range, blocks: number): readonly [older: Range, newest: Range] {
+  const from = toBlock - blocks + 1
+  return [
+    { fromBlock, toBlock: from - 1 },
+    { fromBlock: from, toBlock },
+  ]
 }

@@ -15,7 +15,6 @@ import { createPlanes } from '../../../src/service/planes.ts'
 import { routesOf } from '../../../src/service/routes.ts'
 import { type Answer, type ClientRequest, createClient } from '../../support/client.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { type SignedIn, signedInBy } from '../../support/signed_in.ts'
 
 export const TOKEN = 'the-operators-own-token'
 export const ORIGIN = 'http://test.local'
@@ -59,8 +58,11 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   }
 }
 
-/** A browser: it keeps both secrets of a session and sends its origin with every change. */
-export interface Browser extends SignedIn {
+/** A browser: it keeps one cookie and sends its origin with every change. */
+export interface Browser {
+  /** `name=value` of the session. */
+  readonly cookie: string
+  readonly setCookie: string
   send(method: string, path: string, body?: unknown): Promise<Answer>
 }
 
@@ -77,15 +79,17 @@ export function useLink(ask: Process['ask'], secret: string, headers: Readonly<R
 export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
   const { secret } = await createLoginLink(db, { organizationId, by: CLI })
   const answer = await useLink(ask, secret)
-  const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
-  if (answer.status !== 200 || session.cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
+  const setCookie = answer.headers.get('set-cookie') ?? ''
+  const cookie = setCookie.split(';')[0] ?? ''
+  if (answer.status !== 303 || cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
   return {
-    ...session,
+    cookie,
+    setCookie,
     send: (method, path, body) =>
       ask(path, {
         method,
         headers: {
-          ...session.headers,
+          cookie,
           ...(method === 'GET' ? {} : { origin: ORIGIN }),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },

@@ -236,3 +236,87 @@ test('the only endpoint stalls: the caller is told, and a minute later it is ask
   expect(time.nowMs - stalledToMs).toBeLessThan(60_000 + 30_000)
   await follower.close()
 })
+
+test('work ends half a minute after the last who asked has left, and goes on if they come back before', async () => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered } = quietEndpoint(1_000)
+  let isSlow = false
+  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+    // Eight at a time take a second.
+    if (isSlow && read.method === 'eth_getLogs') {
+      time.nowMs += 1_000 / 8
+      await Bun.sleep(1)
+    }
+    return await endpoint.request(read, signal)
+  }
+  const follower = follow([{ ...endpoint, request }], simulated)
+  await complete(follower, 2_000, walletOf(0))
+  isSlow = true
+  const blocks = 10_000_000
+  const ask = () => complete(follower, blocks, walletOf(1), AbortSignal.timeout(1)).catch(() => {})
+  const quiet = async () => {
+    for (let before = -1; before !== answered.length; await Bun.sleep(20)) before = answered.length
+    return answered.length
+  }
+  answered.length = 0
+  await ask()
+  const once = await quiet()
+  // What is begun is finished: less than a minute in all, where the whole takes 40 minutes.
+  expect(time.nowMs).toBeGreaterThan(30_000)
+  expect(time.nowMs).toBeLessThan(60_000)
+  await ask()
+  expect(await quiet()).toBeGreaterThan(once)
+  await follower.close()
+})
+
+test('askers are served in turn: one who asks for hundreds of histories does not delay another’s only one', async () => {
+  const { endpoint, answered } = quietEndpoint(10_000)
+  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+    await Bun.sleep(1)
+    return await endpoint.request(read, signal)
+  }
+  const follower = follow([{ ...endpoint, request }])
+  await complete(follower, 20_000, walletOf(0))
+  answered.length = 0
+  const ask = (number: number, asker: string) =>
+    // Each lacks other blocks than the others, so that none share requests.
+    follower.complete(
+      { subject: walletOf(number), fromBlock: 1 + number, final: { number: 600_000, hash: hashOf(600_000) }, asker },
+      PLACE,
+      never,
+    )
+  const many = Array.from({ length: 300 }, (_, index) => ask(1 + index, 'many'))
+  await until('work for many', () => answered.length > 100)
+  const before = answered.length
+  await ask(1_000, 'one')
+  const meanwhile = answered.length - before
+  // 60 ranges, read twice, beside as many of the others; those would be 36,000.
+  expect(meanwhile).toBeGreaterThanOrEqual(120)
+  expect(meanwhile).toBeLessThan(600)
+  await follower.close()
+  await Promise.allSettled(many.map((each) => Promise.race([each, Bun.sleep(10)])))
+})
+
+test('a caller whose endpoints were too narrow is served when one of them takes more, without a restart', async () => {
+  const { time, ...simulated } = simulateTime()
+  const narrow = quietEndpoint(10)
+  const wide = quietEndpoint(1_000_000)
+  let isNarrow = true
+  const asked: number[] = []
+  const request: BackgroundEndpoint['request'] = (read, signal) => {
+    if (read.method === 'eth_getLogs') asked.push(0)
+    return (isNarrow ? narrow : wide).endpoint.request(read, signal)
+  }
+  const follower = follow([{ ...narrow.endpoint, request }], simulated)
+  const ask = () => complete(follower, 500_000, walletOf(1))
+  // The first range is far too long; that is found out in a few requests, and not again.
+  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  expect(asked.length).toBeLessThan(20)
+  isNarrow = false
+  asked.length = 0
+  await expect(ask()).rejects.toThrow('the widest here gives 10')
+  expect(asked).toEqual([])
+  time.nowMs += 600_000
+  await ask()
+  await follower.close()
+})

@@ -1,10 +1,119 @@
 import { expect, test } from 'bun:test'
-import { createLearnedSource, type LogsOutcome } from '../../../src/history/logs/reader.ts'
-import { LogsRefusedError } from '../../../src/history/logs/refusal.ts'
+import { createLearnedSource, type LogsOutcome, NarrowError } from '../../../src/history/logs/reader.ts'
+import { LogsRefusedError, type Reaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
+import { lengthOf, type Range } from '../../../src/history/logs/window.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { UpstreamError } from '../../../src/lib/error.ts'
 
 const PATIENT = new AbortController().signal
+const MINUTE_MS = 60_000
+
+/** An endpoint that refuses what it is told to refuse, on a clock of its own. */
+function open(reactionTo: (range: Range) => Reaction | undefined) {
+  const time = { nowMs: 0 }
+  const asked: Range[] = []
+  const source: LogSource = {
+    ...{ index: 0, usable: true, header: async () => undefined, receipt: async () => undefined },
+    async logs(_, range) {
+      if (!('fromBlock' in range)) throw new Error('Expected a range')
+      asked.push({ fromBlock: range.fromBlock, toBlock: range.toBlock })
+      await Bun.sleep(0)
+      const reaction = reactionTo(range)
+      if (reaction !== undefined) throw new LogsRefusedError(-32_000, reaction)
+      return []
+    },
+  }
+  const learned = createLearnedSource({
+    ...{ source, clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs } },
+    sleep: async (ms) => {
+      time.nowMs += ms
+    },
+  })
+  const read = async (range: Range) => {
+    asked.length = 0
+    const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0, range }
+    await learned.read(request, PATIENT)
+  }
+  return { time, asked, learned, read, longest: () => Math.max(...asked.map(lengthOf)) }
+}
+
+test('a cap is doubted after ten minutes, by one request for the next usual length', async () => {
+  let cap = 10
+  const { time, asked, learned, read, longest } = open((range) =>
+    lengthOf(range) > cap ? { kind: 'range', blocks: cap } : undefined,
+  )
+  const range = { fromBlock: 1, toBlock: 2_000 }
+  await read(range)
+  expect(learned.cap).toBe(10)
+  time.nowMs += 9 * MINUTE_MS
+  await read(range)
+  expect(longest()).toBe(10)
+  expect(learned.isCapInDoubt).toBe(false)
+
+  // It still refuses: one request finds out, for all who read meanwhile, and not again for ten minutes.
+  time.nowMs += MINUTE_MS
+  expect(learned.isCapInDoubt).toBe(true)
+  await Promise.all([read(range), read(range), read(range)])
+  expect(asked.map(lengthOf).filter((blocks) => blocks > 10)).toEqual([100])
+  await read(range)
+  expect([longest(), learned.isCapInDoubt]).toEqual([10, false])
+
+  // It takes everything now: each read tries the next usual length, one request at a time, until it needs no more.
+  cap = Number.POSITIVE_INFINITY
+  time.nowMs += 10 * MINUTE_MS
+  const longestOf: number[] = []
+  for (let reads = 0; reads < 4; reads++) {
+    await Promise.all([read(range), read(range)])
+    longestOf.push(longest())
+  }
+  expect(longestOf).toEqual([100, 500, 1_000, 2_000])
+})
+
+test('blocks that were too old for an endpoint are asked for again after ten minutes, by one request for one', async () => {
+  let floor = 1_000
+  const { time, asked, learned, read } = open(({ fromBlock }) => (fromBlock < floor ? { kind: 'pruned' } : undefined))
+  const range = { fromBlock: 1, toBlock: 5_000 }
+  await expect(read(range)).rejects.toBeInstanceOf(UpstreamError)
+  expect(learned.serves(range)).toBe(false)
+  for (const isKept of [false, true]) {
+    time.nowMs += 10 * MINUTE_MS
+    expect(learned.serves(range)).toBe(true)
+    if (isKept) floor = 0
+    const reads = await Promise.allSettled([read(range), read(range), read(range)])
+    expect(reads.map(({ status }) => status === 'fulfilled')).toEqual([isKept, isKept, isKept])
+    expect(asked.filter(({ fromBlock, toBlock }) => fromBlock === 1 && toBlock === 1).length).toBe(1)
+    if (!isKept) expect(asked.length).toBe(1)
+    expect(learned.serves(range)).toBe(isKept)
+  }
+})
+
+test('an endpoint that gave no logs at all is asked again after ten minutes, by one request', async () => {
+  let reaction: Reaction | undefined = { kind: 'unable' }
+  const { time, asked, learned, read } = open(() => reaction)
+  const range = { fromBlock: 1, toBlock: 5_000 }
+  await expect(read(range)).rejects.toBeInstanceOf(UpstreamError)
+  expect(learned.serves(range)).toBe(false)
+  time.nowMs += 10 * MINUTE_MS
+  expect(learned.serves(range)).toBe(true)
+  await expect(Promise.all([read(range), read(range)])).rejects.toBeInstanceOf(UpstreamError)
+  expect(asked.length).toBe(1)
+  reaction = undefined
+  time.nowMs += 10 * MINUTE_MS
+  await read(range)
+  expect(learned.serves(range)).toBe(true)
+})
+
+test('a read that would take far more requests than planned is given up once that is known', async () => {
+  const { asked, learned, read } = open((range) =>
+    lengthOf(range) > 10 ? { kind: 'range', blocks: undefined } : undefined,
+  )
+  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(NarrowError)
+  await expect(read({ fromBlock: 1, toBlock: 4_000_000 })).rejects.toBeInstanceOf(NarrowError)
+  expect(asked.length).toBeLessThanOrEqual(16)
+  await read({ fromBlock: 1, toBlock: 100 })
+  expect(learned.cap).toBe(10)
+})
 
 test('once a cap is known, longer ranges that still wait for their turn are divided without asking', async () => {
   const cap = 2_000
