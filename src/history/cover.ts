@@ -101,7 +101,7 @@ async function decodeAfter<Row, Place extends StreamPlace>(
     try {
       const { rows } = await decodeSettled({ stream, place, subjects, logs: proven.logs, proof }, signal)
       const next = subjects === null ? stream.continuity?.(place, proven.logs, later) : undefined
-      return { rows, witnesses: proven.witnesses, next }
+      return { rows, witnesses: Math.min(proven.witnesses, proof.receiptWitnesses), next }
     } catch (error) {
       if (!(error instanceof IncompleteError) || !proof.doubt()) throw error
       proven = await proof.logs(signal)

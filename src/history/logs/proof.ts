@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import { type HistoryLog, IncompleteError } from '../stream.ts'
-import type { Receipt } from './parse_logs.ts'
+import { createEvidence } from './evidence.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from './reader.ts'
 import type { Range } from './window.ts'
-import { type Comparison, compareReads, isHeld } from './witness.ts'
+import { type Comparison, compareReads } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
 interface ProvenLogs {
@@ -16,8 +16,10 @@ interface ProvenLogs {
 /** Reads of one range, as many as it takes. */
 export interface Proof {
   /**
-   * Reads until two reads gave every log that is known; a log that one endpoint alone gave is believed if a receipt
-   * holds it. Throws `IncompleteError` if too many reads differ, `UpstreamError` if no endpoint can be read.
+   * Reads until two reads gave every log that is known, of two different endpoints if two may serve. A log that one
+   * endpoint alone gave is believed if the receipt of another holds it, or the proven receipts of its block. Throws
+   * `IncompleteError` if too many reads differ or what they differ in cannot be settled, `UpstreamError` if no endpoint
+   * can be read.
    */
   logs(signal: AbortSignal): Promise<ProvenLogs>
   /** Asks for further reads in the next call of `logs`; false if there were enough for anybody. */
@@ -27,14 +29,20 @@ export interface Proof {
     transactions: ReadonlyMap<Hex, HistoryLog>,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>>
+  /** How many different endpoints gave all that `receipts` has given so far; infinite if that is nothing. */
+  readonly receiptWitnesses: number
 }
 
 const NO_WITNESS = 'A second endpoint does not answer at the moment'
+/** What is wrong if endpoints differ and nobody can say who is right. */
+const UNSETTLED = 'second witness'
 const READS_MIN = 2
 /** Reads of one range before it is divided, and of one block before it is given up. */
 const READS_MAX = 4
 /** Reads of a range that a check keeps finding incomplete. */
 const DOUBTS_READS_MAX = 6
+/** Blocks that are proven because an endpoint lacks logs of theirs; if there are more, it is no witness here. */
+const PROOFS_MAX = 8
 /** A second witness takes at most this many times as many requests as the first. */
 const NARROW = 16
 
@@ -43,20 +51,32 @@ interface Read {
   readonly logs: readonly HistoryLog[]
 }
 
+/** What became of logs that one endpoint alone gave. */
+type Ruling =
+  | { readonly kind: 'settled' }
+  /** Nobody can say whether this log is true. */
+  | { readonly kind: 'open'; readonly log: HistoryLog }
+  /** These endpoints gave what is not so, or lack so much that they are no witnesses. */
+  | { readonly kind: 'wrong'; readonly sources: ReadonlySet<LearnedSource> }
+
 /** Prepares the reads of a range. `healed` is told of logs that one of the reads lacked. */
 export function createProof(
   request: Omit<LogsRequest, 'turn'>,
   { sources, healed }: { readonly sources: readonly LearnedSource[]; readonly healed: (logs: number) => void },
 ): Proof {
   const { range } = request
-  const reads: Read[] = []
+  const evidence = createEvidence(() => sources.filter((source) => source.mayServe(range)))
+  let reads: Read[] = []
+  let turns = 0
   let readsMin = READS_MIN
   let readsMax = READS_MAX
+  let receiptWitnesses = Number.POSITIVE_INFINITY
 
-  async function readNext(turn: number, signal: AbortSignal): Promise<Read> {
+  async function readNext(signal: AbortSignal): Promise<Read> {
+    const turn = turns++
     const ranked = rankedSources(sources, range)
     let failure: unknown = new UpstreamError('No endpoint can be asked for logs of these blocks')
-    const first = turn % ranked.length
+    const first = turn % Math.max(1, ranked.length)
     for (const source of [...ranked.slice(first), ...ranked.slice(0, first)]) {
       try {
         return { source, logs: await source.read({ ...request, turn }, signal) }
@@ -68,19 +88,32 @@ export function createProof(
     throw failure
   }
 
-  /** Those of the disputed logs that no second endpoint gave and no receipt holds. */
-  async function falseOnes(disputed: Comparison['disputed'], signal: AbortSignal): Promise<ReadonlySet<HistoryLog>> {
-    const alone = disputed.filter(({ givers }) => new Set(givers.map((index) => reads[index]?.source)).size < 2)
-    const hashes = [...new Set(alone.map(({ log }) => log.transactionHash))]
-    const entries = hashes.map(async (hash) => [hash, await receiptsOf(hash, signal)] as const)
-    const receipts = new Map(await Promise.all(entries))
-    const wrong = new Set<HistoryLog>()
-    for (const { log, givers } of alone) {
-      if (receipts.get(log.transactionHash)?.some((receipt) => isHeld(log, receipt)) === true) continue
-      wrong.add(log)
-      for (const index of givers) reads[index]?.source.distrust()
+  async function readMissing(signal: AbortSignal): Promise<void> {
+    const missing = Math.max(0, readsMin - reads.length)
+    reads.push(...(await Promise.all(Array.from({ length: missing }, () => readNext(signal)))))
+  }
+
+  /** Settles logs that one endpoint alone gave: by another's receipt, and if that is not there by proof. */
+  async function judge(disputed: Comparison['disputed'], signal: AbortSignal): Promise<Ruling> {
+    const alone = disputed.flatMap(({ log, givers }) => {
+      const by = new Set(givers.flatMap((index) => reads[index]?.source ?? []))
+      return by.size < 2 ? { log, by } : []
+    })
+    const vouched = await Promise.all(
+      alone.map(({ log, by }) => evidence.isVouched(log, new Set([...by].map(({ source }) => source.index)), signal)),
+    )
+    const proven = new Set<number>()
+    for (const { log, by } of alone.filter((_, index) => !vouched[index])) {
+      const verdict = await evidence.isProven(log, signal)
+      if (verdict === undefined) return { kind: 'open', log }
+      if (!verdict) return { kind: 'wrong', sources: by }
+      proven.add(log.blockNumber)
+      if (proven.size === PROOFS_MAX) {
+        const lacking = reads.flatMap(({ source }) => (by.has(source) ? [] : source))
+        if (lacking.length > 0) return { kind: 'wrong', sources: new Set(lacking) }
+      }
     }
-    return wrong
+    return { kind: 'settled' }
   }
 
   /** True if a second endpoint was asked, or there is none: one that only pauses is waited for. */
@@ -89,27 +122,9 @@ export function createProof(
     return asked.size >= 2 || rankedSources(sources, range, 'mayServe').every((source) => asked.has(source))
   }
 
-  /** The transaction's receipt from every endpoint that has it. */
-  async function receiptsOf(hash: Hex, signal: AbortSignal): Promise<readonly Receipt[]> {
-    const found: Receipt[] = []
-    let failure: unknown
-    for (const source of rankedSources(sources, range)) {
-      try {
-        const receipt = await source.ask((each) => each.receipt(hash, signal), signal)
-        if (receipt !== undefined) found.push(receipt)
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        failure = error
-      }
-    }
-    // Silence proves nothing.
-    if (found.length === 0 && failure !== undefined) throw failure
-    return found
-  }
-
   /** Reads of a shorter range lose less: where all of them differ, each half is proven alone. */
   async function provenByHalves(signal: AbortSignal): Promise<ProvenLogs> {
-    if (range.fromBlock === range.toBlock) throw new IncompleteError('second witness', range)
+    if (range.fromBlock === range.toBlock) throw new IncompleteError(UNSETTLED, range)
     const middle = Math.floor((range.fromBlock + range.toBlock) / 2)
     const proven = (half: Range) => createProof({ ...request, range: half }, { sources, healed }).logs(signal)
     const [older, newer] = await Promise.all([
@@ -121,25 +136,28 @@ export function createProof(
 
   return {
     async logs(signal) {
-      const missing = Math.max(0, readsMin - reads.length)
-      reads.push(
-        ...(await Promise.all(Array.from({ length: missing }, (_, index) => readNext(reads.length + index, signal)))),
-      )
       for (;;) {
+        await readMissing(signal)
         const { union, disputed } = compareReads(reads.map(({ logs }) => logs))
-        const wrong = disputed.length === 0 ? new Set<HistoryLog>() : await falseOnes(disputed, signal)
-        const lacked = disputed.filter(({ log }) => !wrong.has(log))
-        const whole = reads.filter((_, index) => lacked.every(({ givers }) => givers.includes(index)))
-        if (whole.length >= READS_MIN && isWitnessed()) {
-          if (lacked.length > 0) healed(lacked.length)
-          const logs = wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
-          return { logs, witnesses: new Set(whole.map(({ source }) => source)).size }
+        const ruling = await judge(disputed, signal)
+        if (ruling.kind === 'wrong') {
+          for (const source of ruling.sources) source.distrust()
+          reads = reads.filter(({ source }) => !ruling.sources.has(source))
+          continue
+        }
+        const whole = reads.filter((_, index) => disputed.every(({ givers }) => givers.includes(index)))
+        const isSettled = ruling.kind === 'settled'
+        if (isSettled && whole.length >= READS_MIN && isWitnessed()) {
+          if (disputed.length > 0) healed(disputed.length)
+          const witnesses = new Set(reads.map(({ source }) => source)).size
+          return { logs: withAgreedTimes(union, reads), witnesses }
         }
         if (reads.length >= readsMax) {
+          if (!isSettled) throw new IncompleteError(UNSETTLED, blockOf(ruling.log))
           if (whole.length >= READS_MIN) throw new UpstreamError(NO_WITNESS)
           return await provenByHalves(signal)
         }
-        reads.push(await readNext(reads.length, signal))
+        reads.push(await readNext(signal))
       }
     },
     doubt() {
@@ -151,14 +169,45 @@ export function createProof(
     async receipts(transactions, signal) {
       const entries = await Promise.all(
         [...transactions].map(async ([hash, log]) => {
-          const receipt = (await receiptsOf(hash, signal)).find((each) => isHeld(log, each))
-          if (receipt === undefined) throw new IncompleteError('receipt', range)
-          return [hash, receipt.logs] as const
+          const found = await evidence.logsOf(log, signal)
+          if (found === undefined) throw new IncompleteError('receipt', blockOf(log))
+          receiptWitnesses = Math.min(receiptWitnesses, found.witnesses)
+          return [hash, found.logs] as const
         }),
       )
       return new Map(entries)
     },
+    get receiptWitnesses() {
+      return receiptWitnesses
+    },
   }
+}
+
+function blockOf({ blockNumber }: HistoryLog): Range {
+  return { fromBlock: blockNumber, toBlock: blockNumber }
+}
+
+/** Logs with the times that two different endpoints gave; of one that was asked alone, with its own. */
+function withAgreedTimes(logs: readonly HistoryLog[], reads: readonly Read[]): readonly HistoryLog[] {
+  const bySource = [...new Map(reads.map((read) => [read.source, read.logs])).values()]
+  const [first, ...others] = bySource
+  if (first === undefined || others.length === 0) return logs
+  const isSame = others.every(
+    (other) =>
+      other.length === logs.length &&
+      other.every(({ timestampSec }, index) => timestampSec === logs[index]?.timestampSec),
+  )
+  if (isSame && first.length === logs.length) return logs
+  const times = bySource.map((each) => new Map(each.map((log) => [positionOf(log), log.timestampSec])))
+  return logs.map((log) => {
+    const given = times.flatMap((each) => each.get(positionOf(log)) ?? [])
+    const agreed = given.find((time, index) => given.indexOf(time) !== index)
+    return { ...log, timestampSec: agreed ?? null }
+  })
+}
+
+function positionOf({ blockNumber, logIndex }: HistoryLog): string {
+  return `${blockNumber}:${logIndex}`
 }
 
 /** Endpoints that can be read, the widest first; without those that are so narrow that they would take for ever. */

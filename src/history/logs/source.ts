@@ -1,9 +1,11 @@
 import { type Hex, toHex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type BlockName, readHeader } from '../../chain/read_block.ts'
+import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
 import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
+import { type BlockLogs, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange } from './check_logs.ts'
 import { parseLogs, parseReceipt, type Receipt } from './parse_logs.ts'
 import { LogsRefusedError, reactionTo } from './refusal.ts'
@@ -19,6 +21,15 @@ export interface LogSource {
   header(at: BlockName, signal: AbortSignal): Promise<PinnedBlock | undefined>
   /** Undefined if the endpoint does not know the transaction. */
   receipt(transactionHash: Hex, signal: AbortSignal): Promise<Receipt | undefined>
+  /** What the endpoint says of a block; undefined if it does not have it. */
+  claim(number: number, signal: AbortSignal): Promise<BlockClaim | undefined>
+  /** All logs of a block with these transactions; undefined if the endpoint does not give the receipts of all. */
+  blockLogs(block: NumberedClaim, signal: AbortSignal): Promise<BlockLogs | undefined>
+}
+
+/** What an endpoint says of the block with this number. */
+export interface NumberedClaim extends BlockClaim {
+  readonly number: number
 }
 
 /** Time limits of a request for logs of a range, and of the small requests, milliseconds. */
@@ -44,6 +55,12 @@ export function createLogSource(
         { method: 'eth_getTransactionReceipt', params: [hash], parse: parseReceipt, timeoutMs: SMALL_MS },
         signal,
       ),
+    claim(number, signal) {
+      const parse = (result: unknown) => parseBlockClaim(result, number)
+      const params = [toHex(number), false]
+      return endpoint.request({ method: 'eth_getBlockByNumber', params, parse, timeoutMs: SMALL_MS }, signal)
+    },
+    blockLogs: (block, signal) => readBlockLogs(endpoint, block, signal),
   }
 }
 

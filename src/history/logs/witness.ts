@@ -56,7 +56,8 @@ export function isHeld(log: HistoryLog, { logs }: Receipt): boolean {
   return logs.some((each) => isSameLog(each, log))
 }
 
-function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {
+/** True if both are the same logs in the same order. */
+export function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {
   return a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog))
 }
 

@@ -120,6 +120,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
   const asked: number[] = []
   const source: LogSource = {
     ...{ index: 0, usable: true, header: async () => undefined, receipt: async () => undefined },
+    ...{ claim: async () => undefined, blockLogs: async () => undefined },
     async logs(_, range) {
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       const blocks = range.toBlock - range.fromBlock + 1

@@ -1,0 +1,85 @@
+import { type Hex, toHex } from 'viem'
+import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
+import { parseRawReceipt, type RawReceipt, receiptsRootOf } from '../../chain/receipt/receipts_root.ts'
+import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
+import { LongAnswerError } from '../../chain/rpc/transport.ts'
+import { together } from '../../lib/async/together.ts'
+import type { HistoryLog } from '../stream.ts'
+
+/** All logs of a block, and the root of the receipts that hold them. */
+export interface BlockLogs {
+  readonly root: Hex
+  readonly logs: readonly HistoryLog[]
+}
+
+/** Time limits of the receipts of a block and of one transaction, milliseconds. */
+const BLOCK_MS = 10_000
+const RECEIPT_MS = 3_000
+/** Receipts that are asked for one by one, if a block's cannot be had at once, and how many at a time. */
+const RECEIPTS_MAX = 400
+const RECEIPTS_AT_ONCE = 8
+
+/**
+ * Reads the receipts of a block's transactions. Everything about a log that the receipts' root does not cover comes from
+ * its place in the block. Undefined if the endpoint does not give all of them, or they are too many. Throws as
+ * `Endpoint.request`.
+ */
+export async function readBlockLogs(
+  endpoint: Pick<Endpoint, 'request'>,
+  block: Pick<BlockClaim, 'hash' | 'transactions'> & { readonly number: number },
+  signal: AbortSignal,
+): Promise<BlockLogs | undefined> {
+  const { transactions } = block
+  const receipts = (await allAtOnce(endpoint, block.number, signal)) ?? (await oneByOne(endpoint, transactions, signal))
+  if (receipts === undefined || receipts.length !== transactions.length) return undefined
+  const logs: HistoryLog[] = []
+  for (const [transactionIndex, receipt] of receipts.entries()) {
+    for (const { address, topics, data } of receipt.logs) {
+      const transactionHash = transactions[transactionIndex] ?? '0x'
+      logs.push({
+        ...{ address, topics, data, blockNumber: block.number, blockHash: block.hash },
+        ...{ transactionHash, transactionIndex, logIndex: logs.length, timestampSec: null },
+      })
+    }
+  }
+  return { root: receiptsRootOf(receipts), logs }
+}
+
+async function allAtOnce(
+  endpoint: Pick<Endpoint, 'request'>,
+  number: number,
+  signal: AbortSignal,
+): Promise<readonly RawReceipt[] | undefined> {
+  const parse = (result: unknown) => (Array.isArray(result) ? result.map(parseRawReceipt) : undefined)
+  const request = { method: 'eth_getBlockReceipts', params: [toHex(number)], parse, timeoutMs: BLOCK_MS }
+  try {
+    return await endpoint.request(request, signal)
+  } catch (error) {
+    if (error instanceof RpcRefusedError || error instanceof LongAnswerError) return undefined
+    throw error
+  }
+}
+
+async function oneByOne(
+  endpoint: Pick<Endpoint, 'request'>,
+  transactions: readonly Hex[],
+  signal: AbortSignal,
+): Promise<readonly RawReceipt[] | undefined> {
+  if (transactions.length > RECEIPTS_MAX) return undefined
+  const parse = (result: unknown) => (result === null ? undefined : parseRawReceipt(result))
+  const receipts: RawReceipt[] = []
+  for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
+    const some = await together(
+      transactions.slice(at, at + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {
+        const request = { method: 'eth_getTransactionReceipt', params: [hash], parse, timeoutMs: RECEIPT_MS }
+        return endpoint.request(request, within)
+      }),
+      signal,
+    )
+    for (const receipt of some) {
+      if (receipt === undefined) return undefined
+      receipts.push(receipt)
+    }
+  }
+  return receipts
+}

@@ -1,0 +1,171 @@
+import type { Hex } from 'viem'
+import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
+import { RpcRefusedError } from '../../chain/rpc/client.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { HistoryLog } from '../stream.ts'
+import type { BlockLogs } from './block_logs.ts'
+import type { Receipt } from './parse_logs.ts'
+import type { LogSource } from './source.ts'
+import { isHeld, isSameList } from './witness.ts'
+
+/** One endpoint, asked about single transactions and blocks. */
+export interface Witness {
+  readonly source: Pick<LogSource, 'index'>
+  ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
+}
+
+/** All logs of a transaction, and how many different endpoints gave them; a proof counts as two. */
+interface TransactionLogs {
+  readonly logs: readonly HistoryLog[]
+  readonly witnesses: number
+}
+
+/** What endpoints say about single logs that their answers differ in. */
+export interface Evidence {
+  /**
+   * True if the receipt of an endpoint that did not give the log holds it; of the only endpoint, its own. An endpoint that
+   * is silent or has no such receipt says nothing.
+   */
+  isVouched(log: HistoryLog, givers: ReadonlySet<number>, signal: AbortSignal): Promise<boolean>
+  /**
+   * Whether the receipts of its block hold the log: all of them together have the root that the block's header has, or
+   * two endpoints give the same ones, and two endpoints have that header. Undefined if that cannot be shown.
+   */
+  isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined>
+  /**
+   * All logs of the transaction of a log, as two endpoints give them, or by proof. Undefined if they differ. Throws
+   * `UpstreamError` if a second endpoint is silent.
+   */
+  logsOf(log: HistoryLog, signal: AbortSignal): Promise<TransactionLogs | undefined>
+}
+
+/** What one endpoint answered. */
+interface Answer<T> {
+  readonly witness: Witness
+  readonly value: T | undefined
+  /** Why it did not answer, if it may another time. */
+  readonly failure: UpstreamError | undefined
+}
+
+/** Collects evidence from the endpoints that may be asked at the moment. */
+export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
+  const receipts = new Map<string, Promise<Answer<Receipt>>>()
+  const blocks = new Map<number, Promise<readonly HistoryLog[] | undefined>>()
+
+  /** The transaction's receipt from each of these; what was found is not asked for again. */
+  function receiptsOf(asked: readonly Witness[], hash: Hex, signal: AbortSignal): Promise<readonly Answer<Receipt>[]> {
+    return Promise.all(
+      asked.map((witness) => {
+        const key = `${witness.source.index}:${hash}`
+        const answer = receipts.get(key) ?? answerOf(witness, (source) => source.receipt(hash, signal), signal)
+        receipts.set(key, answer)
+        const forget = () => receipts.delete(key)
+        answer.then(({ value }) => value ?? forget(), forget)
+        return answer
+      }),
+    )
+  }
+
+  function provenLogs(number: number, signal: AbortSignal): Promise<readonly HistoryLog[] | undefined> {
+    const proven = blocks.get(number) ?? proveBlock(witnesses(), number, signal)
+    blocks.set(number, proven)
+    const forget = () => blocks.delete(number)
+    proven.then((logs) => logs ?? forget(), forget)
+    return proven
+  }
+
+  return {
+    async isVouched(log, givers, signal) {
+      const all = witnesses()
+      const asked = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
+      const answers = await receiptsOf(asked, log.transactionHash, signal)
+      return answers.some(({ value }) => value !== undefined && isHeld(log, value))
+    },
+    async isProven(log, signal) {
+      const logs = await provenLogs(log.blockNumber, signal)
+      return logs === undefined ? undefined : isHeld(log, { logs })
+    },
+    async logsOf(log, signal) {
+      const all = witnesses()
+      const answers: Answer<Receipt>[] = []
+      for (const asked of [all.slice(0, 2), all.slice(2)]) {
+        answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
+        const holding = answers.flatMap(({ value }) => (value !== undefined && isHeld(log, value) ? value : []))
+        const agreed = holding.find((each, index) =>
+          holding.some((other, at) => at > index && isSameList(each.logs, other.logs)),
+        )
+        if (agreed !== undefined) return { logs: timed(agreed.logs, log), witnesses: 2 }
+        const [only] = holding
+        if (all.length === 1 && only !== undefined) return { logs: only.logs, witnesses: 1 }
+      }
+      const logs = (await provenLogs(log.blockNumber, signal))?.filter(
+        ({ transactionHash }) => transactionHash === log.transactionHash,
+      )
+      if (logs !== undefined && isHeld(log, { logs }))
+        return { logs: timed(logs, log), witnesses: Math.min(2, all.length) }
+      for (const { failure } of answers) if (failure !== undefined) throw failure
+      return undefined
+    },
+  }
+}
+
+/** Times are not compared, so none is taken from one endpoint alone; logs of one transaction have that of any of them. */
+function timed(logs: readonly HistoryLog[], { timestampSec }: HistoryLog): readonly HistoryLog[] {
+  return logs.map((log) => ({ ...log, timestampSec }))
+}
+
+/** Undefined if the endpoint does not have it, refuses the request, or is silent. */
+async function answerOf<T>(
+  witness: Witness,
+  task: (source: LogSource) => Promise<T | undefined>,
+  signal: AbortSignal,
+): Promise<Answer<T>> {
+  try {
+    return { witness, value: await witness.ask(task, signal), failure: undefined }
+  } catch (error) {
+    if (error instanceof RpcRefusedError) return { witness, value: undefined, failure: undefined }
+    if (!(error instanceof UpstreamError)) throw error
+    return { witness, value: undefined, failure: error }
+  }
+}
+
+/** All logs of a block that two endpoints have, if its receipts have the root that its header says. */
+async function proveBlock(
+  witnesses: readonly Witness[],
+  number: number,
+  signal: AbortSignal,
+): Promise<readonly HistoryLog[] | undefined> {
+  const answers = await Promise.all(
+    witnesses.map((witness) => answerOf(witness, (source) => source.claim(number, signal), signal)),
+  )
+  const claims = answers.flatMap(({ value }) => value ?? [])
+  const needed = Math.min(2, witnesses.length)
+  const block = claims.find((claim) => claims.filter((other) => isSameBlock(claim, other)).length >= needed)
+  if (block === undefined) return undefined
+  const same = claims.filter((claim) => isSameBlock(claim, block))
+  const isAgreed = ({ receiptsRoot }: BlockClaim) =>
+    same.filter((other) => other.receiptsRoot === receiptsRoot).length >= needed
+  // The hash of a header that can be computed proves its root; of the others two must say the same.
+  const rooted = same.find(({ isProven }) => isProven) ?? same.find(isAgreed)
+  if (rooted === undefined) return undefined
+  const found: BlockLogs[] = []
+  for (const { witness, value } of answers) {
+    if (value === undefined) continue
+    const ask = (source: LogSource) => source.blockLogs({ ...rooted, number }, signal)
+    const { value: given } = await answerOf(witness, ask, signal)
+    if (given === undefined) continue
+    // A chain may have receipts whose root is not computed here as there: then two endpoints that agree are believed.
+    const isSame = found.some(({ logs }) => isSameList(logs, given.logs))
+    if (given.root === rooted.receiptsRoot || isSame) return given.logs
+    found.push(given)
+  }
+  return undefined
+}
+
+function isSameBlock(a: BlockClaim, b: BlockClaim): boolean {
+  return (
+    a.hash === b.hash &&
+    a.transactions.length === b.transactions.length &&
+    String(a.transactions) === String(b.transactions)
+  )
+}
