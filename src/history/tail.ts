@@ -8,11 +8,12 @@ import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
 import type { Tip } from './finality.ts'
 import type { LogRange } from './logs/check_logs.ts'
+import { createEvidence, type Witness } from './logs/evidence.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
 import { createLogSource, type LogSource } from './logs/source.ts'
 import { piecesOf, type Range } from './logs/window.ts'
-import { compareReads, isHeld } from './logs/witness.ts'
+import { compareReads } from './logs/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
 
 /** Everybody's rows after the finalized block, and the block that they end at. */
@@ -43,6 +44,8 @@ interface Tails {
 /** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */
 const HASHED_BLOCKS = 3
 const REQUESTS_MAX = 8
+/** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is no witness. */
+const PROOFS_MAX = 8
 const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
 const LOGS_KEPT_MAX = 100_000
@@ -113,31 +116,39 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const fromBlock = Math.max(Number(tip.finalized.number) + 1, place.startBlock)
   const hashedFrom = Math.max(fromBlock, last - HASHED_BLOCKS + 1)
   const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
-  const cap = (index: number) => witnesses.find((each) => each.source.index === index)?.cap
-  const other = witnesses.find((each) => each.source.index !== endpoint.index && each.serves(asked))
+  const cap = witnesses.find((each) => each.source.index === endpoint.index)?.cap
+  const others = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(asked))
   const requests = Math.floor(REQUESTS_MAX / filters.length)
-  const alone = piecesFor(asked, { requests, caps: [cap(endpoint.index), cap(endpoint.index)] })
+  const alone = piecesFor(asked, { requests, caps: [cap, cap] })
   const hashes = await hashesOf(endpoint, { client, tip, fromBlock: hashedFrom }, signal)
-  const second = async () => {
-    const again = () => readAll(source, { filters, ranges: alone[1] }, signal)
-    if (other === undefined) return await again()
-    const pieces = piecesFor(asked, { requests, caps: [cap(endpoint.index), other.cap] })
-    try {
-      const ranges = [...pieces[1], ...hashes]
-      return await other.ask((each) => readAll(each, { filters, ranges }, signal), signal)
-    } catch (error) {
-      // It may be behind, or fail: then the first endpoint is asked once more, with other edges.
-      if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
-      return await again()
+
+  /** The second read, by the first endpoint of the others that can; else by the same one, with other edges. */
+  async function second(): Promise<{ readonly other?: LearnedSource; readonly logs: readonly HistoryLog[] }> {
+    for (const other of others) {
+      const ranges = [...piecesFor(asked, { requests, caps: [cap, other.cap] })[1], ...hashes]
+      try {
+        return { other, logs: await other.ask((each) => readAll(each, { filters, ranges }, signal), signal) }
+      } catch (error) {
+        // It may be behind, or fail.
+        if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
+      }
     }
+    return { logs: await readAll(source, { filters, ranges: alone[1] }, signal) }
   }
-  const [older, newer, others] = await Promise.all([
+
+  const [older, newer, again] = await Promise.all([
     readAll(source, { filters, ranges: alone[0] }, signal),
     readAll(source, { filters, ranges: hashes }, signal),
     second(),
   ])
-  const logs = await agreed({ source, other: other?.source }, { reads: [[...older, ...newer], others], newer }, signal)
-  const proof = { receipts: (wanted: ReadonlyMap<Hex, HistoryLog>) => receiptsOf(source, wanted, signal) }
+  const { other } = again
+  const end: End = {
+    first: { source, ask: (task) => task(source) },
+    other,
+    reads: [[...older, ...newer], other === undefined ? [...again.logs, ...newer] : again.logs],
+  }
+  const logs = await agreed(end, signal)
+  const proof = { receipts: (wanted: ReadonlyMap<Hex, HistoryLog>) => receiptsOf(end, wanted, signal) }
   const { rows } = await decodeSettled({ stream, place, subjects: null, logs, proof }, signal)
   return { block: tip.block, rows }
 }
@@ -189,50 +200,53 @@ async function readAll(
   return compareReads(lists).union
 }
 
-/**
- * Logs of two reads. One that only one of them gave is believed if its block is one of the first endpoint's chain and a
- * receipt holds it; the second read may lack the newest blocks.
- */
-async function agreed(
-  { source, other }: { readonly source: LogSource; readonly other: LogSource | undefined },
-  { reads, newer }: { readonly reads: readonly (readonly HistoryLog[])[]; readonly newer: readonly HistoryLog[] },
-  signal: AbortSignal,
-): Promise<readonly HistoryLog[]> {
-  const { union, disputed } = compareReads(reads)
-  const isNewest = new Set(other === undefined ? newer : [])
-  const wrong = new Set<HistoryLog>()
-  for (const { log } of disputed) {
-    if (!isNewest.has(log) && !(await isProven(log, { source, other }, signal))) wrong.add(log)
-  }
-  return wrong.size === 0 ? union : union.filter((log) => !wrong.has(log))
+/** Two reads of the end, by two endpoints or by one that nobody else can bear witness for. */
+interface End {
+  readonly first: Witness
+  readonly other: LearnedSource | undefined
+  readonly reads: readonly [readonly HistoryLog[], readonly HistoryLog[]]
 }
 
-async function isProven(
-  log: HistoryLog,
-  { source, other }: { readonly source: LogSource; readonly other: LogSource | undefined },
-  signal: AbortSignal,
-): Promise<boolean> {
-  const header = await source.header(BigInt(log.blockNumber), signal)
-  if (header?.hash !== log.blockHash) return false
-  for (const each of other === undefined ? [source] : [source, other]) {
-    const receipt = await each.receipt(log.transactionHash, signal)
-    if (receipt !== undefined && isHeld(log, receipt)) return true
+/**
+ * Logs of two reads. One that only one of them gave is believed if the other endpoint's receipt or a proof shows it.
+ * Throws `IncompleteError` if nothing does, `UpstreamError` if the first endpoint gave what is not so.
+ */
+async function agreed({ first, other, reads }: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  const { union, disputed } = compareReads(reads)
+  const evidence = createEvidence(() => (other === undefined ? [first] : [first, other]))
+  const proven = new Set<number>()
+  for (const { log, givers } of disputed) {
+    const giver = givers[0] === 0 || other === undefined ? first : other
+    if (await evidence.isVouched(log, new Set([giver.source.index]), signal)) continue
+    const verdict = await evidence.isProven(log, signal)
+    if (verdict === undefined) {
+      throw new IncompleteError('second witness', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
+    }
+    if (verdict) proven.add(log.blockNumber)
+    if (verdict && proven.size < PROOFS_MAX) continue
+    // One that gave what is not so, or lacks too much, is no witness.
+    const wrong = (giver === first) === verdict ? other : first
+    if (wrong === first) throw new UpstreamError('The logs of the endpoint are not those of their blocks')
+    if (wrong === undefined) continue
+    other?.distrust()
+    return reads[0]
   }
-  return false
+  return union
 }
 
 async function receiptsOf(
-  source: LogSource,
+  { first, other }: End,
   wanted: ReadonlyMap<Hex, HistoryLog>,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>> {
+  const evidence = createEvidence(() => (other === undefined ? [first] : [first, other]))
   const entries = await Promise.all(
     [...wanted].map(async ([hash, log]) => {
-      const receipt = await source.receipt(hash, signal)
-      if (receipt === undefined || !isHeld(log, receipt)) {
+      const found = await evidence.logsOf(log, signal)
+      if (found === undefined) {
         throw new IncompleteError('receipt', { fromBlock: log.blockNumber, toBlock: log.blockNumber })
       }
-      return [hash, receipt.logs] as const
+      return [hash, found.logs] as const
     }),
   )
   return new Map(entries)

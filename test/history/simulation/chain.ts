@@ -1,4 +1,5 @@
 import { type Hex, numberToHex } from 'viem'
+import { parseRawReceipt, receiptsRootOf } from '../../../src/chain/receipt/receipts_root.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
 import type { Random } from './random.ts'
@@ -7,12 +8,18 @@ import type { Random } from './random.ts'
 export interface SimulatedChain {
   readonly blocks: number
   readonly logs: readonly HistoryLog[]
+  /** A block's transactions and the root of their receipts. */
+  blockOf(number: number): { readonly transactions: readonly Hex[]; readonly receiptsRoot: Hex }
 }
+
+/** What all receipts have in common. */
+export const RECEIPT_FIELDS = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x5208', logsBloom: '0x00' } as const
 
 /** Wallets that do something on every simulated chain. */
 export const WALLETS: readonly Hex[] = Array.from({ length: 5 }, (_, index) => walletOf(index))
 
-const word = (value: number) => numberToHex(value, { size: 32 })
+/** A number as a hash, say. */
+export const word = (value: number) => numberToHex(value, { size: 32 })
 
 /** Hash of a block, or of the block of a fork. */
 export function hashOf(block: number, fork = 0): Hex {
@@ -26,7 +33,7 @@ export function simulateChain(random: Random): SimulatedChain {
   const logs: HistoryLog[] = []
   for (let block = 1; block <= blocks; block++) {
     if (!random.chance(density)) continue
-    let logIndex = random.below(3)
+    let logIndex = 0
     const transactions = 1 + random.below(2)
     for (let transactionIndex = 0; transactionIndex < transactions; transactionIndex++) {
       for (let acts = 1 + random.below(3); acts > 0; acts--) {
@@ -46,9 +53,17 @@ export function simulateChain(random: Random): SimulatedChain {
           })
           logIndex++
         }
-        logIndex += random.below(2)
       }
     }
   }
-  return { blocks, logs }
+  return { blocks, logs, blockOf: (number) => blockOf(logs, number) }
+}
+
+function blockOf(logs: readonly HistoryLog[], number: number) {
+  const own = logs.filter(({ blockNumber }) => blockNumber === number)
+  const transactions = [...new Set(own.map(({ transactionHash }) => transactionHash))]
+  const receipts = transactions.map((hash) => ({
+    ...{ ...RECEIPT_FIELDS, logs: own.filter(({ transactionHash }) => transactionHash === hash) },
+  }))
+  return { transactions, receiptsRoot: receiptsRootOf(receipts.map(parseRawReceipt)) }
 }

@@ -1,9 +1,10 @@
 import { type Hex, numberToHex } from 'viem'
-import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
+import { type BackgroundEndpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { compareLogs } from '../../../src/history/logs/witness.ts'
 import type { HistoryLog } from '../../../src/history/stream.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf } from '../scene.ts'
-import { hashOf, type SimulatedChain, WALLETS } from './chain.ts'
+import { hashOf, RECEIPT_FIELDS, type SimulatedChain, WALLETS, word } from './chain.ts'
 import type { Random } from './random.ts'
 
 /** How an endpoint refuses a range longer than its cap, by provider. */
@@ -41,6 +42,12 @@ interface Character {
   readonly loses: number
   /** Adds logs that never were. */
   readonly lies: boolean
+  /** Its receipts hold the logs that it added. */
+  readonly makesUp: boolean
+  /** It knows no receipts of the logs that it lost or that are in its hole. */
+  readonly denies: boolean
+  /** It gives the receipts of a block only one by one. */
+  readonly givesNoBlocks: boolean
   /** Blocks whose logs no filter finds. */
   readonly hole: { readonly fromBlock: number; readonly toBlock: number } | undefined
   /** It keeps no logs of older blocks. */
@@ -70,6 +77,9 @@ export function simulateEndpoints(random: Random, chain: SimulatedChain): readon
         limits: random.pick([0, 0, 0.05]),
         loses: count === 1 || deceit === 0 ? 0.3 : 0,
         lies: deceit === 1,
+        makesUp: random.chance(0.5),
+        denies: count > 1 && random.chance(0.3),
+        givesNoBlocks: random.chance(0.3),
         hole: deceit === 2 ? { fromBlock: holeAt, toBlock: holeAt + random.below(100) } : undefined,
         floor: deceit === 3 ? 1 + random.below(chain.blocks) : 0,
         forkedFrom: deceit === 4 ? 1 + random.below(chain.blocks) : Number.POSITIVE_INFINITY,
@@ -84,6 +94,19 @@ function simulateEndpoint(
   character: Character,
 ): BackgroundEndpoint {
   const lost = new Set<HistoryLog>()
+  const lied: HistoryLog[] = []
+
+  /** Its own view of a transaction: what it lost may be unknown to it, and what it added true. */
+  function logsOf(hash: unknown): readonly HistoryLog[] {
+    const added = character.makesUp ? lied.filter(({ transactionHash }) => transactionHash === hash) : []
+    const true_ = chain.logs.filter(({ transactionHash }) => transactionHash === hash)
+    return character.denies && true_.some((log) => lost.has(log) || isInHole(log)) ? [] : [...true_, ...added]
+  }
+
+  function isInHole({ blockNumber }: HistoryLog): boolean {
+    const { hole } = character
+    return hole !== undefined && blockNumber >= hole.fromBlock && blockNumber <= hole.toBlock
+  }
 
   function seen(log: HistoryLog): HistoryLog {
     if (log.blockNumber < character.forkedFrom) return log
@@ -111,11 +134,13 @@ function simulateEndpoint(
     if (refusal !== undefined) return refusal
     const { hole, resultsMax, loses, lies } = character
     const topics = filter.topics.map((each) => (each === null ? null : [each].flat()))
-    const found = chain.logs.filter(
+    // Whoever makes up receipts says the same each time.
+    const all = character.makesUp ? [...chain.logs, ...lied].sort(compareLogs) : chain.logs
+    const found = all.filter(
       ({ blockNumber, topics: own }) =>
         blockNumber >= range.fromBlock &&
         blockNumber <= range.toBlock &&
-        (hole === undefined || blockNumber < hole.fromBlock || blockNumber > hole.toBlock) &&
+        !(hole !== undefined && blockNumber >= hole.fromBlock && blockNumber <= hole.toBlock) &&
         topics.every((each, at) => each === null || each.includes(own[at] ?? '0x')),
     )
     if (resultsMax !== undefined && found.length > resultsMax && range.fromBlock < range.toBlock) {
@@ -130,7 +155,24 @@ function simulateEndpoint(
 
   function headerOf(number: number): object {
     const hash = hashOf(number, number < character.forkedFrom ? 0 : 1 + index)
-    return { number: numberToHex(number), timestamp: '0x1', hash, parentHash: hashOf(number - 1) }
+    const { transactions, receiptsRoot } = chain.blockOf(number)
+    return {
+      number: numberToHex(number),
+      timestamp: '0x1',
+      hash,
+      parentHash: hashOf(number - 1),
+      transactions,
+      receiptsRoot,
+    }
+  }
+
+  function blockReceiptsOf(number: number): readonly object[] {
+    const hashes = new Set(
+      character.makesUp
+        ? lied.filter((each) => each.blockNumber === number).map(({ transactionHash }) => transactionHash)
+        : [],
+    )
+    return [...chain.blockOf(number).transactions, ...hashes].map((hash) => receiptOf(logsOf(hash).map(seen)))
   }
 
   /** One log, which its pair betrays, or both of the pair, which nothing but a second read finds. */
@@ -152,9 +194,16 @@ function simulateEndpoint(
         topics: [topic, topicOf(random.pick(WALLETS.slice(0, 1)))],
         data: numberToHex(7, { size: 32 }),
       },
-      ...{ blockNumber: toBlock, blockHash: hashOf(toBlock), transactionHash: numberToHex(666, { size: 32 }) },
+      ...{
+        blockNumber: toBlock,
+        blockHash: hashOf(toBlock),
+        transactionHash: numberToHex(666_000_000 + toBlock, { size: 32 }),
+      },
       ...{ transactionIndex: 0, logIndex, timestampSec: null },
     }))
+    for (const log of lie)
+      if (!lied.some(({ blockNumber, logIndex }) => blockNumber === log.blockNumber && logIndex === log.logIndex))
+        lied.push(log)
     return [...given, ...lie]
   }
 
@@ -164,8 +213,12 @@ function simulateEndpoint(
     async request({ method, params, parse, refusal }) {
       if (random.chance(character.fails)) throw new UpstreamError('The simulated endpoint failed')
       if (method === 'eth_getTransactionReceipt') {
-        const logs = chain.logs.filter(({ transactionHash }) => transactionHash === params[0]).map(seen)
+        const logs = logsOf(params[0]).map(seen)
         return parse(logs.length === 0 ? null : receiptOf(logs))
+      }
+      if (method === 'eth_getBlockReceipts') {
+        if (character.givesNoBlocks) throw new RpcRefusedError(-32601, 'The simulated endpoint knows no such method')
+        return parse(blockReceiptsOf(Number(params[0])))
       }
       if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
       const said = answer(params[0] as Filter)
@@ -182,11 +235,18 @@ interface Filter {
   readonly topics: readonly (Hex | readonly Hex[] | null)[]
 }
 
+/** A receipt; one that an endpoint denies within a block has no logs. */
 function receiptOf(logs: readonly HistoryLog[]): object {
   const [first] = logs
-  if (first === undefined) throw new Error('A transaction without logs')
-  const { transactionHash, blockHash, blockNumber } = first
-  return { transactionHash, blockHash, blockNumber: numberToHex(blockNumber), logs: logs.map(toJson) }
+  const { transactionHash, blockHash, blockNumber } = first ?? {
+    transactionHash: word(0),
+    blockHash: word(0),
+    blockNumber: 0,
+  }
+  return {
+    ...{ transactionHash, blockHash, blockNumber: numberToHex(blockNumber), logs: logs.map(toJson) },
+    ...RECEIPT_FIELDS,
+  }
 }
 
 const JSONS = new WeakMap<HistoryLog, object>()
