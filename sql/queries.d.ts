@@ -496,14 +496,14 @@ declare module '*/queries/session_delete_all.sql' {
 declare module '*/queries/session_find.sql' {
   const text: SqlText<
     [hash: string],
-    { id: string; organization_id: string | null; expires_at: Date }
+    { id: string; organization_id: string | null; expires_at: Date; page_hash: string }
   >
   export default text
 }
 
 declare module '*/queries/session_insert.sql' {
   const text: SqlText<
-    [link_hash: string, id: string, hash: string, operator_sec: number, organization_sec: number],
+    [link_hash: string, id: string, hash: string, page_hash: string, operator_sec: number, organization_sec: number],
     { organization_id: string | null; expires_at: Date }
   >
   export default text

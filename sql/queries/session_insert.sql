@@ -2,8 +2,9 @@
 -- $1 link_hash text, hexadecimal digits
 -- $2 id text
 -- $3 hash text, hexadecimal digits
--- $4 operator_sec integer, lifetime of an operator's session
--- $5 organization_sec integer, lifetime of an organization's session
+-- $4 page_hash text, hexadecimal digits
+-- $5 operator_sec integer, lifetime of an operator's session
+-- $6 organization_sec integer, lifetime of an organization's session
 with used as (
   delete from login_link l
   where l.hash = decode($1, 'hex') and l.expires_at > now()
@@ -12,9 +13,9 @@ with used as (
   returning l.organization_id
 ),
 opened as (
-  insert into session (id, hash, organization_id, expires_at)
-  select $2, decode($3, 'hex'), organization_id,
-    now() + case when organization_id is null then $4::integer else $5::integer end * interval '1 second'
+  insert into session (id, hash, page_hash, organization_id, expires_at)
+  select $2, decode($3, 'hex'), decode($4, 'hex'), organization_id,
+    now() + case when organization_id is null then $5::integer else $6::integer end * interval '1 second'
   from used
   returning id, organization_id, expires_at
 ),

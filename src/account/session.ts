@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import linkInsertSql from '../../sql/queries/login_link_insert.sql' with { type: 'text' }
 import deleteSql from '../../sql/queries/session_delete.sql' with { type: 'text' }
 import deleteAllSql from '../../sql/queries/session_delete_all.sql' with { type: 'text' }
@@ -26,6 +27,7 @@ const ORGANIZATION_SESSION_SEC = 7 * 86_400
 const SECRET_LENGTH = 32
 const LINK = /^ws_login_[0-9A-Za-z]{32}$/
 const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
+const PAGE = /^ws_page_[0-9A-Za-z]{32}$/
 
 /** Somebody who is signed in, as the operator or for one organization. */
 export interface Session {
@@ -33,6 +35,14 @@ export interface Session {
   /** Null for the operator. */
   readonly organizationId: string | null
   readonly expiresAt: Date
+}
+
+/** What a browser holds of a session; one is nothing without the other. */
+export interface SessionSecrets {
+  /** Sent by the browser itself, to every port of the host. */
+  readonly cookie: string
+  /** Kept by a tab for pages of one origin, port included, and sent by them. */
+  readonly page: string
 }
 
 /**
@@ -51,25 +61,24 @@ export async function createLoginLink(
 
 /**
  * Opens the session of a link, which then is used up: of several who use it at once, one gets a session. Undefined if
- * the link is unknown, used or too old. `cookie` is a new secret in any case, never one that the caller brought.
+ * the link is unknown, used or too old. The secrets are new in any case, never any that the caller brought.
  */
-export async function openSession(
-  db: Database,
-  secret: string,
-): Promise<(Session & { readonly cookie: string }) | undefined> {
+export async function openSession(db: Database, secret: string): Promise<(Session & SessionSecrets) | undefined> {
   if (!LINK.test(secret)) return undefined
   const cookie = `ws_session_${randomBase62(SECRET_LENGTH)}`
+  const page = `ws_page_${randomBase62(SECRET_LENGTH)}`
   const id = newId('ses')
   const lifetimes = [OPERATOR_SESSION_SEC, ORGANIZATION_SESSION_SEC] as const
-  const [row] = await insert(db, [hashKey(secret), id, hashKey(cookie), ...lifetimes])
-  return row && { id, cookie, organizationId: row.organization_id, expiresAt: row.expires_at }
+  const [row] = await insert(db, [hashKey(secret), id, hashKey(cookie), hashKey(page), ...lifetimes])
+  return row && { id, cookie, page, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
-/** The session of a cookie, undefined if it has ended; a deleted organization has none. */
-export async function findSession(db: Database, cookie: string): Promise<Session | undefined> {
-  if (!COOKIE.test(cookie)) return undefined
+/** The session of both secrets, undefined if it has ended; a deleted organization has none. */
+export async function findSession(db: Database, { cookie, page }: SessionSecrets): Promise<Session | undefined> {
+  if (!COOKIE.test(cookie) || !PAGE.test(page)) return undefined
   const [row] = await find(db, [hashKey(cookie)])
-  return row && { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
+  if (row === undefined || !timingSafeEqual(Buffer.from(row.page_hash), Buffer.from(hashKey(page)))) return undefined
+  return { id: row.id, organizationId: row.organization_id, expiresAt: row.expires_at }
 }
 
 /** Ends a session: its next request answers 401. Idempotent. */

@@ -218,10 +218,15 @@ describe.skipIf(BROWSER === undefined)('pages with a session', () => {
     expect(cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite }))).toEqual([
       { httpOnly: true, sameSite: 'Strict' },
     ])
+    const { name, value } = cookies[0] ?? { name: '', value: '' }
+    const secret = await page.evaluate<string>("sessionStorage.getItem('walletscope.session:' + location.pathname)")
+    const status = async () => {
+      const headers = { cookie: `${name}=${value}`, 'x-session-page': secret }
+      return (await fetch(`${stage.scene.url}dashboard/v1/session`, { headers })).status
+    }
+    expect(await status()).toBe(200)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('walletscope login').waitFor()
-    const { name, value } = cookies[0] ?? { name: '', value: '' }
-    const again = await fetch(`${stage.scene.url}dashboard/v1/session`, { headers: { cookie: `${name}=${value}` } })
-    expect(again.status).toBe(401)
+    expect(await status()).toBe(401)
   }, 30_000)
 })

@@ -34,20 +34,21 @@ export function sessionCookies(options: {
 /** Recognises the operator: by the token, if there is one, or by a session that `walletscope login` opened. */
 export function operatorAccess(db: Database, adminToken: string | undefined): Authenticate {
   const expected = adminToken === undefined ? undefined : Buffer.from(hashKey(adminToken))
-  return async ({ bearer, cookie }) => {
+  return async ({ bearer, session: secrets }) => {
     if (bearer !== undefined) {
       const isRight = expected !== undefined && timingSafeEqual(expected, Buffer.from(hashKey(bearer)))
       return isRight ? { by: 'token', sessionId: null, organizationId: null } : undefined
     }
-    const session = cookie === undefined ? undefined : await findSession(db, cookie)
+    const session = secrets && (await findSession(db, secrets))
     return session?.organizationId === null ? { by: 'session', sessionId: session.id, organizationId: null } : undefined
   }
 }
 
 /** Recognises an organization by a session that `walletscope login --org` opened; no token is taken. */
 export function organizationAccess(db: Database): Authenticate {
-  return async ({ bearer, cookie }) => {
-    const session = bearer !== undefined || cookie === undefined ? undefined : await findSession(db, cookie)
+  return async ({ bearer, session: secrets }) => {
+    if (bearer !== undefined || secrets === undefined) return undefined
+    const session = await findSession(db, secrets)
     if (session === undefined || session.organizationId === null) return undefined
     return { by: 'session', sessionId: session.id, organizationId: session.organizationId }
   }
@@ -65,7 +66,7 @@ export function signIn(options: {
     if (opened === undefined) return undefined
     const isOperator = opened.organizationId === null
     return {
-      secret: opened.cookie,
+      secrets: { cookie: opened.cookie, page: opened.page },
       cookie: isOperator ? cookies.operator : cookies.organization,
       lifetimeSec: Math.max(1, Math.floor((opened.expiresAt.getTime() - clock.now()) / 1_000)),
       page: isOperator ? 'operator' : 'usage',

@@ -1,17 +1,33 @@
 import { send } from './api.js'
+import { forgetSession, sessionSecret } from './session.js'
 
 /**
- * Asks a plane that takes no keys: the browser sends the session's cookie by itself.
+ * Asks a plane that takes no keys: the browser sends the session's cookie by itself, and the page what its tab keeps.
  * @param {string} path
  * @param {{ method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', body?: unknown, signal?: AbortSignal }} [options]
  */
 export function act(path, { method = 'GET', body, signal } = {}) {
+  const secret = sessionSecret()
   return send(path, {
     method,
     credentials: 'same-origin',
+    headers: {
+      ...(secret !== undefined && { 'x-session-page': secret }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
     ...(signal && { signal }),
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   })
+}
+
+/**
+ * Ends the session of this tab.
+ * @param {string} base of the plane
+ */
+export async function signOut(base) {
+  const answer = await act(`${base}/session`, { method: 'DELETE' })
+  // A session that could not be ended is still shown.
+  if (answer.ok || answer.status === 401) forgetSession()
 }
 
 /**

@@ -2,6 +2,8 @@
 
 const KEY = 'walletscope.key'
 const RECENT = 'walletscope.recent'
+/** And the path of the page; the login page writes it. */
+const SESSION = 'walletscope.session:'
 const RECENT_MAX = 6
 export const KEY_FORM = /^ws_sk_[0-9A-Za-z]{24}$/
 
@@ -13,6 +15,18 @@ export function keptKey() {
 /** @param {string | undefined} key */
 export function keepKey(key) {
   write(KEY, key)
+}
+
+/**
+ * The second secret of a session, which the login left for this page. Cookies go to every port of a host, what a tab
+ * keeps only to pages of one origin.
+ */
+export function sessionSecret() {
+  return read(SESSION + location.pathname) ?? undefined
+}
+
+export function forgetSession() {
+  write(SESSION + location.pathname, undefined)
 }
 
 /** Wallets looked at in this tab, newest first. @returns {string[]} */

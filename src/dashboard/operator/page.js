@@ -1,4 +1,4 @@
-import { act } from '../lib/account.js'
+import { signOut } from '../lib/account.js'
 import { useAnswer, useHash } from '../lib/hooks.js'
 import { classes, html, useState } from '../lib/view.js'
 import { Answered } from '../part/notice.js'
@@ -26,13 +26,10 @@ export function OperatorPage() {
   const { answer: session, again } = asked
   const [place, setPlace] = useState(location.hash.slice(1))
   useHash(() => setPlace(location.hash.slice(1)))
-  const signOut = async () => {
-    await act(`${BASE}/session`, { method: 'DELETE' })
-    again()
-  }
+  const leave = () => signOut(BASE).then(again)
   const aside =
     session?.ok &&
-    html`<span class="key-state"><b>Operator</b><button type="button" class="small" onClick=${signOut}>Sign out</button></span>`
+    html`<span class="key-state"><b>Operator</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
   return html`<${Shell} page="Operator" pages=${[['Operator', 'operator']]} aside=${aside}>${content()}<//>`
 
   function content() {

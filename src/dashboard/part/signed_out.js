@@ -7,8 +7,9 @@ import { html } from '../lib/view.js'
 export function SignedOut({ title, command, children }) {
   return html`<div class="welcome">
     <h1>${title}</h1>
-    <p class="lead">There is no password here. A link that works once opens a session in this browser:</p>
+    <p class="lead">There is no password here. A link that works once opens a session in this tab:</p>
     <pre class="command" tabindex="0"><code>${command}</code></pre>
     <p class="soft">Whoever can run it on the service's machine can sign in. ${children}</p>
+    <p class="soft">A session belongs to one tab: a duplicate of that tab has it too, a new tab of this browser has not.</p>
   </div>`
 }

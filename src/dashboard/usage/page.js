@@ -1,4 +1,4 @@
-import { act } from '../lib/account.js'
+import { signOut } from '../lib/account.js'
 import { grouped } from '../lib/decimal.js'
 import { useAnswer } from '../lib/hooks.js'
 import { counted } from '../lib/time.js'
@@ -22,14 +22,11 @@ export function UsagePage() {
   const asked = useAnswer(`${BASE}/organization`)
   const { answer, again } = asked
   const [range, setRange] = useState('24h')
-  const signOut = async () => {
-    await act(`${BASE}/session`, { method: 'DELETE' })
-    again()
-  }
+  const leave = () => signOut(BASE).then(again)
   const organization = answer?.ok ? answer.body.data : undefined
   const aside =
     organization &&
-    html`<span class="key-state"><b>${organization.name}</b><button type="button" class="small" onClick=${signOut}>Sign out</button></span>`
+    html`<span class="key-state"><b>${organization.name}</b><button type="button" class="small" onClick=${leave}>Sign out</button></span>`
   return html`<${Shell} page="Usage" aside=${aside}>${content()}<//>`
 
   function content() {

@@ -11,6 +11,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import type { ClientRequest } from '../../support/client.ts'
 import { testDatabase } from '../../support/database.ts'
 import { mismatches } from '../../support/json_schema.ts'
+import { signedInBy } from '../../support/signed_in.ts'
 import { createAccount, readBooks } from '../scene.ts'
 import { type Browser, ORIGIN, openProcess, type Process, signedIn, TOKEN, useLink, withToken } from './scene.ts'
 
@@ -60,12 +61,11 @@ describe('credentials', () => {
     await ended.send('DELETE', '/dashboard/v1/session')
     const endedOperator = await signedIn(db, one.ask, null)
     await endedOperator.send('DELETE', '/admin/v1/session')
-    const value = ({ cookie }: Browser) => cookie.split('=')[1] ?? ''
-    const expired = value(await signedIn(db, one.ask, organizationId))
-    const expiredOperator = value(await signedIn(db, one.ask, null))
+    const expired = await signedIn(db, one.ask, organizationId)
+    const expiredOperator = await signedIn(db, one.ask, null)
     await db.run(
       `update session set expires_at = now() where hash = any (array[sha256($1::bytea), sha256($2::bytea)])`,
-      [Buffer.from(expired), Buffer.from(expiredOperator)],
+      [Buffer.from(expired.value), Buffer.from(expiredOperator.value)],
     )
     const { secret: link } = await createLoginLink(db, { organizationId, by: CLI })
     const names = { '/admin/v1': 'walletscope_operator', '/dashboard/v1': 'walletscope_session' } as const
@@ -74,26 +74,34 @@ describe('credentials', () => {
 
     for (const prefix of ['/admin/v1', '/dashboard/v1'] as const) {
       const name = names[prefix]
-      const mine = value(prefix === '/admin/v1' ? operator : organization)
-      const theirs = value(prefix === '/admin/v1' ? organization : operator)
+      const isAdmin = prefix === '/admin/v1'
+      const [mine, theirs] = isAdmin ? [operator, organization] : [organization, operator]
+      const whole = (browser: Browser) => ({ cookie: `${name}=${browser.value}`, 'x-session-page': browser.secret })
       const cookies = [
-        ...['', `${name}=`, `${name}=x`, `${name}=${mine.slice(0, -1)}`, `${name}=${mine}x`, `${name}=${theirs}`],
-        ...[`${name}=${prefix === '/admin/v1' ? value(endedOperator) : value(ended)}`, `${name}=${link}`],
-        ...[`${name}=${prefix === '/admin/v1' ? expiredOperator : expired}`, `${name}=${mine}; ${name}=${mine}`],
+        ...['', `${name}=`, `${name}=x`, `${name}=${mine.value.slice(0, -1)}`, `${name}=${mine.value}x`],
+        ...[`${name}=${link}`, `${mine.cookie}; ${mine.cookie}`],
         // The other plane's name for a session is nothing here.
-        `${prefix === '/admin/v1' ? names['/dashboard/v1'] : names['/admin/v1']}=${mine}`,
+        `${isAdmin ? names['/dashboard/v1'] : names['/admin/v1']}=${mine.value}`,
+      ]
+      const secrets = [
+        ...['', 'x', mine.secret.slice(0, -1), `${mine.secret}x`, mine.value, theirs.secret, link],
+        `${mine.secret.slice(0, -1)}${mine.secret.endsWith('a') ? 'b' : 'a'}`,
+        // Of the same owner, but another session.
+        isAdmin ? expiredOperator.secret : expired.secret,
       ]
       const headers: Record<string, string>[] = [
         {},
-        ...cookies.map((cookie) => ({ cookie })),
+        ...[theirs, ...(isAdmin ? [endedOperator, expiredOperator] : [ended, expired])].map(whole),
+        ...cookies.map((cookie) => ({ cookie, 'x-session-page': mine.secret })),
+        // Whatever listens on another port of the host is sent the cookie.
+        { cookie: mine.cookie },
+        { 'x-session-page': mine.secret },
+        ...secrets.map((secret) => ({ cookie: mine.cookie, 'x-session-page': secret })),
         ...['Bearer', 'Bearer ', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Basic ${TOKEN}`, TOKEN].map(
           (authorization) => ({ authorization }),
         ),
         // A key is not a token, and a wrong token is not helped by a right session.
-        ...[
-          { authorization: `Bearer ${key}` },
-          { authorization: 'Bearer wrong-token-of-mine', cookie: `${name}=${mine}` },
-        ],
+        ...[{ authorization: `Bearer ${key}` }, { authorization: 'Bearer wrong-token-of-mine', ...mine.headers }],
         ...(prefix === '/dashboard/v1' ? [{ authorization: `Bearer ${TOKEN}` }] : []),
       ]
       for (const { method, path } of await operationsOf(prefix)) {
@@ -118,7 +126,7 @@ describe('credentials', () => {
     for (const key of [TOKEN, 'undefined', 'null', '']) {
       expect((await closed.ask('/admin/v1/settings', { key })).status).toBe(401)
     }
-    expect((await closed.ask('/admin/v1/settings', { headers: { cookie: operator.cookie } })).status).toBe(200)
+    expect((await closed.ask('/admin/v1/settings', { headers: operator.headers })).status).toBe(200)
     await closed.close()
   })
 
@@ -135,13 +143,13 @@ describe('credentials', () => {
       '',
     ]
     let refused = 0
-    for (const [prefix, { cookie }] of [
+    for (const [prefix, session] of [
       ['/admin/v1', operator],
       ['/dashboard/v1', organization],
     ] as const) {
       for (const { method, path } of await operationsOf(prefix)) {
         for (const origin of [undefined, ...origins]) {
-          const headers = { cookie, ...(origin === undefined ? {} : { origin }) }
+          const headers = { ...session.headers, ...(origin === undefined ? {} : { origin }) }
           const answer = await one.ask(path, { method, headers })
           if (method === 'GET') expect([path, [200, 404].includes(answer.status)]).toEqual([path, true])
           else {
@@ -168,7 +176,7 @@ describe('credentials', () => {
     const process = await openProcess(db, { PUBLIC_URL: 'https://api.example.org/scope' })
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
     const answer = await useLink(process.ask, secret, { origin: 'https://api.example.org' })
-    expect(answer.status).toBe(303)
+    expect(answer.status).toBe(200)
     const cookie = answer.headers.get('set-cookie') ?? ''
     expect(cookie).toContain('Path=/scope/admin/v1;')
     expect(cookie).toEndWith('; HttpOnly; SameSite=Strict; Secure')
@@ -192,14 +200,15 @@ describe('sessions', () => {
     expect((await one.ask('/login/x')).status).toBe(404)
 
     const opened = await useLink(one.ask, secret)
-    expect([opened.status, opened.headers.get('location')]).toEqual([303, 'usage'])
-    const cookie = opened.headers.get('set-cookie') ?? ''
-    expect(cookie).toMatch(
+    const setCookie = opened.headers.get('set-cookie') ?? ''
+    const session = signedInBy({ setCookie, text: opened.text })
+    expect([opened.status, session.page, session.secret]).toEqual([200, 'usage', expect.stringMatching(/^ws_page_/)])
+    expect(setCookie).toMatch(
       /^walletscope_session=ws_session_[0-9A-Za-z]{32}; Path=\/dashboard\/v1; Max-Age=604(?:800|7\d\d); HttpOnly; SameSite=Strict$/,
     )
     const again = await useLink(one.ask, secret)
     expect([again.status, again.headers.get('set-cookie')]).toEqual([401, null])
-    const whose = await one.ask('/dashboard/v1/session', { headers: { cookie: cookie.split(';')[0] ?? '' } })
+    const whose = await one.ask('/dashboard/v1/session', { headers: session.headers })
     expect(whose.body.data).toEqual({ by: 'session', organization_id: organizationId })
   })
 
@@ -209,7 +218,7 @@ describe('sessions', () => {
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, at) => useLink([one, other][at % 2]?.ask ?? one.ask, secret)),
       )
-      expect(answers.map(({ status }) => status).toSorted()).toEqual([303, ...Array(11).fill(401)])
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(11).fill(401)])
     }
   })
 
@@ -217,17 +226,17 @@ describe('sessions', () => {
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
     const planted = `ws_session_${'A'.repeat(32)}`
     const answer = await useLink(one.ask, secret, { cookie: `walletscope_operator=${planted}` })
-    const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
-    expect(cookie).not.toContain(planted)
-    const asPlanted = await one.ask('/admin/v1/session', { headers: { cookie: `walletscope_operator=${planted}` } })
+    const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
+    expect(session.cookie).not.toContain(planted)
+    const asPlanted = await one.ask('/admin/v1/session', {
+      headers: { ...session.headers, cookie: `walletscope_operator=${planted}` },
+    })
     expect(asPlanted.status).toBe(401)
-    const value = cookie.split('=')[1] ?? ''
     const stored = await db.run(`select s::text as row from session s union all select l::text from login_link l`, [])
-    expect(JSON.stringify(stored)).not.toContain(value)
-    expect(JSON.stringify(stored)).not.toContain(secret)
-    expect(JSON.stringify((await listAudit(db, { organizationId: null, page: 1, limit: 100 })).items)).not.toContain(
-      value,
-    )
+    const audit = (await listAudit(db, { organizationId: null, page: 1, limit: 100 })).items
+    for (const hidden of [session.value, session.secret, secret]) {
+      expect(JSON.stringify([stored, audit])).not.toContain(hidden)
+    }
   })
 
   test('a link that is too old, or whose organization is gone, opens nothing', async () => {
@@ -245,7 +254,7 @@ describe('sessions', () => {
   test('a session ends by signing out, by being revoked and with its organization, on every process', async () => {
     const { organizationId } = await createAccount(db)
     const status = async (browser: Browser) =>
-      (await other.ask('/dashboard/v1/organization', { headers: { cookie: browser.cookie } })).status
+      (await other.ask('/dashboard/v1/organization', { headers: browser.headers })).status
     const [left, revoked, kept] = await Promise.all([1, 2, 3].map(() => signedIn(db, one.ask, organizationId)))
     if (left === undefined || revoked === undefined || kept === undefined) throw new Error('Not signed in')
     expect(await status(left)).toBe(200)
@@ -336,7 +345,7 @@ describe('the operator', () => {
     }
     await act('POST', `${path}/restore`)
     const { body: link } = await act('POST', '/admin/v1/login-links', { organization_id: id })
-    expect((await useLink(one.ask, link.data.path.split('?')[1])).status).toBe(303)
+    expect((await useLink(one.ask, link.data.path.split('?')[1])).status).toBe(200)
     await act('PUT', '/admin/v1/settings/switches', { name: 'snapshots', on: false })
     expect((await act('GET', '/admin/v1/settings')).body.data.switches).toContainEqual({
       ...{ kind: 'feature', name: 'snapshots', on: false, off_by: 'operator', off_at: expect.any(String) },
@@ -431,7 +440,7 @@ describe('the operator', () => {
     expect((await apart.askOperator('/dashboard/v1/session')).status).toBe(404)
     expect((await apart.ask('/dashboard/v1/session')).status).toBe(401)
     const { secret } = await createLoginLink(db, { organizationId: null, by: CLI })
-    expect((await useLink(apart.askOperator, secret)).status).toBe(303)
+    expect((await useLink(apart.askOperator, secret)).status).toBe(200)
     await apart.close()
   })
 })
@@ -557,7 +566,7 @@ test('nothing that somebody with the right credential sends makes the service fa
         method,
         headers: path.startsWith('/admin')
           ? { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
-          : { cookie: browser.cookie, origin: ORIGIN, 'content-type': 'application/json' },
+          : { ...browser.headers, origin: ORIGIN, 'content-type': 'application/json' },
         ...(isRead ? {} : { body: sent }),
       })
       expect([method, filled, sent, answer.status < 500]).toEqual([method, filled, sent, true])

@@ -15,6 +15,7 @@ import { createPlanes } from '../../../src/service/planes.ts'
 import { routesOf } from '../../../src/service/routes.ts'
 import { type Answer, type ClientRequest, createClient } from '../../support/client.ts'
 import { temporaryDirectory } from '../../support/database.ts'
+import { type SignedIn, signedInBy } from '../../support/signed_in.ts'
 
 export const TOKEN = 'the-operators-own-token'
 export const ORIGIN = 'http://test.local'
@@ -58,11 +59,8 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   }
 }
 
-/** A browser: it keeps one cookie and sends its origin with every change. */
-export interface Browser {
-  /** `name=value` of the session. */
-  readonly cookie: string
-  readonly setCookie: string
+/** A browser: it keeps both secrets of a session and sends its origin with every change. */
+export interface Browser extends SignedIn {
   send(method: string, path: string, body?: unknown): Promise<Answer>
 }
 
@@ -79,17 +77,15 @@ export function useLink(ask: Process['ask'], secret: string, headers: Readonly<R
 export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
   const { secret } = await createLoginLink(db, { organizationId, by: CLI })
   const answer = await useLink(ask, secret)
-  const setCookie = answer.headers.get('set-cookie') ?? ''
-  const cookie = setCookie.split(';')[0] ?? ''
-  if (answer.status !== 303 || cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
+  const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
+  if (answer.status !== 200 || session.cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
   return {
-    cookie,
-    setCookie,
+    ...session,
     send: (method, path, body) =>
       ask(path, {
         method,
         headers: {
-          cookie,
+          ...session.headers,
           ...(method === 'GET' ? {} : { origin: ORIGIN }),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },

@@ -3,11 +3,18 @@ import { HttpError } from '../../error.ts'
 import { bearerKey } from '../../request/key.ts'
 import type { Identity } from './route.ts'
 
-/** Finds out who acts. `bearer` and `cookie` are what a request carries; of both, the token counts. */
+/** Finds out who acts, by the token or the session's two secrets that a request carries; of both, the token counts. */
 export type Authenticate = (credential: {
   readonly bearer: string | undefined
-  readonly cookie: string | undefined
+  /** Undefined unless both are there. */
+  readonly session: { readonly cookie: string; readonly page: string } | undefined
 }) => Promise<Identity | undefined>
+
+/**
+ * Carries the second secret of a session. Cookies know no ports: browsers send them to whatever listens on the same
+ * host. What a page keeps for its origin, it sends nowhere else.
+ */
+export const PAGE_HEADER = 'x-session-page'
 
 /** A session's cookie: its name, and the paths to which browsers send it. */
 export interface SessionCookie {
@@ -15,8 +22,8 @@ export interface SessionCookie {
   readonly path: string
 }
 
-/** Cookies longer than this are not ours. */
-const COOKIE_LENGTH_MAX = 128
+/** Secrets longer than this are not ours. */
+const SECRET_LENGTH_MAX = 128
 
 /**
  * Who makes this request. Throws `HttpError` INVALID_API_KEY 401 if nobody is recognised, INVALID_REQUEST 403 if a
@@ -31,7 +38,7 @@ export async function identify(
   },
 ): Promise<Identity> {
   const authorization = request.headers.get('authorization')
-  const credential = { bearer: bearerKey(authorization), cookie: cookieOf(request, options.cookie.name) }
+  const credential = { bearer: bearerKey(authorization), session: sessionOf(request, options.cookie.name) }
   const isStranger = authorization !== null && credential.bearer === undefined
   const identity = isStranger ? undefined : await options.authenticate(credential)
   if (identity === undefined) throw unknownIdentity()
@@ -47,6 +54,14 @@ export function requireSameOrigin(request: Request, publicUrl: string | undefine
   throw new HttpError('INVALID_REQUEST', 'Cannot change anything for a page of another origin', { status: 403 })
 }
 
+/** Both secrets of a session, undefined unless both are there. */
+function sessionOf(request: Request, cookieName: string) {
+  const cookie = cookieOf(request, cookieName)
+  const page = request.headers.get(PAGE_HEADER)
+  if (cookie === undefined || page === null || page.length > SECRET_LENGTH_MAX) return undefined
+  return { cookie, page }
+}
+
 /** The value of a cookie, undefined if it is absent, given twice or too long. */
 function cookieOf(request: Request, name: string): string | undefined {
   const header = request.headers.get('cookie') ?? ''
@@ -56,7 +71,7 @@ function cookieOf(request: Request, name: string): string | undefined {
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1))
   const [value] = values
-  return values.length === 1 && value !== undefined && value.length <= COOKIE_LENGTH_MAX ? value : undefined
+  return values.length === 1 && value !== undefined && value.length <= SECRET_LENGTH_MAX ? value : undefined
 }
 
 /** `Set-Cookie` of a session; without a value it removes the cookie. */

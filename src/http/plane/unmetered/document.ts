@@ -2,6 +2,7 @@ import { jsonSchema } from '../../openapi/json_schema.ts'
 import { askedOf, withRequestId } from '../../openapi/operation.ts'
 import { ERROR_SCHEMA } from '../../openapi/responses.ts'
 import { braced } from '../../route_table.ts'
+import { PAGE_HEADER } from './credential.ts'
 import type { ActRoute } from './route.ts'
 
 /** Failures of every route, and those of routes with a body. */
@@ -44,14 +45,20 @@ export function planeDocument(options: {
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
   const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
+  const page = {
+    type: 'apiKey',
+    in: 'header',
+    name: PAGE_HEADER,
+    description: 'What the tab keeps that was signed in.',
+  }
   const document = {
     openapi: '3.1.0',
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
-    security: [...(takesToken ? [{ token: [] }] : []), { session: [] }],
+    security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
     paths,
     components: {
-      securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session },
+      securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
       responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
     },

@@ -9,7 +9,8 @@ import type { Plane, PlaneRequest } from './plane.ts'
 
 /** A session as the browser gets it. */
 export interface OpenedSession {
-  readonly secret: string
+  /** One for the cookie, and one that the tab keeps for pages of this origin. */
+  readonly secrets: { readonly cookie: string; readonly page: string }
   readonly cookie: SessionCookie
   /** Seconds until it ends. */
   readonly lifetimeSec: number
@@ -36,12 +37,20 @@ button { font: inherit; font-weight: 600; padding: .6em 2em; border: 0; border-r
   background: var(--accent); color: var(--on) }
 button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px }`
 
-/** The page may load, run and frame nothing, and send its form only here; its one style is allowed by its hash. */
+/** Where a tab keeps a session's second secret: by the path of the page, as services may share an origin. */
+const STORED = 'walletscope.session:'
+/** Hands the secret to the page that it is for. It takes the place of this one, so that "back" does not lead here. */
+const SCRIPT = `const { page, secret } = document.currentScript.dataset
+sessionStorage.setItem('${STORED}' + new URL(page, location.href).pathname, secret)
+location.replace(page)`
+
+/** The page may load and frame nothing, and send its form only here; its one style and script are allowed by hash. */
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+    `script-src 'sha256-${hash('sha256', SCRIPT, 'base64')}'`,
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
@@ -66,18 +75,11 @@ export function createLoginPlane(options: {
     const secret = (await readForm(request)).get('link') ?? ''
     const opened = PLAIN.test(secret) ? await open(secret) : undefined
     if (opened === undefined) return page(401, USED)
-    const { cookie, lifetimeSec } = opened
+    const { cookie, secrets, lifetimeSec } = opened
     const secure = isSecure(request, publicUrl)
-    return {
-      status: 303,
-      body: '',
-      credits: 0,
-      headers: {
-        location: opened.page,
-        'set-cookie': setCookie(cookie, { value: opened.secret, secure, maxAgeSec: lifetimeSec }),
-        'referrer-policy': 'no-referrer',
-      },
-    }
+    const set = setCookie(cookie, { value: secrets.cookie, secure, maxAgeSec: lifetimeSec })
+    const answer = page(200, signedIn(opened))
+    return { ...answer, headers: { ...answer.headers, 'set-cookie': set } }
   }
 
   async function work(asked: PlaneRequest): Promise<PreparedAnswer> {
@@ -114,6 +116,12 @@ function asking(secret: string): string {
   return `<h1>walletscope</h1>
 <form method="post" action="login"><input type="hidden" name="link" value="${secret}">
 <button>Sign in</button></form><p>The link works once.</p>`
+}
+
+/** Whoever reads this has no such browser: others leave before it is shown. */
+function signedIn({ page, secrets }: OpenedSession): string {
+  return `<h1>Sign in</h1><p>This needs a browser that runs scripts and has session storage.</p>
+<script data-page="${page}" data-secret="${secrets.page}">${SCRIPT}</script>`
 }
 
 function page(status: number, content: string): PreparedAnswer {

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Server } from 'bun'
+import type { Browser, Page } from 'playwright-core'
+import { runJson } from '../e2e/accounts.ts'
+import { type Program, type Service, sourceProgram, spawnService } from '../e2e/program.ts'
+import { testDatabase } from '../support/database.ts'
+import { audit, BROWSER, launchBrowser, openPage, overflow, type Watched } from './browser.ts'
+
+const START_MS = 60_000
+const ANSWER_MS = 20_000
+
+describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>
+  let program: Program
+  let service: Service
+  let browser: Browser
+  let watched: Watched
+  /** Another service of the same host, on another port, that belongs to somebody else. */
+  let thief: Server<undefined>
+  /** What browsers sent it. */
+  let stolen: { readonly cookie: string; readonly page: string | null }[]
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    // No chain is ever reached here.
+    program = sourceProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
+    ;[service, browser] = await Promise.all([spawnService(program), launchBrowser()])
+    thief = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      fetch({ headers }) {
+        stolen.push({ cookie: headers.get('cookie') ?? '', page: headers.get('x-session-page') })
+        return new Response('<!doctype html><title>Elsewhere</title>', { headers: { 'content-type': 'text/html' } })
+      },
+    })
+  }, START_MS)
+  afterAll(async () => {
+    await browser?.close()
+    await thief?.stop(true)
+    await service?.stop()
+    program?.remove()
+    await database?.close()
+  }, START_MS)
+  afterEach(() => watched.close())
+
+  const at = (path: string) => `http://127.0.0.1:${service.port}/${path}`
+
+  /** Signs a new browser in by a link of the command line. */
+  async function signIn(words: readonly string[], path: string): Promise<Page> {
+    stolen = []
+    watched = await openPage(browser)
+    const { page } = watched
+    page.setDefaultTimeout(ANSWER_MS)
+    const { url } = await runJson(program, ['login', ...words])
+    await page.goto(at(`login${new URL(url).search}`))
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(at(path))
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    return page
+  }
+
+  const namesOf = async () =>
+    (await runJson(program, ['org', 'list'])).map(({ name }: { readonly name: string }) => name)
+
+  /** Lets a page on the other port do what it can, and what listens there use what it was sent. */
+  async function attack(page: Page, plane: string): Promise<string[]> {
+    const other = await page.context().newPage()
+    await other.goto(`http://127.0.0.1:${thief.port}/${plane}/anything`)
+    const outcomes = await other.evaluate(
+      async ([target, plane]) => {
+        const json = { 'content-type': 'application/json' }
+        const body = '{"name":"by a thief"}'
+        const tries: [string, RequestInit][] = [
+          [`${plane}/session`, { credentials: 'include' }],
+          [`${plane}/session`, { credentials: 'include', headers: { 'x-session-page': 'guessed' } }],
+          [`${plane}/organizations`, { credentials: 'include', method: 'POST', headers: json, body }],
+          [`${plane}/keys`, { credentials: 'include', method: 'POST', mode: 'no-cors', body }],
+        ]
+        const answers = tries.map(([path, init]) =>
+          fetch(`${target}${path}`, init).then(
+            ({ type, status }) => `${type} ${status}`,
+            ({ name }) => name,
+          ),
+        )
+        return [...(await Promise.all(answers)), `${sessionStorage.length} kept`]
+      },
+      [at(''), plane] as const,
+    )
+    await other.close()
+    const [{ cookie, page: secret }] = stolen as [(typeof stolen)[0]]
+    expect(secret).toBeNull()
+    // This is why the cookie alone must open nothing: the browser gave it away.
+    expect(cookie).toMatch(/^walletscope_(operator|session)=ws_session_\w{32}$/)
+    const replayed = [
+      ['GET', 'session', undefined],
+      ['GET', 'organizations', undefined],
+      ['POST', 'organizations', '{"name":"by a thief"}'],
+      ['POST', 'keys', '{"name":"by a thief"}'],
+      ['GET', 'logs', undefined],
+      ['DELETE', 'session', undefined],
+    ] as const
+    for (const [method, path, body] of replayed) {
+      const headers = { cookie, origin: at('').slice(0, -1), 'content-type': 'application/json' }
+      const { status } = await fetch(at(`${plane}/${path}`), { method, headers, ...(body && { body }) })
+      outcomes.push(`${method} ${path} ${status}`)
+    }
+    return outcomes
+  }
+
+  const REFUSED = [
+    ...['TypeError', 'TypeError', 'TypeError', 'opaque 0', '0 kept'],
+    ...['GET session 401', 'GET organizations 401', 'POST organizations 401'],
+    ...['POST keys 401', 'GET logs 401', 'DELETE session 401'],
+  ]
+
+  test('of the operator is of no use to whatever listens on another port of the host', async () => {
+    const page = await signIn([], 'operator')
+    const before = await namesOf()
+    expect(await attack(page, 'admin/v1')).toEqual(REFUSED)
+    expect(await namesOf()).toEqual(before)
+    await page.getByLabel('Name of a new organization').fill('Honest')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { name: 'Honest' }).waitFor()
+    expect(await namesOf()).toEqual(['Honest', ...before])
+  }, 60_000)
+
+  test('of an organization is of no use there either', async () => {
+    const { id } = await runJson(program, ['org', 'create', 'Acme'])
+    const page = await signIn(['--org', id], 'usage')
+    expect(await attack(page, 'dashboard/v1')).toEqual(REFUSED)
+    await page.getByLabel('Name of a new key').fill('honest')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('rowheader', { name: 'honest' }).waitFor()
+    expect(await page.getByRole('rowheader').allTextContents()).toEqual(['honest'])
+  }, 60_000)
+
+  test('belongs to a tab: it survives a reload, a duplicate has it, a new tab says how to get one', async () => {
+    const page = await signIn([], 'operator')
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    const [twin] = await Promise.all([page.context().waitForEvent('page'), page.evaluate("void open('operator')")])
+    await twin.getByRole('button', { name: 'Sign out' }).waitFor()
+    const fresh = await page.context().newPage()
+    await fresh.goto(at('operator'))
+    await fresh.getByText('A session belongs to one tab').waitFor()
+    expect(await audit(fresh)).toEqual([])
+    expect(await overflow(fresh)).toEqual([0, 0])
+    // Its other secret is in no address, so neither in the history nor in anybody's log.
+    expect(watched.requests.filter((address) => address.includes('ws_page_'))).toEqual([])
+    await page.goBack()
+    expect(await page.content()).not.toContain('ws_page_')
+    await page.goForward()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('A session belongs to one tab').waitFor()
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    await twin.reload()
+    await twin.getByText('A session belongs to one tab').waitFor()
+    expect(watched.complaints).toEqual([])
+  }, 60_000)
+})
