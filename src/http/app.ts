@@ -1,6 +1,6 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import type { Clock } from '../lib/clock.ts'
-import { CodedError } from '../lib/error.ts'
+import type { CodedError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
@@ -20,8 +20,9 @@ import { FILES_PATH } from './plane/static.ts'
 import { crowdedPlane, type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
+import { badTarget, createHostFault } from './request/host.ts'
 import { nearestPath } from './request/nearest_path.ts'
-import { isHost, type Target, targetOf, unreadTarget } from './request/target.ts'
+import { type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { createRouteTable, type Found, type RouteTable } from './route_table.ts'
@@ -39,6 +40,8 @@ interface AppOptions {
   readonly metrics: Metrics
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
+  /** Names of this service, besides addresses and `localhost`; `*` for any. */
+  readonly hostNames: readonly string[]
   /** Origins that browsers may call from. */
   readonly corsOrigins: readonly string[]
   readonly probes: Probes
@@ -85,6 +88,7 @@ export function createApp(options: AppOptions): App {
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   const slots = createOrganizationSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX)
   const cors = createCors(options.corsOrigins)
+  const hostFault = createHostFault(options.hostNames)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
@@ -122,7 +126,7 @@ export function createApp(options: AppOptions): App {
     const requestId = given !== null && isRequestId(given) ? given : fresh
     const host = headers.get('host')
     const target = targetOf(request.url)
-    const fault = faultOf(request, { target, host })
+    const fault = faultOf(request, target) ?? hostFault(host)
     const asked = target?.path ?? unreadTarget(request.url)
     const plane = planeOf(planes, asked)
     if (plane !== undefined) {
@@ -265,15 +269,8 @@ function mayHaveBody(method: string): boolean {
   return !isRead(method)
 }
 
-/** Fault of the request itself: a target or a host that cannot be read, a body that is too large or encoded. */
-function faultOf(
-  request: Request,
-  { target, host }: { readonly target: Target | undefined; readonly host: string | null },
-): CodedError | undefined {
-  if (target === undefined || !isHost(host)) return badTarget()
+/** Fault of the request itself: a target that cannot be read, a body that is too large or encoded. */
+function faultOf(request: Request, target: Target | undefined): CodedError | undefined {
+  if (target === undefined) return badTarget()
   return mayHaveBody(request.method) ? bodyFault(request.headers) : undefined
-}
-
-function badTarget(): CodedError {
-  return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
 }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { RETENTION_DAYS_MIN } from '../account/retention.ts'
 import type { Chain } from '../chain/chain.ts'
 import { CHAINS, DEFAULT_CHAIN_IDS } from '../chain/chains.ts'
@@ -7,6 +8,7 @@ import { SOLANA_RPC_URLS } from '../chain/table/chains.ts'
 import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
+import { ANY_HOST } from '../http/request/host.ts'
 import { FEATURES, type Feature } from '../http/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
 import { chainFromRow, isHttpUrl, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
@@ -24,6 +26,8 @@ export interface Config {
   readonly dataDir: string
   /** Base of `next_page` and `prev_page`, without a trailing slash; absent: taken from each request. */
   readonly publicUrl: string | undefined
+  /** Further names under which the service answers, in small letters; `*` for any. */
+  readonly allowedHosts: readonly string[]
   /** Days that the request log is kept; 0: always. */
   readonly logRetentionDays: number
   /** Bearer token of `/admin/v1`; absent: only sessions open it. A secret: never logged. */
@@ -74,6 +78,7 @@ const PORT_EXPECTED = 'a port number from 0 to 65535'
 const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
 
 const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
+const HOSTS_EXPECTED = 'names of hosts without ports, separated by commas, or *'
 const ORIGINS_EXPECTED = 'origins such as https://app.example.org, separated by commas'
 const DAYS_EXPECTED = `a whole number of days, ${RETENTION_DAYS_MIN} or more, or 0 for ever`
 
@@ -117,6 +122,7 @@ export function readConfig(
     databaseUrl: databaseUrl(given('DATABASE_URL'), mistakes),
     dataDir: given('DATA_DIR') ?? './data',
     publicUrl: checked('PUBLIC_URL', parseBaseUrl, BASE_URL_EXPECTED),
+    allowedHosts: checked('ALLOWED_HOSTS', parseHosts, HOSTS_EXPECTED) ?? [],
     logRetentionDays: checked('LOG_RETENTION_DAYS', parseRetentionDays, DAYS_EXPECTED) ?? RETENTION_DAYS_MIN,
     adminToken: checked('ADMIN_TOKEN', parseToken, TOKEN_EXPECTED),
     featuresOff: FEATURES.filter((name) => checked(name.toUpperCase(), parseSwitch, 'on or off') === 'off'),
@@ -256,6 +262,18 @@ function parseBaseUrl(text: string): string | undefined {
   if (!isHttpUrl(text) || /[?#\s]/.test(text)) return undefined
   const { username, password, href } = new URL(text)
   return username + password === '' ? href.replace(/\/+$/, '') : undefined
+}
+
+function parseHosts(text: string): readonly string[] | undefined {
+  const names = splitList(text).map((name) => (name === ANY_HOST ? name : hostName(name)))
+  return names.length > 0 && names.every((name) => name !== undefined) ? names : undefined
+}
+
+/** The name as browsers send it; undefined for an address, which needs no mention, and for anything else. */
+function hostName(text: string): string | undefined {
+  if (!/^[^\s/:@?#*[\]\\%]+$/.test(text) || !URL.canParse(`http://${text}`)) return undefined
+  const { hostname } = new URL(`http://${text}`)
+  return isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : undefined
 }
 
 function parseOrigins(text: string): readonly string[] | undefined {

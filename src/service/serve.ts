@@ -123,7 +123,7 @@ async function listening(
 }
 
 const LINKS_FOLLOW_HOST =
-  'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http'
+  'PUBLIC_URL is not set: next_page and prev_page follow the Host header of each request, over http, and names that ALLOWED_HOSTS does not list are refused'
 
 function announcement({ organizationId, key, credits }: First, urls: First['links']): string {
   return [

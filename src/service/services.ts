@@ -26,6 +26,7 @@ import { type Clients, createClients } from './clients.ts'
 import type { Config } from './config.ts'
 import { createFaces } from './faces.ts'
 import { historyProbe } from './history/probe.ts'
+import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
 import { openapiText, routesOf, startWork } from './routes.ts'
@@ -145,6 +146,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         log,
         metrics,
         publicUrl: config.publicUrl,
+        hostNames: hostNames(config),
         corsOrigins: config.corsOrigins,
         probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history.progress) },
         operatorApart: config.operatorPort !== undefined,

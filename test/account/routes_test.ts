@@ -41,7 +41,12 @@ beforeAll(async () => {
   const table = createRouteTable(routes, aliases)
   const app = createApp({
     ...{ routes, aliases, gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
-    ...{ corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },
+    ...{
+      hostNames: ['test.local'],
+      corsOrigins: [],
+      probes: { database: async () => true, chains: new Map() },
+      openapi: '{}',
+    },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   call = createClient(app.handler)

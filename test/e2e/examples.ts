@@ -34,7 +34,12 @@ export async function askExamples(): Promise<Examples> {
   try {
     const questions = await questionsOf(devnet)
     const env = {
-      ...{ CHAINS: '1', CHAINS_FILE: 'chains.json', PUBLIC_URL: 'https://walletscope.example' },
+      ...{
+        CHAINS: '1',
+        CHAINS_FILE: 'chains.json',
+        PUBLIC_URL: 'https://walletscope.example',
+        ALLOWED_HOSTS: 'test.local',
+      },
       ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory(), SOLANA_RPC_URL: solana.url },
     }
     const config = readConfig(env, () => chainsFileOf(devnet.rpcUrl))

@@ -420,6 +420,27 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       ),
     ),
     {
+      name: 'a name that is not the service’s, as DNS rebinding would give',
+      target: list(`wallet=${provider}`),
+      headers: { Host: 'rebound.example:80' },
+      ...{ status: 400, code: 'INVALID_REQUEST', says: /"rebound.example": .* ALLOWED_HOSTS$/ },
+      log: free(LIST),
+    },
+    {
+      name: 'a port that somebody maps to ours',
+      target: list(`wallet=${empty}`),
+      headers: { Host: 'localhost:9090' },
+      status: 200,
+      log: free(LIST),
+    },
+    {
+      name: 'the scheme of the key in small letters',
+      target: list(`wallet=${empty}`),
+      headers: { Authorization: 'bearer none-of-ours' },
+      ...{ status: 401, code: 'INVALID_API_KEY', says: 'expected a valid API key in the header' },
+      log: NOT_LOGGED,
+    },
+    {
       name: 'a request id of the caller’s is kept',
       target: list(`wallet=${empty}`),
       headers: { 'X-Request-Id': 'caller-chose_this' },

@@ -175,6 +175,7 @@ export function createFixture(
   options: {
     readonly corsOrigins?: readonly string[]
     readonly publicUrl?: string
+    readonly hostNames?: readonly string[]
     readonly gateway?: (routes: readonly Route[]) => Gateway
     readonly limits?: { requestBudgetMs?: number; organizationConcurrencyMax?: number; inFlightMax?: number }
   } = {},
@@ -212,6 +213,7 @@ export function createFixture(
     log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
     metrics,
     publicUrl: options.publicUrl,
+    hostNames: options.hostNames ?? ['test.local', 'h', 'my_host.svc', 'api.test', 'me.example'],
     corsOrigins: options.corsOrigins ?? [],
     probes: {
       database: async () => ready.database,

@@ -328,6 +328,31 @@ describe('browsers', () => {
   })
 })
 
+describe('a name that is not the service’s', () => {
+  test('gets nothing: no figures, no pages, no probes, no preflight, on no port', async () => {
+    const { app, gate, happenings } = createFixture({ hostNames: ['api.example'] })
+    const headers = { host: 'evil.example:8080' }
+    const message =
+      'Cannot answer for host "evil.example": expected an address, localhost, the name in PUBLIC_URL or one in ALLOWED_HOSTS'
+    for (const handler of [app.handler, app.operator]) {
+      const call = createClient(handler)
+      for (const path of [LIST, '/docs', '/openapi.json', '/healthz', '/readyz', '/metrics', '/nothing']) {
+        for (const request of [{ headers }, { headers, key: 'good' }, { headers, method: 'OPTIONS' }]) {
+          const answer = await call(path, request)
+          expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'INVALID_REQUEST'])
+          expect(answer.body.error.message).toBe(message)
+        }
+      }
+    }
+    expect(happenings.reads).toBe(0)
+    // A key that is recognised finds its refusals in its log.
+    expect(gate.rows.every(({ status, creditsCharged }) => status === 400 && creditsCharged === 0)).toBe(true)
+    for (const host of ['api.example', 'localhost:9090', '10.1.2.3', '[::1]:80']) {
+      expect((await createClient(app.handler)('/healthz', { headers: { host } })).status).toBe(200)
+    }
+  })
+})
+
 describe('links', () => {
   test('start with the public address, and name the canonical path', async () => {
     const { app } = createFixture({ publicUrl: 'https://api.example/base/' })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { CHAINS } from '../../src/chain/chains.ts'
 import { type Config, ConfigError, readConfig } from '../../src/service/config.ts'
+import { hostNames } from '../../src/service/host_names.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
@@ -197,6 +198,27 @@ describe('readConfig()', () => {
       ])
     },
   )
+
+  test('ALLOWED_HOSTS are names as browsers send them, which join those of HOST and PUBLIC_URL', () => {
+    const namesOf = (env: Record<string, string>) => hostNames(readConfig(env, noFile))
+    expect(namesOf({})).toEqual([])
+    expect(namesOf({ HOST: '::' })).toEqual([])
+    expect(namesOf({ HOST: 'box.lan', PUBLIC_URL: 'https://API.example.org:8443/x' })).toEqual([
+      'box.lan',
+      'api.example.org',
+    ])
+    expect(namesOf({ ALLOWED_HOSTS: 'Walletscope, walletscope.default.svc., bücher.example' })).toEqual([
+      'walletscope',
+      'walletscope.default.svc',
+      'xn--bcher-kva.example',
+    ])
+    expect(namesOf({ ALLOWED_HOSTS: '*' })).toEqual(['*'])
+    for (const wrong of ['a:80', 'https://a', 'a b', '10.0.0.1', '[::1]', '*.example.org', 'a/b', ',', 'a?', 'u@a']) {
+      expect(mistakesOf({ ALLOWED_HOSTS: wrong })).toEqual([
+        'ALLOWED_HOSTS: expected names of hosts without ports, separated by commas, or *',
+      ])
+    }
+  })
 
   test('OPERATOR_PORT is absent by default, and is another port than PORT unless the system chooses both', () => {
     expect(readConfig({}, noFile).operatorPort).toBeUndefined()

@@ -10,6 +10,7 @@ import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
 import { examineDatabase } from './database.ts'
 import { type Examination, examineEvm } from './evm.ts'
+import { examineNames } from './names.ts'
 import { examineSolana } from './solana.ts'
 
 /** What was examined. Endpoints are counted, as their addresses may hold secrets. */
@@ -32,7 +33,7 @@ export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'Ask the database and every endpoint what they can do',
   async run(args, io) {
-    const reports = [await databaseReport(io), ...(await endpointReports(io))]
+    const reports = [await databaseReport(io), ...(await endpointReports(io)), listenerReport(io.config())]
     const useless = uselessOf(reports)
     print({ usable: useless.length === 0, reports }, { args, io, text: reports.map(reportText).join('\n\n') })
     if (useless.length > 0) throw new CommandError(`Cannot serve everything: nothing usable for ${useless.join(', ')}`)
@@ -45,6 +46,11 @@ async function databaseReport(io: CommandIo): Promise<Report> {
     return [failed('answers', error.message, 'nothing can be charged or logged, so nothing is answered')]
   })
   return { part: 'database', findings }
+}
+
+/** Nothing is asked: the names that a request may give come from the configuration. */
+function listenerReport(config: Config): Report {
+  return { part: 'listener', findings: [examineNames(config)] }
 }
 
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {

@@ -8,14 +8,6 @@ export interface Target {
   readonly query: string
 }
 
-const HOST =
-  /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})|\[[0-9A-Fa-f:.]{2,45}\])(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$/
-
-/** True if a `Host` header is one host, with or without a port; false if it is missing, doubled or broken. */
-export function isHost(host: string | null): host is string {
-  return host !== null && HOST.test(host)
-}
-
 /**
  * Path and query of `Request.url`. Without `new URL`, which throws on a broken host and costs more than all other
  * routing. Undefined if the target is not a path, begins like a host, has a fragment, or is too long.

@@ -121,6 +121,14 @@ describe('credentials', () => {
     expect(await auditTotal()).toBe(before)
   }, 60_000)
 
+  test('a name that is not the service’s opens nothing, not even what needs no credential', async () => {
+    for (const path of ['/admin/v1/settings', '/admin/v1/openapi.json', '/dashboard/v1/openapi.json', '/login']) {
+      const answer = await one.ask(path, { key: TOKEN, headers: { host: 'evil.example' } })
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'INVALID_REQUEST'])
+      expect(answer.body.error.message).toContain('ALLOWED_HOSTS')
+    }
+  })
+
   test('without ADMIN_TOKEN no token opens the plane, a session does', async () => {
     const closed = await openProcess(db, { ADMIN_TOKEN: '' })
     for (const key of [TOKEN, 'undefined', 'null', '']) {

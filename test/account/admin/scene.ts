@@ -44,7 +44,15 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined, history: NO_HISTORY }))
   const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
   const app = createApp({
-    ...{ routes, aliases: new Map(), gate, corsOrigins: [], openapi: '{"paths":{}}', publicUrl: config.publicUrl },
+    ...{
+      routes,
+      aliases: new Map(),
+      gate,
+      hostNames: ['test.local'],
+      corsOrigins: [],
+      openapi: '{"paths":{}}',
+      publicUrl: config.publicUrl,
+    },
     ...{ clock: systemClock, log: silentLog, metrics: createMetrics() },
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,

@@ -56,7 +56,7 @@ async function main(): Promise<void> {
   const gate = await createGate({ db, clock: systemClock, log, journalDir: process.env['BENCH_JOURNAL'] ?? '' })
   const app = createApp({
     ...{ routes: routesOf(config, connect), aliases: new Map(), gate, clock: systemClock, log },
-    ...{ metrics: createMetrics(), corsOrigins: [], openapi: '{}' },
+    ...{ metrics: createMetrics(), hostNames: [], corsOrigins: [], openapi: '{}' },
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { CommandIo } from '../../../src/command/command.ts'
 import { doctorCommand } from '../../../src/command/doctor/doctor.ts'
-import type { Finding } from '../../../src/lib/finding.ts'
+import { type Finding, good } from '../../../src/lib/finding.ts'
 import { readConfig } from '../../../src/service/config.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
@@ -55,7 +55,9 @@ test('tells of the database and of every endpoint, in order and without their ad
     'database',
     'chain 1 (Ethereum), endpoint 1',
     'chain 1 (Ethereum), endpoint 2',
+    'listener',
   ])
+  expect(reports.at(-1)?.findings).toEqual([good('names', 'answers under addresses, localhost')])
   const [server, first, second] = reports.map(({ findings }) =>
     Object.fromEntries(findings.map((finding) => [finding.check, finding])),
   )

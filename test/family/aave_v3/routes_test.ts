@@ -81,7 +81,7 @@ function serviceOver(ids: readonly number[], { deployments, ways }: Configuratio
   const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
   const app = createApp({
     ...{ routes, aliases: familyAliases(FAMILIES), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
-    ...{ publicUrl: undefined, corsOrigins: [], openapi: openapiDocument({ routes }) },
+    ...{ publicUrl: undefined, hostNames: ['test.local'], corsOrigins: [], openapi: openapiDocument({ routes }) },
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

@@ -75,8 +75,8 @@ export function createUnmeteredPlane(options: {
   return {
     prefix,
     async answer(asked) {
-      const { method, path, requestId } = asked
-      if (path === describing && (method === 'GET' || method === 'HEAD')) {
+      const { method, path, requestId, fault } = asked
+      if (fault === undefined && path === describing && (method === 'GET' || method === 'HEAD')) {
         return { answer: { status: 200, body: options.openapi, credits: 0, headers: {} }, route: `GET ${describing}` }
       }
       const found = table.find(method, path)

@@ -1,0 +1,22 @@
+import { ANY_HOST } from '../../http/request/host.ts'
+import { type Finding, good, lacking } from '../../lib/finding.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import type { Config } from '../../service/config.ts'
+import { hostNames } from '../../service/host_names.ts'
+
+const CHECK = 'names'
+
+/** Under which names requests are answered, and whether others probably ask for another one. */
+export function examineNames(config: Config): Finding {
+  const names = hostNames(config)
+  if (names.includes(ANY_HOST)) {
+    return lacking(
+      CHECK,
+      'answers under any name (ALLOWED_HOSTS)',
+      'a page of any site can make a name of its own lead here, and read what it gets',
+    )
+  }
+  const found = `answers under addresses, ${['localhost', ...names].join(', ')}`
+  if (names.length > 0 || isLoopback(config.host)) return good(CHECK, found)
+  return lacking(CHECK, found, 'requests for any other name are refused: set PUBLIC_URL or ALLOWED_HOSTS')
+}

@@ -1,0 +1,44 @@
+import { isIP } from 'node:net'
+import { CodedError } from '../../lib/error.ts'
+import { SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
+
+/** In place of names: any name is answered. */
+export const ANY_HOST = '*'
+
+const HOST =
+  /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})|\[[0-9A-Fa-f:.]{2,45}\])(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$/
+
+/** What is wrong with a `Host` header; undefined if nothing is. */
+export type HostFault = (host: string | null) => CodedError | undefined
+
+/**
+ * Makes the check of `Host` headers. A page of any site can make its own name point to this machine (DNS rebinding), and
+ * browsers then take the service for a part of that site. So a name must be one of `names`, `localhost` or below it.
+ * Addresses cannot be made to point elsewhere, and ports say nothing: whoever maps them asks for another one.
+ */
+export function createHostFault(names: readonly string[]): HostFault {
+  const own = new Set(names.map((name) => name.toLowerCase()))
+  const isAny = own.has(ANY_HOST)
+  return (host) => {
+    if (host === null || !HOST.test(host)) return badTarget()
+    const name = nameOf(host)
+    if (isAny || isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || own.has(name))
+      return undefined
+    return new CodedError(
+      'INVALID_REQUEST',
+      `Cannot answer for host "${name.slice(0, SHOWN_VALUE_LENGTH_MAX)}": expected an address, localhost, the name in PUBLIC_URL or one in ALLOWED_HOSTS`,
+    )
+  }
+}
+
+/** The fault of a request whose target or host cannot be read. */
+export function badTarget(): CodedError {
+  return new CodedError('INVALID_REQUEST', 'Cannot read the request: expected a path as its target and a valid Host')
+}
+
+/** The name or address in small letters, without brackets, port and the dot of the root. */
+function nameOf(host: string): string {
+  if (host.startsWith('[')) return host.slice(1, host.indexOf(']'))
+  const [name = ''] = host.split(':', 1)
+  return name.replace(/\.$/, '').toLowerCase()
+}

@@ -1,0 +1,12 @@
+import { isIP } from 'node:net'
+import type { Config } from './config.ts'
+
+/** Names under which the service answers, besides addresses and `localhost`. */
+export function hostNames({
+  host,
+  publicUrl,
+  allowedHosts,
+}: Pick<Config, 'host' | 'publicUrl' | 'allowedHosts'>): readonly string[] {
+  const own = isIP(host.replace(/^\[|\]$/g, '')) === 0 ? [host] : []
+  return [...new Set([...own, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]), ...allowedHosts])]
+}
