@@ -6,7 +6,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { createInFlight } from './in_flight.ts'
-import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, PLANE_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import { createDeadlines } from './plane/deadline.ts'
 import { DOCS_PATH } from './plane/docs.ts'
 import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './plane/exchange.ts'
@@ -17,7 +17,7 @@ import type { Page, Pages } from './plane/page.ts'
 import type { Probes } from './plane/probes.ts'
 import { createOperatorPages, createPublicPages, PUBLIC_METHODS } from './plane/public.ts'
 import { FILES_PATH } from './plane/static.ts'
-import { crowdedPlane, type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
+import { type Plane, type PlaneRequest, planeOf } from './plane/unmetered/plane.ts'
 import { bodyFault } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
@@ -92,7 +92,6 @@ export function createApp(options: AppOptions): App {
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let draining = false
-  let planesRunning = 0
   const { callers = NO_PAGES, operator = NO_PAGES } = options.faces ?? {}
   const operatorPages = new Map([...operator, ...createOperatorPages({ ...options, draining: () => draining })])
   const publicPages = new Map([...callers, ...createPublicPages(options)])
@@ -176,10 +175,7 @@ export function createApp(options: AppOptions): App {
   async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
     const { request, requestId } = asked
     inFlight.enter()
-    planesRunning += 1
-    const { answer, route } =
-      planesRunning > PLANE_CONCURRENCY_MAX ? crowdedPlane(requestId) : await plane.answer(asked)
-    planesRunning -= 1
+    const { answer, route } = await plane.answer(asked)
     inFlight.leave()
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })

@@ -25,7 +25,9 @@ export const BODY_TIMEOUT_MS = 5_000
 export const REQUEST_BUDGET_MS = 5_000
 /** Reads of one organization under way at the same time; more is 503 at once, so that others keep their share. */
 export const ORGANIZATION_CONCURRENCY_MAX = 256
-/** Requests to planes without keys under way at the same time; more is 503, so that callers with keys keep their share. */
-export const PLANE_CONCURRENCY_MAX = 64
+/** Requests of one caller to a plane without keys under way at the same time; more is 503. */
+export const PLANE_CALLER_CONCURRENCY_MAX = 64
+/** Requests to such a plane whose sender is not known yet, under way at the same time; more is 503. */
+export const PLANE_STRANGERS_MAX = 64
 /** Requests in the process at the same time; more is 503 at once. */
 export const IN_FLIGHT_MAX = 4_096

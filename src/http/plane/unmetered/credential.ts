@@ -3,7 +3,10 @@ import { HttpError } from '../../error.ts'
 import { bearerKey } from '../../request/key.ts'
 import type { Identity } from './route.ts'
 
-/** Finds out who acts, by the token or the session's two secrets that a request carries; of both, the token counts. */
+/**
+ * Finds out who acts, by the token or the session's two secrets that a request carries; of both, the token counts. Only a
+ * session is looked up in the database.
+ */
 export type Authenticate = (credential: {
   readonly bearer: string | undefined
   /** Undefined unless both are there. */

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Log } from '../../../lib/log.ts'
 import { failureOf } from '../../error.ts'
+import { PLANE_STRANGERS_MAX } from '../../limits.ts'
 import { readForm } from '../../request/body.ts'
 import { failure, type PreparedAnswer } from '../../respond.ts'
 import { withoutWork } from '../refusal.ts'
 import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
+import { createPlaces } from './places.ts'
 import type { Plane, PlaneRequest } from './plane.ts'
 
 /** A session as the browser gets it. */
@@ -69,6 +71,7 @@ export function createLoginPlane(options: {
   readonly log: Log
 }): Plane {
   const { open, publicUrl, log } = options
+  const asStranger = createPlaces(PLANE_STRANGERS_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
@@ -86,7 +89,7 @@ export function createLoginPlane(options: {
     const { method, path, query, fault } = asked
     if (fault !== undefined) throw fault
     if (path !== LOGIN_PATH) return withoutWork({ kind: 'unknown' }, method)
-    if (method === 'POST') return signIn(asked)
+    if (method === 'POST') return asStranger(() => signIn(asked))
     if (method === 'GET' || method === 'HEAD') return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
     return withoutWork({ kind: 'other_method', allow: METHODS }, method)
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/clock.ts'
-import { CodedError } from '../../../lib/error.ts'
+import type { CodedError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { failureOf } from '../../error.ts'
 import { readJson } from '../../request/body.ts'
@@ -9,6 +9,7 @@ import { failure, type PreparedAnswer } from '../../respond.ts'
 import { createRouteTable, type Found } from '../../route_table.ts'
 import { withoutWork } from '../refusal.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
+import { createCallerPlaces, withoutCrowds } from './places.ts'
 import type { Acted, ActRoute } from './route.ts'
 
 /** One request as the app hands it on. */
@@ -54,6 +55,8 @@ export function createUnmeteredPlane(options: {
   const { prefix, clock, log } = options
   const table = createRouteTable<ActRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
+  const authenticate = withoutCrowds(options.authenticate)
+  const asCaller = createCallerPlaces()
   const templates = table.endpoints.map(({ template }) => template)
 
   async function work(asked: PlaneRequest, found: Found<ActRoute>): Promise<PreparedAnswer> {
@@ -61,14 +64,16 @@ export function createUnmeteredPlane(options: {
     if (fault !== undefined) throw fault
     // Preflights carry no credential, and say nothing but the methods.
     if (found.kind === 'other_method' && method === 'OPTIONS') return withoutWork(found, method)
-    const identity = await identify(request, options)
+    const identity = await identify(request, { ...options, authenticate })
     if (found.kind === 'unknown')
       return withoutWork({ ...found, near: nearestPath(path, templates), all: describing }, method)
     if (found.kind !== 'endpoint') return withoutWork(found, method)
     const { route } = found.endpoint
     const parameters = readParameters(route.input, { params: found.params, query: asked.query })
-    const act = await route.accept({ parameters, body: async () => (await readJson(request)).value() })
-    const acted = await act({ identity, nowMs: clock.now(), url: addressOf(asked) })
+    const acted = await asCaller(identity, async () => {
+      const act = await route.accept({ parameters, body: async () => (await readJson(request)).value() })
+      return act({ identity, nowMs: clock.now(), url: addressOf(asked) })
+    })
     return { status: route.status ?? 200, body: text(acted, requestId), credits: 0, headers: acted.headers ?? {} }
   }
 
@@ -99,12 +104,6 @@ export function planeOf(planes: readonly Plane[], path: string): Plane | undefin
     if (path.startsWith(prefix) && (path.length === prefix.length || path.startsWith('/', prefix.length))) return plane
   }
   return undefined
-}
-
-/** 503: too many requests to planes are under way. */
-export function crowdedPlane(requestId: string): PlaneAnswer {
-  const error = new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
-  return { answer: failure(failureOf(error, { badGateway: false }), requestId), route: 'refused' }
 }
 
 function addressOf({ base, path, query }: PlaneRequest): URL {

@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto'
+import { CodedError } from '../../../lib/error.ts'
+import { createRecent } from '../../../lib/recent.ts'
+import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../../limits.ts'
+import { createOrganizationSlots } from '../organization_slots.ts'
+import type { Authenticate } from './credential.ts'
+import type { Identity } from './route.ts'
+
+/** Sessions that are known again without a place for strangers. */
+const SESSIONS_MAX = 1_000
+
+/** Runs work while fewer than `max` others are under way; otherwise throws `CodedError` SERVICE_UNAVAILABLE. */
+export function createPlaces(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const slots = createSlots(max)
+  return (work) => slots('', work)
+}
+
+/** Places of those who are recognised: each caller has its own, so that none can take another's. */
+export function createCallerPlaces(): <T>(identity: Identity, work: () => Promise<T>) => Promise<T> {
+  const slots = createSlots(PLANE_CALLER_CONCURRENCY_MAX)
+  return ({ by, organizationId }, work) => slots(organizationId ?? by, work)
+}
+
+/**
+ * The same look-up, for few strangers at a time: anybody can invent secrets of a session, and each is looked up in the
+ * database. A token is compared in memory, and a session that was recognised lately waits for no stranger.
+ */
+export function withoutCrowds(authenticate: Authenticate): Authenticate {
+  const asStranger = createPlaces(PLANE_STRANGERS_MAX)
+  const recognised = createRecent<true>({ entriesMax: SESSIONS_MAX })
+  return async (credential) => {
+    const { bearer, session } = credential
+    if (bearer !== undefined || session === undefined) return authenticate(credential)
+    const name = hash('sha256', `${session.cookie}\n${session.page}`)
+    if (recognised.get(name) !== undefined) return authenticate(credential)
+    const identity = await asStranger(() => authenticate(credential))
+    if (identity !== undefined) recognised.set(name, true)
+    return identity
+  }
+}
+
+function createSlots(max: number) {
+  const slots = createOrganizationSlots(max)
+  return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
+    if (!slots.take(owner)) {
+      throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+    }
+    try {
+      return await work()
+    } finally {
+      slots.free(owner)
+    }
+  }
+}
