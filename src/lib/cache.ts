@@ -1,4 +1,5 @@
 import { untilAborted } from './async/abort.ts'
+import { askersOf, onBehalfOf } from './async/askers.ts'
 import type { Clock } from './clock.ts'
 import { AbortedError } from './error.ts'
 import { createRecent } from './recent.ts'
@@ -12,7 +13,7 @@ export interface Cacheable<T> {
 /** How a value is read, and who may share the read. */
 interface CacheRead<T> {
   readonly key: string
-  /** Runs once for all who ask meanwhile. `signal` fires when the last of them has left. */
+  /** Runs once for all who ask meanwhile, on behalf of all of them. `signal` fires when the last of them has left. */
   readonly read: (signal: AbortSignal) => Promise<Cacheable<T>>
   /** A read that started longer ago is not joined; a new one starts. @default {Infinity} */
   readonly joinMs?: number
@@ -40,6 +41,8 @@ interface Flight<T> {
   readonly promise: Promise<T>
   readonly startedMs: number
   readonly controller: AbortController
+  /** All who ever waited. */
+  readonly askers: Set<string>
   waiting: number
   isOver: boolean
 }
@@ -69,7 +72,9 @@ export function createCache<T>(options: {
 
   function launch({ key, read }: CacheRead<T>): Flight<T> {
     const controller = new AbortController()
-    const flight: Flight<T> = { promise: fly(), startedMs: clock.monotonicMs(), controller, waiting: 0, isOver: false }
+    const askers = new Set<string>()
+    const startedMs = clock.monotonicMs()
+    const flight: Flight<T> = { promise: fly(), startedMs, controller, askers, waiting: 0, isOver: false }
     flights.set(key, flight)
     // If every caller left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
@@ -79,7 +84,7 @@ export function createCache<T>(options: {
       try {
         // `read` runs a microtask later, when `flight` is in the map.
         await Promise.resolve()
-        const outcome = await read(controller.signal)
+        const outcome = await read(onBehalfOf(askers, controller.signal))
         // A newer read of the same key wins.
         if (flights.get(key) === flight) keep(key, outcome)
         return outcome.value
@@ -91,6 +96,7 @@ export function createCache<T>(options: {
   }
 
   async function join(key: string, flight: Flight<T>, signal: AbortSignal): Promise<T> {
+    for (const asker of askersOf(signal)) flight.askers.add(asker)
     flight.waiting++
     try {
       return await untilAborted(flight.promise, signal)

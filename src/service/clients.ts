@@ -1,5 +1,6 @@
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
+import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import { pause } from '../lib/async/abort.ts'
 import { createRate } from '../lib/async/rate.ts'
@@ -19,9 +20,10 @@ export function createClients(
   { chains, solana: { rpcUrls, maxSlotAgeSec, slotMs }, historyRequestsPerSecond: perSecond }: Config,
   {
     recorder,
-    ...shared
+    ...given
   }: { readonly clock: Clock; readonly log: Log; readonly recorder: (chainId: number) => RpcRecorder },
 ): Clients {
+  const shared = { ...given, line: createSlots(PROCESS_LIMITS) }
   const evm = chains.map((chain) => {
     const backgroundRate = perSecond === 0 ? undefined : createRate({ perSecond, clock: shared.clock, sleep: pause })
     return createChainClient({ chain, record: recorder(chain.id), backgroundRate, ...shared })

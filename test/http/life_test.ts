@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { askersOf } from '../../src/lib/async/askers.ts'
+import { UnavailableError } from '../../src/lib/error.ts'
 import { createClient } from '../support/client.ts'
 import { createFixture, WALLET } from './fixture.ts'
 
@@ -190,6 +192,37 @@ describe('limits', () => {
     resolve()
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await call(ITEM, { key: 'good' })).status).toBe(200)
+  })
+
+  test('a read is on behalf of its organization', async () => {
+    const { app, happenings } = createFixture()
+    const askers: string[][] = []
+    happenings.instead = async (signal) => {
+      askers.push([...askersOf(signal)])
+      throw new UnavailableError('Enough')
+    }
+    const call = createClient(app.handler)
+    for (const key of ['good', 'slow']) await call(ITEM, { key })
+    expect(askers.map(({ length }) => length)).toEqual([1, 1])
+    expect(askers[0]).not.toEqual(askers[1])
+  })
+
+  test('an organization has no more work under way than the process has places left for the others', async () => {
+    const { app, happenings } = createFixture({ limits: { inFlightMax: 9 } })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const call = createClient(app.handler)
+    const greedy: ReturnType<typeof call>[] = []
+    for (let index = 0; index < 7; index++) {
+      greedy.push(call(ITEM, { key: 'good' }))
+      await Bun.sleep(1)
+    }
+    const other = call(ITEM, { key: 'slow' })
+    await Bun.sleep(1)
+    resolve()
+    const statuses = (await Promise.all(greedy)).map(({ status }) => status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 503, 503])
+    expect((await other).status).toBe(200)
   })
 
   test('a process with too much in flight is 503 at once, its probes still answer', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { askersOf, onBehalfOf } from '../../src/lib/async/askers.ts'
 import { type Cache, type Cacheable, createCache } from '../../src/lib/cache.ts'
 import { AbortedError } from '../../src/lib/error.ts'
 
@@ -151,4 +152,21 @@ test('a cache keeps at most bytesMax bytes, and nothing that is larger by itself
   await put(cache, 'bbb')
   await put(cache, 'eeeee')
   expect(await isKept(cache, 'bbb')).toBe(true)
+})
+
+test('get() reads on behalf of all who ask meanwhile', async () => {
+  const cache = createCache<string>({ clock, entriesMax: 10 })
+  const slow = slowRead<string>()
+  const ask = (asker: string) => {
+    const signal = onBehalfOf(new Set([asker]), new AbortController().signal)
+    return cache.get({ key: 'a', read: slow.read }, signal)
+  }
+  const first = ask('first')
+  await Promise.resolve()
+  const [signal = never] = slow.signals
+  expect([...askersOf(signal)]).toEqual(['first'])
+  const second = ask('second')
+  expect([...askersOf(signal)]).toEqual(['first', 'second'])
+  slow.resolve({ value: 'x', lifeMs: 0 })
+  await Promise.all([first, second])
 })

@@ -1,12 +1,12 @@
 import type { Rate } from '../../lib/async/rate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Read } from './client.ts'
+import { type Read, RevertError } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
-import { createSlots, ENDPOINT_LIMITS, type Priority } from './slots.ts'
-import { createTransport, type Fetch, type TransportOptions } from './transport.ts'
+import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots } from './slots.ts'
+import { createTransport, type Fetch, LateAnswerError, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */
 export interface Connection {
@@ -29,6 +29,8 @@ export interface ClientOptions {
   readonly record?: RpcRecorder
   /** Waited for before each request in the background. @default none */
   readonly backgroundRate?: Rate | undefined
+  /** Slots that the endpoints of all chains share. @default none */
+  readonly line?: Slots | undefined
 }
 
 /** What endpoints of one chain share. */
@@ -39,32 +41,55 @@ export interface ConnectionOptions extends Omit<TransportOptions, 'url'> {
   readonly record?: RpcRecorder
   /** Waited for before each request in the background. @default none */
   readonly backgroundRate?: Rate | undefined
+  /** Slots that the endpoints of all chains share. @default none */
+  readonly line?: Slots | undefined
 }
+
+/** A question was not answered in time while the endpoint answered others; says nothing about its health. */
+export class SlowQuestionError extends LateAnswerError {}
 
 /** Connects to an endpoint that is assumed healthy. Throws on a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions): Connection {
-  const { clock, random, record = () => {}, backgroundRate } = options
+  const { clock, random, record = () => {}, backgroundRate, line } = options
   const transport = recorded(createTransport({ ...options, url }), { record, clock })
   const slots = createSlots(ENDPOINT_LIMITS)
   const health = createHealth({ clock, random })
 
-  function slowDownIfBusy(error: unknown): never {
-    if (error instanceof BusyError) slots.slowDown()
-    throw error
+  /** Requests that the endpoint has answered so far. */
+  let answered = 0
+
+  async function sendNow<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+    const before = answered
+    try {
+      const result = await transport.send(request, signal)
+      answered++
+      return result
+    } catch (error) {
+      if (error instanceof RevertError) answered++
+      const isSlow = error instanceof LateAnswerError && answered > before
+      throw isSlow ? new SlowQuestionError(error.message, { cause: error }) : error
+    }
+  }
+
+  async function measured<T>(request: Read<T>, signal: AbortSignal): Promise<T> {
+    const startedMs = clock.monotonicMs()
+    try {
+      const result = await sendNow(request, signal)
+      health.measured(clock.monotonicMs() - startedMs)
+      return result
+    } catch (error) {
+      if (error instanceof BusyError) slots.slowDown()
+      throw error
+    }
   }
 
   return {
     health,
     async send(request, signal, priority = 'caller') {
       if (priority === 'background') await backgroundRate?.(signal)
-      const run = async () => {
-        if (priority === 'background') return await transport.send(request, signal)
-        const startedMs = clock.monotonicMs()
-        const result = await transport.send(request, signal).catch(slowDownIfBusy)
-        health.measured(clock.monotonicMs() - startedMs)
-        return result
-      }
-      return await slots.run(run, signal, priority)
+      const run = () => (priority === 'background' ? sendNow : measured)(request, signal)
+      const inLine = () => (line === undefined ? run() : line.run(run, signal, priority))
+      return await slots.run(inLine, signal, priority)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { askersOf, onBehalfOf } from '../../lib/async/askers.ts'
 import { AbortedError } from '../../lib/error.ts'
 
 /** A time limit on an operation. */
@@ -37,6 +38,7 @@ export async function withinDeadline<T>(
   { ms, signal, now }: { readonly ms: number; readonly signal: AbortSignal; readonly now: () => number },
 ): Promise<T> {
   const deadline = startDeadline(ms, { parent: signal, now })
+  onBehalfOf(askersOf(signal), deadline.signal)
   try {
     return await work(deadline)
   } catch (error) {

@@ -4,6 +4,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
+import { createAgain } from './again.ts'
 import { type BackgroundEndpoint, type BlockAt, type Endpoint, type EthCall, type Read, RevertError } from './client.ts'
 import { type ConnectionOptions, createConnection } from './connection.ts'
 import { MissingBlockError } from './error.ts'
@@ -38,6 +39,8 @@ interface ReadLimits {
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
   readonly priority: Priority
+  /** Milliseconds left for the read. */
+  readonly remainingMs: () => number
 }
 
 /** What endpoints of one chain share. */
@@ -50,7 +53,7 @@ interface EndpointOptions extends Omit<ConnectionOptions, 'meanings'> {
 /** Makes the endpoint at position `index` of the chain's configuration. */
 export function createEndpoint(index: number, options: EndpointOptions): ManagedEndpoint {
   const { chain, heads, log, ...others } = options
-  const { timeoutMs, clock } = others
+  const { timeoutMs, clock, random } = others
   const { health, send } = createConnection(chain.rpcUrls[index] ?? '', others)
   const learned: Endpoint['learned'] = new Map()
   let verified = false
@@ -93,7 +96,8 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function within({ timeoutMs, isLastResort, mayCome, priority }: ReadLimits): Endpoint {
+  function within({ timeoutMs, isLastResort, mayCome, priority, remainingMs }: ReadLimits): Endpoint {
+    const again = createAgain({ remainingMs, limited: health.limited, random })
     return {
       ...{ index, learned, priority },
       observeBlock(block) {
@@ -104,11 +108,11 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
         const verdict = heads.observe(index, block)
         if (verdict !== 'believed' && !isLastResort) throw new HeadError(`The endpoint is far ${verdict} beside others`)
       },
-      request: (request, signal) => ask({ timeoutMs, ...request }, signal, priority),
+      request: (request, signal) => again(() => ask({ timeoutMs, ...request }, signal, priority), signal),
       call(request, signal) {
         const sent = { method: 'eth_call', params: callParams(request), parse: parseBytes, timeoutMs }
         const once = request.block === 'latest' || !mayCome
-        return once ? send(sent, signal, priority) : sendPinned(sent, signal, priority)
+        return again(() => (once ? send : sendPinned)(sent, signal, priority), signal)
       },
     }
   }
@@ -133,7 +137,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   return {
-    ...within({ timeoutMs, isLastResort: false, mayCome: true, priority: 'caller' }),
+    ...within({ timeoutMs, isLastResort: false, mayCome: true, priority: 'caller', remainingMs: () => 0 }),
     health,
     within,
     background,

@@ -21,6 +21,9 @@ export class MissingBlockError extends UpstreamError {}
 /** The node does not keep the state or the body of a block that old, or its plan does not include it. */
 export class MissingStateError extends UpstreamError {}
 
+/** The endpoint does not keep the past that was asked for; says nothing about its health. */
+export class ShallowError extends UpstreamError {}
+
 /**
  * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
  * Nethermind -32000 with the words; older Nethermind and OpenEthereum -32015 with "Reverted 0x…" as data or message.

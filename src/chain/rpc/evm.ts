@@ -13,11 +13,11 @@ import {
 import type { ClientOptions } from './connection.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
-import { MissingBlockError, MissingStateError } from './error.ts'
+import { MissingBlockError, MissingStateError, ShallowError } from './error.ts'
 import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
-import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy, ShallowError } from './rotation.ts'
+import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy } from './rotation.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500
@@ -48,10 +48,11 @@ export interface EvmClient extends ChainClient {
  * only if none of them answers.
  */
 export function createChainClient(options: ClientOptions & { readonly chain: Chain }): EvmClient {
-  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate } = options
+  const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate, line } = options
   const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })
-  const shared = { chain, timeoutMs: BUDGET_MS * CALL_SHARE, heads, clock, log, fetch, random, record, backgroundRate }
+  const limits = { timeoutMs: BUDGET_MS * CALL_SHARE, backgroundRate, line }
+  const shared = { chain, heads, clock, log, fetch, random, record, ...limits }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const depths = createDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
@@ -100,8 +101,8 @@ export function createChainClient(options: ClientOptions & { readonly chain: Cha
     return withinDeadline(
       (deadline) =>
         rotation.ask(
-          (endpoint, { signal: within, isLastResort }) => {
-            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome, priority })
+          (endpoint, { signal: within, isLastResort, remainingMs }) => {
+            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome, priority, remainingMs })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,

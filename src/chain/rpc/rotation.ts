@@ -4,13 +4,11 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { RpcRefusedError } from './client.ts'
 import type { Deadline } from './deadline.ts'
-import { BusyError } from './error.ts'
+import { ShallowError } from './error.ts'
 import { HeadError } from './memory/heads.ts'
 import type { Health, HealthState } from './memory/health.ts'
-import { CrowdedError } from './slots.ts'
+import { createWatch } from './watch.ts'
 
-/** The shortest time between two routine probes of endpoints other than the one that serves. */
-const LOOK_MS = 10_000
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
@@ -37,7 +35,14 @@ export interface EndpointReport {
  * One request to the endpoint whose turn it is. With `isLastResort` no other endpoint answers: a block far off theirs is
  * then accepted.
  */
-type Attempt<E, T> = (endpoint: E, limits: { signal: AbortSignal; isLastResort: boolean }) => Promise<T>
+type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
+
+interface AttemptLimits {
+  readonly signal: AbortSignal
+  readonly isLastResort: boolean
+  /** Milliseconds left for the question, over all its tries. */
+  readonly remainingMs: () => number
+}
 
 /** Why no endpoint answered. */
 export interface Exhaustion {
@@ -47,9 +52,6 @@ export interface Exhaustion {
   /** Milliseconds until the first endpoint may be asked again; 0 unless all of them have asked for a pause. */
   readonly busyMs: number
 }
-
-/** The endpoint does not keep the past that was asked for; says nothing about its health. */
-export class ShallowError extends UpstreamError {}
 
 /** How one question differs from others. */
 interface Preference {
@@ -95,8 +97,8 @@ interface Rotation<E extends RotatingEndpoint> {
 /**
  * Puts the endpoints of one chain in rotation. Each failure moves on to the next, and back to the first when all have
  * had a turn. An endpoint that failed waits behind the others until a probe in the background succeeds; one that failed
- * repeatedly is tried by one caller at a time. While requests come in, the others are probed now and then, each in its
- * turn, to find endpoints that have stopped following the chain.
+ * repeatedly is asked again only once a probe succeeds, which all callers wait for. While requests come in, the others
+ * are probed now and then, each in its turn, to find endpoints that have stopped following the chain.
  */
 export function createRotation<E extends RotatingEndpoint>(options: {
   readonly endpoints: readonly E[]
@@ -113,79 +115,10 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
 }): Rotation<E> {
-  const { endpoints, chainId, policy, isBehind, look, exhausted, clock, log, random } = options
-  const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs, lostAt } = policy
+  const { endpoints, policy, isBehind, exhausted, clock, random } = options
+  const { triesMax, attemptsMax = Number.POSITIVE_INFINITY, againMs } = policy
   const noPreference: Preference = { rankOf: () => 0, exhausted, blames: true }
-  const background = new AbortController()
-  /** Probes, and the single try that an endpoint in state `open` gets. */
-  const trials = new Map<E, Promise<unknown>>()
-  /** Failures that count already: callers may share a request, and then share its error. */
-  const counted = new WeakSet<Error>()
-  let succeededMs = Number.NEGATIVE_INFINITY
-  let lookedMs = clock.monotonicMs() + policy.firstLookMs - LOOK_MS
-  let looks = 0
-
-  function isLost(state: HealthState): boolean {
-    return state === 'open' || (state === 'doubtful' && lostAt === 'doubtful')
-  }
-
-  function isFailure(error: unknown): error is Error {
-    if (error instanceof RpcRefusedError) return policy.blamesRefusals
-    const isBlameless = error instanceof CrowdedError || error instanceof HeadError || error instanceof ShallowError
-    return error instanceof UpstreamError && !isBlameless
-  }
-
-  async function attemptOn<T>(endpoint: E, run: () => Promise<T>, signal: AbortSignal, blames = true): Promise<T> {
-    const { health, index } = endpoint
-    const before = health.state()
-    try {
-      const answer = await run()
-      health.succeeded()
-      succeededMs = clock.monotonicMs()
-      if (isLost(before)) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index })
-      return answer
-    } catch (error) {
-      if (!blames) throw error
-      if (error instanceof BusyError) health.limited(error.retryAfterMs)
-      else if (isFailure(error) && !signal.aborted && !counted.has(error)) {
-        counted.add(error)
-        health.failed()
-      }
-      if (!isLost(before) && isLost(health.state())) {
-        log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index, reason: reasonOf(error) })
-      }
-      throw error
-    }
-  }
-
-  /** Remembers the trial of an endpoint, so that others can wait for it. */
-  function remember(endpoint: E, trial: Promise<unknown>): void {
-    trials.set(
-      endpoint,
-      trial.catch(() => {}).finally(() => trials.delete(endpoint)),
-    )
-  }
-
-  /** Not awaited: a failure goes to the endpoint's health and to the log. */
-  function lookAt(endpoint: E): void {
-    remember(
-      endpoint,
-      attemptOn(endpoint, () => look(endpoint, background.signal), background.signal),
-    )
-  }
-
-  /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
-  function lookAtOthers(chosen: E): void {
-    const others = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
-    for (const endpoint of others) if (endpoint.health.probeDue()) lookAt(endpoint)
-    if (clock.monotonicMs() - lookedMs < LOOK_MS) return
-    const able = others.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
-    const other = able[looks % able.length]
-    if (other === undefined) return
-    looks++
-    lookedMs = clock.monotonicMs()
-    lookAt(other)
-  }
+  const watch = createWatch(options)
 
   /**
    * The next endpoint to try: the least tried for this question first, then by health, as the question prefers, one
@@ -224,7 +157,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       }
       const tried = tries.get(endpoint) ?? 0
       tries.set(endpoint, tried + 1)
-      lookAtOthers(endpoint)
+      watch.lookAtOthers(endpoint)
       const { health } = endpoint
       const pauseMs = tried === 0 ? 0 : againMs * 2 ** (tried - 1) * (1 + random())
       const waitMs = Math.max(health.busyMs(), pauseMs)
@@ -234,16 +167,13 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       }
       try {
         if (waitMs > 0) await pause(waitMs, signal)
-        const trial = trials.get(endpoint)
-        if (trial !== undefined && health.state() === 'open') {
-          await untilAborted(trial, signal)
-          if (health.state() === 'open') continue
+        if (health.state() === 'open' && preference.blames) {
+          const error = await untilAborted(watch.look(endpoint), signal)
+          if (error !== undefined) throw error
         }
         attempts++
-        const limits = { signal, isLastResort: next === undefined }
-        const asked = attemptOn(endpoint, () => attempt(endpoint, limits), signal, preference.blames)
-        if (health.state() === 'open') remember(endpoint, asked)
-        return await asked
+        const limits = { signal, isLastResort: next === undefined, remainingMs: deadline.remainingMs }
+        return await watch.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
         // The same endpoint would refuse the same request again.
@@ -259,7 +189,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
   return {
     ask,
     async ready(read) {
-      if (clock.monotonicMs() - succeededMs < READY_MS) return true
+      if (clock.monotonicMs() - watch.succeededMs < READY_MS) return true
       try {
         await read()
         return true
@@ -274,7 +204,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         latencyMs: health.latencyMs(),
         busyMs: health.busyMs(),
       })),
-    close: () => background.abort(),
+    close: watch.close,
   }
 }
 
@@ -282,10 +212,4 @@ export function createRotation<E extends RotatingEndpoint>(options: {
 function compareRanks(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, index) => value !== b[index])
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)
-}
-
-/** Why an endpoint was given up: what was wrong with its answer if that is known, always in our own words. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof UpstreamError ? error.cause : undefined
-  return String(cause instanceof UpstreamError ? cause : error)
 }

@@ -1,5 +1,7 @@
 import { untilAborted } from '../../lib/async/abort.ts'
+import { type Askers, askersOf } from '../../lib/async/askers.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { createTally } from './tally.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */
 export class CrowdedError extends UpstreamError {}
@@ -7,87 +9,142 @@ export class CrowdedError extends UpstreamError {}
 /** Who waits for a call: a caller, or work in the background. */
 export type Priority = 'caller' | 'background'
 
-/** Upper and lower bound of callers' calls that run against one endpoint at a time, and how many calls may wait. */
+/** Upper and lower bound of callers' calls that run at a time, and how many calls may wait. */
 interface SlotLimits {
   readonly runningMax: number
   readonly runningMin: number
   readonly waitingMax: number
 }
 
-/** Enough for a hundred callers to share one round trip; an endpoint that limits its rate gets fewer. */
-export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 128, runningMin: 4, waitingMax: 512 }
+/** Enough for a hundred callers of one organization to share one round trip; an endpoint that limits its rate gets fewer. */
+export const ENDPOINT_LIMITS: SlotLimits = { runningMax: 192, runningMin: 4, waitingMax: 768 }
+
+/**
+ * Of all endpoints together: Bun sends at most 256 requests at a time, and a further one waits where its time limit
+ * already runs and nobody looks who asks.
+ */
+export const PROCESS_LIMITS: SlotLimits = { runningMax: 240, runningMin: 240, waitingMax: 4_096 }
 
 /** Background work has at most this share of the slots. */
 const BACKGROUND_SHARE = 0.25
 
-/** Runs a limited number of tasks at a time; the others wait in order of arrival. */
+/** Runs a limited number of tasks at a time; the others wait for their turn. */
 export interface Slots {
   /**
-   * Runs a task in its turn. Background work runs only in slots that callers leave free. Throws `CrowdedError` if
-   * `waitingMax` tasks wait already, `AbortedError` if `signal` fires while waiting.
+   * Runs a task in its turn: of those that wait, the first one of the asker who has the fewest running. `signal` says
+   * for whom it is; a task for several counts for the one of them who has the fewest. Background work runs only in slots
+   * that callers leave free. Throws `CrowdedError` if too many of the asker's tasks wait already, `AbortedError` if
+   * `signal` fires while waiting.
    */
   run<T>(task: () => Promise<T>, signal: AbortSignal, priority?: Priority): Promise<T>
   /** Halves the number of slots after a rate limit; they grow again one by one as tasks succeed. */
   slowDown(): void
 }
 
+/** A task that waits for a slot. */
+interface Waiting {
+  readonly askers: Askers
+  /** Hands it what gives the slot back. */
+  readonly grant: (leave: () => void) => void
+}
+
 /** Makes slots with a bounded queue before them. */
 export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits): Slots {
-  const running: Record<Priority, number> = { caller: 0, background: 0 }
-  const waiting: Readonly<Record<Priority, Set<() => void>>> = { caller: new Set(), background: new Set() }
+  const running = createTally()
+  let runningInBackground = 0
+  const waiting: Readonly<Record<Priority, Set<Waiting>>> = { caller: new Set(), background: new Set() }
+  const queued = { caller: createTally(), background: createTally() } as const
   let limit = runningMax
   let succeeded = 0
   let finished = Number.POSITIVE_INFINITY
 
-  function mayRun(priority: Priority): boolean {
-    if (priority === 'caller') return running.caller < limit
-    const share = Math.max(1, Math.floor(limit * BACKGROUND_SHARE))
-    return waiting.caller.size === 0 && running.background < share && running.caller + running.background < limit
+  /** Takes a slot; what gives it back, or undefined if none is free for these askers. */
+  function take(priority: Priority, askers: Askers): (() => void) | undefined {
+    if (priority === 'background') {
+      const share = Math.max(1, Math.floor(limit * BACKGROUND_SHARE))
+      if (runningInBackground >= share || running.total + runningInBackground >= limit) return undefined
+      runningInBackground++
+      return () => {
+        runningInBackground--
+        grantNext()
+      }
+    }
+    const asker = running.leastOf(askers)
+    if (!running.mayAdd(asker, limit)) return undefined
+    running.add(asker)
+    return () => {
+      running.remove(asker)
+      grantNext()
+    }
   }
 
-  async function enter(signal: AbortSignal, priority: Priority): Promise<void> {
-    if (mayRun(priority)) {
-      running[priority]++
-      return
-    }
-    if (waiting.caller.size + waiting.background.size >= waitingMax) {
+  /** Waits for a slot; what gives it back. */
+  async function enter(signal: AbortSignal, priority: Priority): Promise<() => void> {
+    const askers = askersOf(signal)
+    const free = take(priority, askers)
+    if (free !== undefined) return free
+    const asker = queued[priority].leastOf(askers)
+    if (!queued[priority].mayAdd(asker, waitingMax)) {
       throw new CrowdedError('Too many calls are waiting for the endpoint')
     }
-    let granted = false
-    let grant: () => void = () => {}
-    const turn = new Promise<void>((resolve) => {
-      grant = () => {
-        granted = true
-        resolve()
+    queued[priority].add(asker)
+    let granted: (() => void) | undefined
+    let entry: Waiting | undefined
+    const turn = new Promise<() => void>((resolve) => {
+      const grant = (leave: () => void) => {
+        granted = leave
+        resolve(leave)
       }
+      entry = { askers, grant }
+      waiting[priority].add(entry)
     })
-    waiting[priority].add(grant)
     try {
-      await untilAborted(turn, signal)
+      return await untilAborted(turn, signal)
     } catch (error) {
-      waiting[priority].delete(grant)
+      if (entry !== undefined) waiting[priority].delete(entry)
       // The slot may have been granted in the same tick: it goes to the next in line.
-      if (granted) leave(priority)
+      granted?.()
       throw error
+    } finally {
+      queued[priority].remove(asker)
     }
   }
 
-  /** Gives a freed slot to the first that waits, so that a new task cannot take it first. */
-  function leave(priority: Priority): void {
-    running[priority]--
-    for (const next of ['caller', 'background'] as const) {
-      for (const grant of waiting[next]) {
-        if (!mayRun(next)) break
-        waiting[next].delete(grant)
-        running[next]++
-        grant()
-      }
+  /** Gives freed slots to those who wait, so that a new task cannot take them first. */
+  function grantNext(): void {
+    for (;;) {
+      const next = nextCaller()
+      if (next === undefined || !grantTo(next, 'caller')) break
     }
+    for (const next of waiting.background) if (!grantTo(next, 'background')) break
+  }
+
+  function grantTo(entry: Waiting, priority: Priority): boolean {
+    const leave = take(priority, entry.askers)
+    if (leave === undefined) return false
+    waiting[priority].delete(entry)
+    entry.grant(leave)
+    return true
+  }
+
+  /** The first that waits of the asker who has the fewest running. */
+  function nextCaller(): Waiting | undefined {
+    let next: Waiting | undefined
+    let fewest = Number.POSITIVE_INFINITY
+    for (const entry of waiting.caller) {
+      const asker = running.leastOf(entry.askers)
+      const count = running.of(asker)
+      if (count >= fewest || !running.mayAdd(asker, limit)) continue
+      next = entry
+      fewest = count
+      if (count === 0) break
+    }
+    return next
   }
 
   return {
     async run(task, signal, priority = 'caller') {
-      await enter(signal, priority)
+      const leave = await enter(signal, priority)
       try {
         const result = await task()
         succeeded++
@@ -98,7 +155,7 @@ export function createSlots({ runningMax, runningMin, waitingMax }: SlotLimits):
         return result
       } finally {
         finished++
-        leave(priority)
+        leave()
       }
     },
     slowDown() {

@@ -40,9 +40,15 @@ export interface ErrorMeanings {
   fromStatus(status: number): Error
 }
 
+/** A gateway before the node gave up waiting for it; 524 is Cloudflare's. */
+const TIMEOUT_STATUSES: ReadonlySet<number> = new Set([408, 504, 524])
+
 const EVM_MEANINGS: ErrorMeanings = {
   fromRpc: errorFromRpc,
-  fromStatus: (status) => new UpstreamError(`The endpoint answered HTTP ${status}`),
+  fromStatus(status) {
+    const message = `The endpoint answered HTTP ${status}`
+    return TIMEOUT_STATUSES.has(status) ? new LateAnswerError(message) : new UpstreamError(message)
+  },
 }
 
 /** What a transport is made with. */

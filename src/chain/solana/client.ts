@@ -77,9 +77,9 @@ export function createSolanaClient(
     readonly slotMs: number
   },
 ): SolanaClient {
-  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {} } = options
+  const { maxSlotAgeSec, slotMs, clock, log, fetch = globalThis.fetch, record = () => {}, line } = options
   const random = options.random ?? createSpread(clock.now())
-  const shared = { timeoutMs: CALL_MS, clock, fetch, random, record, meanings: SOLANA_MEANINGS }
+  const shared = { timeoutMs: CALL_MS, clock, fetch, random, record, line, meanings: SOLANA_MEANINGS }
   const endpoints: readonly Endpoint[] = options.rpcUrls.map((url, index) => ({
     index,
     ...createConnection(url, shared),

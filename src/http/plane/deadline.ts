@@ -1,3 +1,4 @@
+import { onBehalfOf } from '../../lib/async/askers.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route.ts'
@@ -84,6 +85,7 @@ class Run implements ReadContext, EventListenerObject {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
+      onBehalfOf(new Set([this.organizationId]), this.#controller.signal)
       if (this.#request.signal.aborted) this.handleEvent()
       else this.#request.signal.addEventListener('abort', this)
     }

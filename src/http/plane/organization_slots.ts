@@ -6,13 +6,20 @@ export interface OrganizationSlots {
   free(organizationId: string): void
 }
 
-/** Makes `max` slots for each organization. Organizations without work under way take no memory. */
-export function createOrganizationSlots(max: number): OrganizationSlots {
+/**
+ * Makes `max` slots for each organization, and never more than as many as places are left in the process: many that are
+ * greedy leave room for the next who comes. Organizations without work under way take no memory.
+ */
+export function createOrganizationSlots(options: {
+  readonly max: number
+  readonly placesLeft: () => number
+}): OrganizationSlots {
+  const { max, placesLeft } = options
   const taken = new Map<string, number>()
   return {
     take(organizationId) {
       const count = taken.get(organizationId) ?? 0
-      if (count >= max) return false
+      if (count >= Math.min(max, placesLeft())) return false
       taken.set(organizationId, count + 1)
       return true
     },

@@ -1,3 +1,5 @@
+import { askersOf, onBehalfOf } from './askers.ts'
+
 /** Runs all tasks at the same time; the first failure aborts the others. */
 export async function together<T>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
@@ -7,7 +9,7 @@ export async function together<T>(
   if (only === undefined) return []
   if (tasks.length === 1) return [await only(signal)]
   const others = new AbortController()
-  const shared = AbortSignal.any([signal, others.signal])
+  const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, others.signal]))
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
   } catch (error) {

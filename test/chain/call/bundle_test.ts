@@ -4,6 +4,7 @@ import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
 import { type LensWay, ladderOf, readByRung } from '../../../src/chain/call/lens.ts'
 import { callByOverride } from '../../../src/chain/call/override.ts'
 import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
+import { onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
@@ -121,6 +122,40 @@ test('callTogether() never mixes lenses or blocks, and sends work in the backgro
   await Promise.all(before)
   expect(chain.rpc.seen).toHaveLength(8 + 3 + 4)
   expect(bundles()).toBe(3)
+})
+
+test('callTogether() never mixes those who ask, so that the slow question of one holds up no other', async () => {
+  const signalOf = (asker: string) => onBehalfOf(new Set([asker]), new AbortController().signal)
+  const slow = question(99)
+  chain.rpc.rule(({ params }) => (JSON.stringify(params).includes(slow.slice(2)) ? { kind: 'hang' } : undefined))
+  const leaving = new AbortController()
+  const signal = onBehalfOf(new Set(['slow']), leaving.signal)
+  const hostile = [...crowd(10), slow].map((data) => ask(data, { signal }).catch((error: unknown) => error))
+  const honest = crowd(6).map((data) => ask(data, { signal: signalOf('honest') }))
+  expect(await Promise.all(honest)).toEqual(crowd(6))
+  expect(bundles()).toBe(2)
+  leaving.abort()
+  await Promise.all(hostile)
+})
+
+test('callTogether() asks alone what was in a bundle that came too late, until it is answered', async () => {
+  const slow = question(9)
+  const isSlow = ({ params }: SeenRequest) => JSON.stringify(params).includes(slow.slice(2))
+  chain.rpc.rule((request) => (isSlow(request) ? { kind: 'http', status: 504, body: '' } : undefined))
+  const first = await Promise.allSettled(crowd(16).map((data) => ask(data)))
+  expect(first.filter(({ status }) => status === 'rejected')).toHaveLength(8)
+  chain.rpc.reset()
+  // Eight are under way, so that further ones go together.
+  chain.rpc.rule((request) => (isSlow(request) ? { kind: 'http', status: 504, body: '' } : { kind: 'delay', ms: 50 }))
+  const before = crowd(8).map((data) => ask(data))
+  const again = await Promise.allSettled([8, 9, 10, 11].map((index) => ask(question(index))))
+  expect(again.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+  await Promise.all(before)
+  expect(bundles()).toBe(0)
+  const crowded = crowd(8).map((data) => ask(data))
+  await Promise.all([8, 10, 11].map((index) => ask(question(index))))
+  await Promise.all(crowded)
+  expect(bundles()).toBe(1)
 })
 
 test.each([

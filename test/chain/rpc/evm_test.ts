@@ -6,6 +6,7 @@ import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { parseQuantity } from '../../../src/chain/rpc/value.ts'
+import { onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -14,6 +15,12 @@ import { type Fault, type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts
 import { until } from '../../support/until.ts'
 
 const never = new AbortController().signal
+
+/** A signal of work that is done for somebody. */
+function asking(asker: string) {
+  return { signal: onBehalfOf(new Set([asker]), new AbortController().signal) }
+}
+
 const SECRET = 'hunter2secret'
 
 let anvil: Anvil
@@ -422,14 +429,78 @@ test('ready() asks until it has an answer, and not again for a while', async () 
   expect(await other.ready(never)).toBe(false)
 })
 
-test('read() runs 128 calls at a time against one endpoint and queues the others', async () => {
+test('read() runs 128 calls of one asker at a time against one endpoint and queues the others', async () => {
   const client = createClient(1)
   await client.read(blockNumber, { signal: never })
   rpcs[0]?.reset()
   rule(0, { kind: 'delay', ms: 20 })
-  const answers = await Promise.all(Array.from({ length: 500 }, () => client.read(blockNumber, { signal: never })))
+  const { signal } = asking('a')
+  const answers = await Promise.all(Array.from({ length: 500 }, () => client.read(blockNumber, { signal })))
   expect(answers.length).toBe(500)
   expect(rpcs[0]?.depth()).toBeWithin(4, 7)
+})
+
+/** Calls of an asker whose questions are never answered. */
+function hangingCalls(client: EvmClient, count: number, budgetMs: number) {
+  const { signal } = asking('slow')
+  const call = {
+    to: '0x00000000000000000000000000000000000ec402',
+    code: '0x00',
+    data: '0x51',
+    block: 'latest',
+  } as const
+  return Array.from({ length: count }, () =>
+    failure(client.read((endpoint, within) => endpoint.call(call, within), { signal, budgetMs })),
+  )
+}
+
+function hangCalls(index: number): void {
+  rpcs[index]?.rule(({ method }) => (method === 'eth_call' ? { kind: 'hang' } : undefined))
+}
+
+test('read() takes no endpoint for sick that answers one asker while all calls of another hang', async () => {
+  const client = createClient(2)
+  for (const index of [0, 1]) hangCalls(index)
+  await client.read(blockNumber, { signal: never })
+  const { signal } = asking('quick')
+  const hanging = Promise.all(hangingCalls(client, 60, 600))
+  let isOver = false
+  void hanging.then(() => {
+    isOver = true
+  })
+  for (let calls = 1; !isOver; calls++) {
+    expect(await client.read(blockNumber, { signal })).toBeGreaterThanOrEqual(0n)
+    // Each of them is asked once, and nowhere twice.
+    expect(seen(0) + seen(1)).toBe(1 + calls)
+    await Bun.sleep(20)
+  }
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+  expect(client.report().map(({ state }) => state)).toEqual(['ready', 'ready'])
+})
+
+test('read() tries an endpoint that failed repeatedly with a header, never with the question of a caller', async () => {
+  const client = createClient(1)
+  hangCalls(0)
+  await client.read(blockNumber, { signal: never })
+  rpcs[0]?.reset()
+  // Nothing else is answered meanwhile: nobody can tell the questions from the endpoint.
+  await Promise.all(hangingCalls(client, 3, 400))
+  const methods = rpcs[0]?.seen.map(({ method }) => method) ?? []
+  expect(methods.slice(0, 5)).toEqual([...Array(3).fill('eth_call'), 'eth_getBlockByNumber', 'eth_call'])
+  // The header came: it was the questions.
+  expect(lines.filter((line) => line.includes('Lost an RPC endpoint'))).toEqual([])
+})
+
+test('read() asks an endpoint that is back, but far behind, if no other answers', async () => {
+  const client = createClient(2)
+  newest(1, 1_000)
+  newest(0, 1_000)
+  await Promise.all([readHead(client), client.read(blockNumber, { signal: never })])
+  for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
+  for (let times = 0; times < 2; times++) await failure(readHead(client))
+  expect(client.report().map(({ state }) => state)).toEqual(['open', 'open'])
+  newest(0, 900)
+  expect(await readHead(client)).toBe(900n)
 })
 
 test('read() believes no answer that was given for another chain, and asks another endpoint', async () => {

@@ -40,15 +40,30 @@ test('pauses are spread by up to a half', () => {
   expect(health.probeDue()).toBe(true)
 })
 
-test('a rate limit lasts as long as the endpoint says, or a second', () => {
+test('a rate limit lasts as long as the endpoint says, whatever it still answers', () => {
   const health = createHealth({ clock, random: () => 0 })
   health.limited(5_000)
   nowMs += 2_000
   expect(health.busyMs()).toBe(3_000)
   health.limited(undefined)
-  expect(health.busyMs()).toBe(1_000)
-  nowMs += 1_000
+  health.limited(1_000)
+  health.succeeded()
+  expect(health.busyMs()).toBe(3_000)
+  nowMs += 3_000
   expect([health.busyMs(), health.state()]).toEqual([0, 'ready'])
+})
+
+test('a rate limit of which it does not say how long lasts twice as long each time in a row', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  const pauseMs = () => {
+    for (let refused = 0; refused < 8; refused++) health.limited(undefined)
+    const busyMs = health.busyMs()
+    nowMs += busyMs
+    return busyMs
+  }
+  expect(Array.from({ length: 7 }, pauseMs)).toEqual([100, 200, 400, 800, 1_600, 2_000, 2_000])
+  health.succeeded()
+  expect(pauseMs()).toBe(100)
 })
 
 test('latency counts in doublings beyond 100 ms and follows what was measured lately', () => {
@@ -56,9 +71,21 @@ test('latency counts in doublings beyond 100 ms and follows what was measured la
   expect(health.latencyClass()).toBe(0)
   health.measured(90)
   expect(health.latencyClass()).toBe(0)
-  for (let call = 0; call < 50; call++) health.measured(350)
+  for (let call = 0; call < 50; call++) {
+    nowMs += 1_000
+    health.measured(350)
+  }
   expect(health.latencyClass()).toBe(2)
-  for (let call = 0; call < 50; call++) health.measured(10)
+  health.measured(10)
+  expect(health.latencyClass()).toBe(0)
+})
+
+test('an endpoint counts as quick while it answers something quickly, however long the others take', () => {
+  const health = createHealth({ clock, random: () => 0 })
+  for (let call = 0; call < 1_000; call++) {
+    nowMs += 100
+    health.measured(call % 50 === 0 ? 40 : 1_600)
+  }
   expect(health.latencyClass()).toBe(0)
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { CrowdedError, createSlots, type Priority } from '../../../src/chain/rpc/slots.ts'
+import { onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const never = new AbortController().signal
@@ -57,11 +58,19 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
   }
 })
 
+/** A signal of work that is done for these. */
+function asking(...askers: string[]): AbortSignal {
+  return onBehalfOf(new Set(askers), new AbortController().signal)
+}
+
 /** Starts `count` tasks that run until they are released, and counts those that run. */
-function hold(slots: ReturnType<typeof createSlots>, { count, priority }: { count: number; priority?: Priority }) {
+function hold(
+  slots: ReturnType<typeof createSlots>,
+  { count, priority, signal = never }: { count: number; priority?: Priority; signal?: AbortSignal },
+) {
   const gates: (() => void)[] = []
   const tasks = Array.from({ length: count }, () =>
-    slots.run(() => new Promise<void>((resolve) => gates.push(resolve)), never, priority),
+    slots.run(() => new Promise<void>((resolve) => gates.push(resolve)), signal, priority),
   )
   return { running: () => gates.length, endOne: () => gates.shift()?.(), tasks }
 }
@@ -111,4 +120,75 @@ test('an endpoint that asks for less gets half as many calls, once per burst, an
   const callers = hold(slots, { count: 8 })
   await Bun.sleep(1)
   expect(callers.running()).toBe(2)
+})
+
+test('however many greedy ones ask, the next who comes finds a free slot', async () => {
+  for (const [greedy, most] of [
+    [1, 24],
+    [2, 15],
+    [4, 8],
+    [12, 3],
+  ] as const) {
+    const slots = createSlots({ runningMax: 36, runningMin: 4, waitingMax: 10_000 })
+    const held = Array.from({ length: 50 }, () =>
+      Array.from({ length: greedy }, (_, index) => hold(slots, { count: 1, signal: asking(`greedy ${index}`) })),
+    )
+    await Bun.sleep(1)
+    const running = (index: number) => held.reduce((sum, round) => sum + (round[index]?.running() ?? 0), 0)
+    expect(Math.max(...Array.from({ length: greedy }, (_, index) => running(index)))).toBe(most)
+    const next = hold(slots, { count: 1, signal: asking('next') })
+    await Bun.sleep(1)
+    expect(next.running()).toBe(1)
+  }
+})
+
+test('a slot that becomes free goes to the asker who has the fewest, not to the one who waits longest', async () => {
+  const slots = createSlots({ runningMax: 6, runningMin: 1, waitingMax: 100 })
+  const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, signal: asking(String(index)) }))
+  if (first === undefined || second === undefined || last === undefined) throw new Error('Three hold')
+  const running = () => [first, second, last].map((each) => each.running())
+  await Bun.sleep(1)
+  expect(running()).toEqual([4, 2, 0])
+  for (const expected of [
+    [3, 2, 1],
+    [2, 2, 2],
+    [1, 2, 2],
+    [0, 3, 2],
+  ]) {
+    first.endOne()
+    await Bun.sleep(1)
+    expect(running()).toEqual(expected)
+  }
+})
+
+test('what is done for several counts for the one who has the fewest, also if that one joins later', async () => {
+  const slots = createSlots({ runningMax: 6, runningMin: 1, waitingMax: 100 })
+  const greedy = hold(slots, { count: 10, signal: asking('greedy') })
+  const askers = new Set(['greedy'])
+  const shared = hold(slots, { count: 1, signal: onBehalfOf(askers, new AbortController().signal) })
+  await Bun.sleep(1)
+  expect([greedy.running(), shared.running()]).toEqual([4, 0])
+  askers.add('other')
+  greedy.endOne()
+  await Bun.sleep(1)
+  expect(shared.running()).toBe(1)
+})
+
+test('who fills the queue has it full for themselves alone', async () => {
+  const slots = createSlots({ runningMax: 3, runningMin: 1, waitingMax: 9 })
+  const greedy = hold(slots, { count: 20, signal: asking('greedy') })
+  const outcomes = Promise.allSettled(greedy.tasks)
+  const other = hold(slots, { count: 3, signal: asking('other') })
+  await Bun.sleep(1)
+  expect([greedy.running(), other.running()]).toEqual([2, 1])
+  for (let ended = 0; ended < 20; ended++) {
+    greedy.endOne()
+    other.endOne()
+    await Bun.sleep(1)
+  }
+  await Promise.all(other.tasks)
+  const refused = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
+  // Two run and six wait.
+  expect(refused).toHaveLength(12)
+  for (const error of refused) expect(error).toBeInstanceOf(CrowdedError)
 })

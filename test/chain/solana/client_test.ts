@@ -242,14 +242,14 @@ describe('a refusal', () => {
 
 describe('a rate limit', () => {
   test.each([
-    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '1' } }],
-    ['429 in the body', { kind: 'rpc', code: 429 }],
-    ['-32429', { kind: 'rpc', code: -32429 }],
-  ] as const)('%s of the only endpoint is waited for', async (_, fault) => {
+    ['HTTP 429', { kind: 'http', status: 429, headers: { 'retry-after': '1' } }, 950],
+    ['429 in the body', { kind: 'rpc', code: 429 }, 95],
+    ['-32429', { kind: 'rpc', code: -32429 }, 95],
+  ] as const)('%s of the only endpoint is waited for', async (_, fault, leastMs) => {
     first.faults.push(fault)
     const startMs = performance.now()
     expect((await readHeld(client(first))).slot).toBe(1000n)
-    expect(performance.now() - startMs).toBeGreaterThan(950)
+    expect(performance.now() - startMs).toBeGreaterThan(leastMs)
   })
 
   test('moves on to the next endpoint, and is kept until it is over', async () => {

@@ -1,7 +1,10 @@
 import type { Hex } from 'viem'
 import { untilAborted } from '../../../lib/async/abort.ts'
+import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { createRecent } from '../../../lib/recent.ts'
 import { type BlockAt, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
+import { LateAnswerError } from '../../rpc/transport.ts'
 import { answered, callByOverride, LENS_ADDRESS, type LensCall } from '../override.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
@@ -13,12 +16,16 @@ const ALONE_MAX = 8
 const CALLS_MAX = 8
 /** How many calls go alone after a bundle that the endpoint did not run. */
 const ALONE_AFTER_FAILURE = 10_000
+/** Questions of late bundles that are remembered. */
+const SLOW_MAX = 1_000
 
 /** One caller's call, until it is answered. */
 interface Waiting {
   readonly endpoint: Endpoint
   readonly call: LensCall
   readonly signal: AbortSignal
+  /** For whom it is. */
+  readonly askers: Askers
   readonly resolve: (answer: Hex) => void
   readonly reject: (error: unknown) => void
 }
@@ -34,21 +41,26 @@ interface Desk {
 
 /** By what all clients of an endpoint share. */
 const desks = new WeakMap<Endpoint['learned'], Desk>()
+/** One of the questions of a late bundle was slow, perhaps at every endpoint. Each goes alone until it has an answer. */
+const slow = createRecent<true>({ entriesMax: SLOW_MAX })
 
 /**
  * Calls a lens like `callByOverride`, but in one `eth_call` with others if many ask at the same time: those that come
- * within one turn of the event loop, of the same lens at the same block. Everyone gets the answer, revert or refusal
- * that the call alone would have had, if it takes no more gas than `lens.sol` grants; what a bundle could not ask is
- * asked alone.
+ * within one turn of the event loop, of the same lens at the same block, on behalf of the same askers: nobody's slow
+ * question holds up another's. Everyone gets the answer, revert or refusal that the call alone would have had, if it
+ * takes no more gas than `lens.sol` grants; what a bundle could not ask, or got no answer to in time, is asked alone.
  */
 export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const desk = deskOf(endpoint)
-  if (desk.running < ALONE_MAX || endpoint.priority === 'background' || desk.aloneLeft > 0) {
+  const isSlow = slow.get(nameOf(call)) === true
+  if (desk.running < ALONE_MAX || endpoint.priority === 'background' || desk.aloneLeft > 0 || isSlow) {
     if (desk.aloneLeft > 0) desk.aloneLeft--
-    return await counted(desk, () => callByOverride(endpoint, call, signal))
+    const answer = await counted(desk, () => callByOverride(endpoint, call, signal))
+    slow.delete(nameOf(call))
+    return answer
   }
   const answer = new Promise<Hex>((resolve, reject) => {
-    desk.waiting.push({ endpoint, call, signal, resolve, reject })
+    desk.waiting.push({ endpoint, call, signal, askers: askersOf(signal), resolve, reject })
     if (desk.waiting.length === 1) setImmediate(() => sendAll(desk))
   })
   return await untilAborted(answer, signal)
@@ -71,13 +83,17 @@ async function counted<T>(desk: Desk, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Sends what waits, sorted by lens and block. */
+function nameOf({ runtime, data }: LensCall): string {
+  return `${runtime.length}:${data}`
+}
+
+/** Sends what waits, sorted by lens, block and asker. */
 function sendAll(desk: Desk): void {
   const staying = desk.waiting.filter(({ signal }) => !signal.aborted)
   desk.waiting = []
   const groups: [Waiting, ...Waiting[]][] = []
   for (const waiting of staying) {
-    const group = groups.find(([first]) => isAlike(first.call, waiting.call))
+    const group = groups.find(([first]) => isAlike(first, waiting))
     if (group === undefined) groups.push([waiting])
     else group.push(waiting)
   }
@@ -86,8 +102,18 @@ function sendAll(desk: Desk): void {
   }
 }
 
-function isAlike(one: LensCall, other: LensCall): boolean {
-  return one.runtime === other.runtime && hashOrTag(one.block) === hashOrTag(other.block)
+function isAlike({ call, askers }: Waiting, other: Waiting): boolean {
+  return (
+    call.runtime === other.call.runtime &&
+    hashOrTag(call.block) === hashOrTag(other.call.block) &&
+    firstOf(askers) === firstOf(other.askers)
+  )
+}
+
+/** A reading that several share began for the first of them. */
+function firstOf(askers: Askers): string | undefined {
+  const [first] = askers
+  return first
 }
 
 function hashOrTag(block: BlockAt): Hex | bigint | 'latest' {
@@ -111,6 +137,7 @@ async function send(desk: Desk, bundle: readonly Waiting[]): Promise<void> {
       desk.aloneLeft = ALONE_AFTER_FAILURE
       for (const waiting of bundle) void sendAlone(desk, waiting)
     } else {
+      if (error instanceof LateAnswerError) for (const { call } of bundle) slow.set(nameOf(call), true)
       for (const waiting of bundle) waiting.reject(error)
     }
   }
@@ -128,7 +155,7 @@ interface Answer {
 }
 
 /** Asks for all of them, until the last one has left. */
-async function ask({ endpoint, call }: Waiting, bundle: readonly Waiting[]): Promise<readonly Answer[]> {
+async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting[]): Promise<readonly Answer[]> {
   const left = new AbortController()
   const leave = () => {
     if (bundle.every(({ signal }) => signal.aborted)) left.abort()
@@ -140,7 +167,7 @@ async function ask({ endpoint, call }: Waiting, bundle: readonly Waiting[]): Pro
       ...{ to: BUNDLE_ADDRESS, code: LENS_RUNTIME, others: { [LENS_ADDRESS]: call.runtime } },
       ...{ data: `0x${questions}`, block: call.block },
     }
-    return decode(answered(await endpoint.call(request, left.signal)), bundle.length)
+    return decode(answered(await endpoint.call(request, onBehalfOf(askers, left.signal))), bundle.length)
   } finally {
     for (const { signal } of bundle) signal.removeEventListener('abort', leave)
   }

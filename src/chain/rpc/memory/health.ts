@@ -4,10 +4,16 @@ import type { Clock } from '../../../lib/clock.ts'
 const FAILURES_TO_OPEN = 3
 const COOL_DOWN_MS_MIN = 250
 const COOL_DOWN_MS_MAX = 30_000
-/** Pause after a rate limit without `Retry-After`. */
-const BUSY_MS = 1_000
+/** Pause after a rate limit without `Retry-After`; doubled if the endpoint limits the next request after it as well. */
+const BUSY_MS_MIN = 100
+const BUSY_MS_MAX = 2_000
 /** Weight of the newest sample in the moving average of latency. */
 const LATENCY_WEIGHT = 0.2
+/**
+ * Endpoints are compared by the quickest answer of this time or of the one before: how long the slowest ones take says
+ * what was asked, and whoever asks for what takes long must not decide where the others ask.
+ */
+const QUICKEST_MS = 15_000
 /** Endpoints count as equally fast within a factor of two; below this all count as equally fast. */
 const LATENCY_MS_FLOOR = 100
 
@@ -28,8 +34,9 @@ export interface Health {
   succeeded(): void
   /** Each failure in a row doubles the pause before the endpoint is probed, spread by up to a half. */
   failed(): void
+  /** The endpoint asks for a pause; undefined if it does not say of how long. */
   limited(retryAfterMs: number | undefined): void
-  /** Adds the latency of one call to the average. */
+  /** Notes the latency of one call. */
   measured(latencyMs: number): void
 }
 
@@ -38,27 +45,44 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
   let failures = 0
   let probeAtMs = 0
   let busyUntilMs = 0
+  let pausesInARow = 0
   let latencyMs: number | undefined
+  /** The quickest answer of two times, the second of which goes on, and when that one began. */
+  let quickestMs = { before: Number.POSITIVE_INFINITY, now: Number.POSITIVE_INFINITY, sinceMs: 0 }
 
   return {
     state: () => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
     busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
     probeDue: () => failures > 0 && clock.monotonicMs() >= probeAtMs,
     latencyMs: () => latencyMs,
-    latencyClass: () => Math.max(0, Math.ceil(Math.log2((latencyMs ?? 0) / LATENCY_MS_FLOOR))),
+    latencyClass() {
+      const { before, now } = quickestMs
+      const ms = Math.min(before, now)
+      return Number.isFinite(ms) ? Math.max(0, Math.ceil(Math.log2(ms / LATENCY_MS_FLOOR))) : 0
+    },
     succeeded() {
       failures = 0
-      busyUntilMs = 0
+      // An answer to what was asked before the endpoint said so does not end its pause.
+      if (clock.monotonicMs() >= busyUntilMs) pausesInARow = 0
     },
     failed() {
       const pauseMs = Math.min(COOL_DOWN_MS_MAX, COOL_DOWN_MS_MIN * 2 ** Math.min(failures, 10))
       probeAtMs = clock.monotonicMs() + pauseMs * (0.5 + random() / 2)
       failures++
     },
-    limited(retryAfterMs = BUSY_MS) {
-      busyUntilMs = clock.monotonicMs() + retryAfterMs
+    limited(retryAfterMs) {
+      const nowMs = clock.monotonicMs()
+      if (retryAfterMs !== undefined) busyUntilMs = Math.max(busyUntilMs, nowMs + retryAfterMs)
+      // Those that were asked at once are refused one by one, which is one limit.
+      else if (nowMs >= busyUntilMs) busyUntilMs = nowMs + Math.min(BUSY_MS_MAX, BUSY_MS_MIN * 2 ** pausesInARow++)
     },
     measured(sampleMs) {
+      const nowMs = clock.monotonicMs()
+      const { before, now, sinceMs } = quickestMs
+      quickestMs =
+        nowMs - sinceMs < QUICKEST_MS
+          ? { before, now: Math.min(now, sampleMs), sinceMs }
+          : { before: now, now: sampleMs, sinceMs: nowMs }
       latencyMs = latencyMs === undefined ? sampleMs : latencyMs + LATENCY_WEIGHT * (sampleMs - latencyMs)
     },
   }

@@ -1,0 +1,53 @@
+import { pause } from '../../lib/async/abort.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { RevertError } from './client.ts'
+import { BusyError, MissingBlockError, MissingStateError } from './error.ts'
+import { CrowdedError } from './slots.ts'
+import { LateAnswerError, LongAnswerError } from './transport.ts'
+
+/** Pause before a request is sent again, milliseconds; doubled each time and spread by as much again. */
+const AGAIN_MS = 50
+/** How often one request is sent again. */
+const AGAIN_MAX = 4
+/** Another try would end alike, or would take as long again. */
+const LASTING = [CrowdedError, LateAnswerError, LongAnswerError, MissingBlockError, MissingStateError] as const
+
+/** Runs requests of one reading, each again if it alone failed. */
+export type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promise<T>
+
+/**
+ * Lets a reading of several requests go on after one of them failed or met a rate limit. A reading whose first request
+ * fails has nothing to lose and had better begin elsewhere, so that one is not sent again. No pause is longer than the
+ * time that is left for the reading.
+ */
+export function createAgain(options: {
+  readonly remainingMs: () => number
+  /** Told of each rate limit, with the pause that the endpoint asks for. */
+  readonly limited: (retryAfterMs: number | undefined) => void
+  /** Numbers in [0, 1) that spread pauses. */
+  readonly random: () => number
+}): Again {
+  const { remainingMs, limited, random } = options
+  let isBegun = false
+  return async (request, signal) => {
+    for (let times = 0; ; times++) {
+      try {
+        const answer = await request()
+        isBegun = true
+        return answer
+      } catch (error) {
+        if (error instanceof RevertError) isBegun = true
+        if (!isBegun || times >= AGAIN_MAX || !mayPass(error)) throw error
+        const askedMs = error instanceof BusyError ? (error.retryAfterMs ?? 0) : 0
+        const pauseMs = Math.max(askedMs, AGAIN_MS * 2 ** times * (1 + random()))
+        if (pauseMs >= remainingMs()) throw error
+        if (error instanceof BusyError) limited(error.retryAfterMs)
+        await pause(pauseMs, signal)
+      }
+    }
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof UpstreamError && !LASTING.some((kind) => error instanceof kind)
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
+import { RpcRefusedError } from './client.ts'
+import { SlowQuestionError } from './connection.ts'
+import { BusyError, ShallowError } from './error.ts'
+import { HeadError } from './memory/heads.ts'
+import type { HealthState } from './memory/health.ts'
+import type { RotatingEndpoint, RotationPolicy } from './rotation.ts'
+import { CrowdedError } from './slots.ts'
+import { LateAnswerError } from './transport.ts'
+
+/** The shortest time between two routine probes of endpoints other than the one that serves. */
+const LOOK_MS = 10_000
+/** Errors that say nothing about an endpoint's health. */
+const BLAMELESS = [CrowdedError, HeadError, ShallowError, SlowQuestionError] as const
+
+/** Notes what the answers of endpoints say about their health, and probes them. */
+interface Watch<E extends RotatingEndpoint> {
+  /** Runs one attempt; with `blames` false nothing that goes wrong counts. Throws what it throws. */
+  run<T>(
+    endpoint: E,
+    attempt: () => Promise<T>,
+    options: { readonly signal: AbortSignal; readonly blames: boolean },
+  ): Promise<T>
+  /** The probe that is under way, or a new one: the error that it ends with, undefined if the endpoint answers. */
+  look(endpoint: E): Promise<unknown>
+  /** Probes failed endpoints when their pause is over, and now and then another one, each in its turn. */
+  lookAtOthers(chosen: E): void
+  /** When any endpoint answered last, monotonic milliseconds. */
+  readonly succeededMs: number
+  close(): void
+}
+
+/** Makes it for the endpoints of one chain. */
+export function createWatch<E extends RotatingEndpoint>(options: {
+  readonly endpoints: readonly E[]
+  readonly chainId: number
+  readonly policy: RotationPolicy
+  /** Probes an endpoint for its newest block; the function itself notes the result. */
+  readonly look: (endpoint: E, signal: AbortSignal) => Promise<unknown>
+  readonly clock: Clock
+  readonly log: Log
+}): Watch<E> {
+  const { endpoints, chainId, policy, look, clock, log } = options
+  const background = new AbortController()
+  /** Probes under way. */
+  const trials = new Map<E, Promise<unknown>>()
+  /** Failures that count already: callers may share a request, and then share its error. */
+  const counted = new WeakSet<Error>()
+  let succeededMs = Number.NEGATIVE_INFINITY
+  let lookedMs = clock.monotonicMs() + policy.firstLookMs - LOOK_MS
+  let looks = 0
+
+  function isLost(state: HealthState): boolean {
+    return state === 'open' || (state === 'doubtful' && policy.lostAt === 'doubtful')
+  }
+
+  function succeeded({ health, index }: E): void {
+    const wasLost = isLost(health.state())
+    health.succeeded()
+    succeededMs = clock.monotonicMs()
+    if (wasLost) log.info({ msg: 'Regained an RPC endpoint', chainId, endpoint: index })
+  }
+
+  function isFailure(error: unknown): error is Error {
+    if (error instanceof RpcRefusedError) return policy.blamesRefusals
+    return error instanceof UpstreamError && !BLAMELESS.some((kind) => error instanceof kind)
+  }
+
+  function failed({ health, index }: E, error: unknown): void {
+    if (error instanceof BusyError) health.limited(error.retryAfterMs)
+    if (error instanceof BusyError || !isFailure(error) || counted.has(error)) return
+    counted.add(error)
+    const wasLost = isLost(health.state())
+    health.failed()
+    if (wasLost || !isLost(health.state())) return
+    log.warn({ msg: 'Lost an RPC endpoint', chainId, endpoint: index, reason: reasonOf(error) })
+  }
+
+  function lookNow(endpoint: E): Promise<unknown> {
+    const probe = async () => {
+      try {
+        await look(endpoint, background.signal)
+      } catch (error) {
+        // One that is far behind answers all the same; how far it may be used is another question.
+        if (!(error instanceof HeadError)) {
+          if (!background.signal.aborted) failed(endpoint, error)
+          return error
+        }
+      }
+      succeeded(endpoint)
+      return undefined
+    }
+    const trial = probe().finally(() => trials.delete(endpoint))
+    trials.set(endpoint, trial)
+    return trial
+  }
+
+  const lookAt = (endpoint: E): Promise<unknown> => trials.get(endpoint) ?? lookNow(endpoint)
+
+  return {
+    async run(endpoint, attempt, { signal, blames }) {
+      try {
+        const answer = await attempt()
+        succeeded(endpoint)
+        return answer
+      } catch (error) {
+        if (!blames || signal.aborted) throw error
+        const isUnsure = error instanceof LateAnswerError && isFailure(error)
+        // A question that takes too long can make an endpoint doubtful, but no more: a header tells which of them it is.
+        if (!isUnsure || endpoint.health.state() === 'ready') failed(endpoint, error)
+        if (isUnsure) void lookAt(endpoint)
+        throw error
+      }
+    },
+    look: lookAt,
+    lookAtOthers(chosen) {
+      const others = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))
+      for (const endpoint of others) if (endpoint.health.probeDue()) void lookAt(endpoint)
+      if (clock.monotonicMs() - lookedMs < LOOK_MS) return
+      const able = others.filter(({ health }) => health.state() === 'ready' && health.busyMs() === 0)
+      const other = able[looks % able.length]
+      if (other === undefined) return
+      looks++
+      lookedMs = clock.monotonicMs()
+      void lookAt(other)
+    },
+    get succeededMs() {
+      return succeededMs
+    },
+    close: () => background.abort(),
+  }
+}
+
+/** Why an endpoint was given up: what was wrong with its answer if that is known, always in our own words. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof UpstreamError ? error.cause : undefined
+  return String(cause instanceof UpstreamError ? cause : error)
+}
