@@ -118,7 +118,7 @@ function providerCall(functionName: string, args: readonly Hex[]): Hex {
   return encodeFunctionData({ abi: PROVIDER_ABI, functionName, args } as Parameters<typeof encodeFunctionData>[0])
 }
 
-function configureCalls(release: Release, plan: MarketPlan): Transaction[] {
+export function configureCalls(release: Release, plan: MarketPlan): Transaction[] {
   const { reserves, emodes }: MarketSetup = plan.setup
   const entries = Object.entries(reserves) as [AssetName, ReserveSetup][]
   return [

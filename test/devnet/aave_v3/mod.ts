@@ -4,6 +4,8 @@ import { type AaveV3, createAaveV3 } from './aave_v3.ts'
 import { AAVE_WALLETS, type MarketName } from './addresses.ts'
 import { loadArtifacts } from './compile.ts'
 import { type AaveHistory, aaveHistory } from './history.ts'
+import { type AaveLife, aaveLife } from './life/mod.ts'
+import type { LifeMarket } from './life/scene.ts'
 import { buildMarkets, type Market } from './market.ts'
 import { type RandomAaveWallets, randomWallets } from './random.ts'
 import { createReleaseV3_0 } from './release_v3_0.ts'
@@ -20,6 +22,8 @@ export interface AaveDevnet extends AaveV3 {
   randomWallets(seed: number, count: number): Promise<RandomAaveWallets>
   /** What wallets did in `main` in every way there is, `steps` of it at random. */
   history(seed: number, steps: number): Promise<AaveHistory>
+  /** Lets a market of 3.6, or the one of 3.0, live through everything that moves an index or a balance. */
+  life(market: LifeMarket, options: { readonly seed: number; readonly steps: number }): Promise<AaveLife>
 }
 
 /** Builds Aave V3 and its wallets on a running devnet; `onProgress` hears a sentence before each stage. */
@@ -46,6 +50,8 @@ export async function addAaveV3(
     wallets: AAVE_WALLETS,
     randomWallets: (seed, count) => randomWallets({ ...tools, aave }, { seed, count }),
     history: (seed, steps) => aaveHistory({ ...tools, aave }, { seed, steps }),
+    life: (market, options) =>
+      aaveLife({ ...tools, aave, release: market === 'v3_0' ? old : current }, { market, ...options }),
   }
 }
 

@@ -26,6 +26,8 @@ export interface Liquidation {
   readonly liquidator: Hex
   readonly debt: { readonly asset: Hex; readonly amount: bigint }
   readonly collateral: { readonly asset: Hex; readonly amount: bigint }
+  /** True if the liquidator took the collateral as aTokens. */
+  readonly isPaidInATokens: boolean
 }
 
 /** A wallet's debt without collateral is written off. */
@@ -118,6 +120,7 @@ function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Chan
         ...{ kind: name, log, wallet: address(3), liquidator: addressIn(2) },
         debt: { asset: address(2), amount: word(0) },
         collateral: { asset, amount: word(1) },
+        isPaidInATokens: word(3) !== 0n,
       }
     case 'deficit':
       return { kind: name, log, wallet: asset, asset: address(2), amount: word(0) }
