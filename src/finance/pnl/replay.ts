@@ -1,3 +1,4 @@
+import type { Steps } from '../../lib/async/turns.ts'
 import {
   addRational,
   multiplyRational,
@@ -58,6 +59,8 @@ const EMPTY: Ledger = {
 
 /** Denominators up to this are exact; hundreds of withdrawals between deposits would make them too long to count with. */
 const DENOMINATOR_MAX = 1n << 4_096n
+/** Flows of one step: a tenth of a millisecond each, once denominators are long. */
+const STEP_FLOWS = 16
 /** Scale of longer ones: what is lost is less than 10^-600. */
 const DENOMINATOR_KEPT = 1n << 2_048n
 
@@ -66,8 +69,22 @@ const DENOMINATOR_KEPT = 1n << 2_048n
  * that go back, or more liquidity withdrawn than there was.
  */
 export function replay(flows: readonly Flow[]): Ledger {
-  const [first] = flows
-  return flows.reduce(apply, first === undefined ? EMPTY : { ...EMPTY, timeSec: first.timeSec })
+  return flows.reduce(apply, emptyAt(flows[0]))
+}
+
+/** The same in steps; `before` is the ledger of all flows before these, if there are any. */
+export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Ledger> {
+  let ledger = before
+  let replayed = 0
+  for (const flow of flows) {
+    ledger = apply(ledger ?? emptyAt(flow), flow)
+    if (++replayed % STEP_FLOWS === 0) yield
+  }
+  return ledger ?? EMPTY
+}
+
+function emptyAt(first: Flow | undefined): Ledger {
+  return first === undefined ? EMPTY : { ...EMPTY, timeSec: first.timeSec }
 }
 
 /** The ledger as time passes without flows. Throws `RangeError` for an earlier time. */

@@ -9,8 +9,13 @@ export async function inTurns<T>(work: Steps<T>): Promise<T> {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
-    await new Promise<void>((resolve) => setImmediate(resolve))
+    await turn()
   }
+}
+
+/** Lets the event loop turn once. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Items that one step sorts or merges. */

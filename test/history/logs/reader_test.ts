@@ -15,6 +15,7 @@ function open(reactionTo: (range: Range) => Reaction | undefined) {
   const asked: Range[] = []
   const source: LogSource = {
     ...{ index: 0, usable: true, header: async () => undefined, receipt: async () => undefined },
+    ...{ claim: async () => undefined, blockLogs: async () => undefined },
     async logs(_, range) {
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       asked.push({ fromBlock: range.fromBlock, toBlock: range.toBlock })

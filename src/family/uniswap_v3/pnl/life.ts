@@ -1,5 +1,7 @@
 import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../../finance/pnl/flow.ts'
 import type { PositionFlow } from '../../../history/rows/position_flow.ts'
+import type { Steps } from '../../../lib/async/turns.ts'
+import { grouped } from '../../../lib/grouped.ts'
 import { bothPrices, type FlowPrice, type MissingPrice, type OwnPrice, type PnlToken, rawPrices } from './flow_price.ts'
 import { poolPriceAt, poolPriceOf, type TickRange } from './pool_price.ts'
 
@@ -26,6 +28,8 @@ export interface LifeFlow {
   readonly paid?: Paid
 }
 
+/** Flows of one step. */
+const STEP_FLOWS = 256
 const NOBODY = { because: 'no source of its price was asked' }
 
 /** Raw units of both tokens of a flow. */
@@ -54,43 +58,57 @@ export function lastFlow(rows: readonly PositionFlow[]): PositionFlow | undefine
   return rows.findLast((row) => row.kind !== 'collect' || !isNothing(amountsOf(row)))
 }
 
-/** Flows with what is known about their blocks, in their order. Throws `RangeError` if nothing is known about one. */
-export function lifeOf(
+/**
+ * Flows with what is known about their blocks, in their order, in steps. Throws `RangeError` if nothing is known about
+ * one.
+ */
+export function* lifeInSteps(
   rows: readonly PositionFlow[],
   { subject, facts }: { readonly subject: PnlSubject; readonly facts: ReadonlyMap<number, BlockFacts> },
-): LifeFlow[] {
+): Steps<LifeFlow[]> {
   const last = lastFlow(rows)
+  const byBlock = grouped(rows, ({ block }) => block)
+  const life: LifeFlow[] = []
   let pending: Both<bigint> = [0n, 0n]
 
   function pricesOf(row: PositionFlow, { own = [NOBODY, NOBODY], sqrtPriceX96 }: BlockFacts) {
-    const pool = poolPriceAt(row, rows, subject) ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
+    if (!own.some((price) => 'because' in price)) return bothPrices(subject.tokens, own, undefined)
+    const told = poolPriceAt(row, byBlock.get(row.block) ?? [], subject)
+    const pool = told ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
     return bothPrices(subject.tokens, own, pool)
   }
 
-  return rows.map((row) => {
+  for (const row of rows) {
     const known = facts.get(row.block)
     if (known === undefined) throw new RangeError(`Cannot tell a life: nothing is known about block ${row.block}`)
     const { timestampSec } = known
     const priced = isPriced(row) || row === last ? { prices: pricesOf(row, known) } : {}
     const paid = row.kind === 'collect' ? { paid: splitPaid(amountsOf(row), pending) } : {}
     pending = pendingNext(pending, row)
-    return { row, timestampSec, ...priced, ...paid }
-  })
+    life.push({ row, timestampSec, ...priced, ...paid })
+    if (life.length % STEP_FLOWS === 0) yield
+  }
+  return life
 }
 
-/** The flows of a life as profit and loss counts them; the first price that is missing instead, if one is. */
-export function countedFlows(life: readonly LifeFlow[], tokens: Both<PnlToken>): readonly Flow[] | MissingPrice {
-  const flows: Flow[] = []
+/** The first price that profit and loss lacks; undefined if it lacks none. */
+export function missingPrice(life: readonly LifeFlow[]): MissingPrice | undefined {
+  for (const { row, prices } of life) {
+    if (row.kind !== 'decrease' && isPriced(row) && prices !== undefined && 'because' in prices) return prices
+  }
+  return undefined
+}
+
+/** The flows of a life as profit and loss counts them, without those whose price is missing. */
+export function* countedFlows(life: readonly LifeFlow[], tokens: Both<PnlToken>): Generator<Flow, void, undefined> {
   for (const { row, timestampSec: timeSec, prices } of life) {
     const amounts = amountsOf(row)
-    if (row.kind === 'decrease') flows.push({ kind: 'decrease', timeSec, liquidity: row.liquidity, amounts })
-    if (row.kind === 'decrease' || !isPriced(row) || prices === undefined) continue
-    if ('because' in prices) return prices
+    if (row.kind === 'decrease') yield { kind: 'decrease', timeSec, liquidity: row.liquidity, amounts }
+    if (row.kind === 'decrease' || !isPriced(row) || prices === undefined || 'because' in prices) continue
     const shared = { timeSec, amounts, prices: rawPrices(tokens, prices) }
-    if (row.kind === 'increase') flows.push({ kind: 'increase', liquidity: row.liquidity, ...shared })
-    else flows.push({ kind: 'collect', ...shared })
+    if (row.kind === 'increase') yield { kind: 'increase', liquidity: row.liquidity, ...shared }
+    else yield { kind: 'collect', ...shared }
   }
-  return flows
 }
 
 function isPriced(row: PositionFlow): boolean {

@@ -1,8 +1,8 @@
 import { type PnlFigures, pnlFigures } from '../../../finance/pnl/figures.ts'
 import { type Both, isNothing, minus } from '../../../finance/pnl/flow.ts'
-import { replay } from '../../../finance/pnl/replay.ts'
+import type { Count } from './count.ts'
 import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
-import { countedFlows, type LifeFlow, lastFlow, liquidityAfter, type PnlSubject, pendingAfter } from './life.ts'
+import { type LifeFlow, lastFlow, type PnlSubject } from './life.ts'
 import { poolPriceOf } from './pool_price.ts'
 
 /** What the chain says about a position at the block of an answer. */
@@ -16,6 +16,9 @@ export interface PnlState {
   readonly sqrtPriceX96: bigint
   readonly timestampSec: bigint
 }
+
+/** What is left of a burned position. */
+const BURNED = { liquidity: 0n, owed: [0n, 0n] } as const
 
 /** What flows tell without prices. */
 interface Told {
@@ -40,31 +43,45 @@ interface Contradicted {
   readonly contradiction: string
 }
 
+/** Flows of a position with what they add up to. */
+export interface CountedLife {
+  readonly flows: readonly LifeFlow[]
+  readonly subject: PnlSubject
+  readonly count: Count
+}
+
+/** Why the flows cannot be all, in words; undefined if nothing speaks against it. `state` as for `profitOf`. */
+export function contradictionOf({ count }: CountedLife, state: PnlState | undefined): string | undefined {
+  const { liquidity, withdrawn } = count
+  const { liquidity: expected, owed } = state ?? BURNED
+  if (liquidity !== expected) return 'the liquidity of its flows is not what the manager says'
+  if (owed[0] < withdrawn[0] || owed[1] < withdrawn[1]) return 'its flows have more to collect than the manager says'
+  return undefined
+}
+
 /**
  * Profit and loss of the flows of a life, held to the chain's own state (`undefined`: the token was burned). A position
  * of which nothing is left ends at its last flow: later blocks change nothing.
  */
-export function profitOf(
-  life: readonly LifeFlow[],
-  { subject, state }: { readonly subject: PnlSubject; readonly state: PnlState | undefined },
-): Profit | Unpriced | Contradicted {
-  const rows = life.map(({ row }) => row)
-  const [liquidity, withdrawn] = [liquidityAfter(rows), pendingAfter(rows)]
-  const { liquidity: expected, owed } = state ?? { liquidity: 0n, owed: [0n, 0n] as const }
-  if (liquidity !== expected) return { contradiction: 'the liquidity of its flows is not what the manager says' }
-  if (owed[0] < withdrawn[0] || owed[1] < withdrawn[1]) {
-    return { contradiction: 'its flows have more to collect than the manager says' }
-  }
-  const flows = countedFlows(life, subject.tokens)
-  if ('because' in flows) return { missing: flows, withdrawn }
+export async function profitOf(
+  life: CountedLife,
+  state: PnlState | undefined,
+): Promise<Profit | Unpriced | Contradicted> {
+  const contradiction = contradictionOf(life, state)
+  if (contradiction !== undefined) return { contradiction }
+  const { flows, subject, count } = life
+  const { liquidity, withdrawn } = count
+  const { owed } = state ?? BURNED
+  const ledger = await count.ledger()
+  if ('because' in ledger) return { missing: ledger, withdrawn }
   const isClosed = liquidity === 0n
-  const last = lastFlow(rows)
-  const end = isClosed && isNothing(owed) ? life.find(({ row }) => row === last) : undefined
+  const last = lastFlow(flows.map(({ row }) => row))
+  const end = isClosed && isNothing(owed) ? flows.find(({ row }) => row === last) : undefined
   const now = state && { ...state, prices: bothPrices(subject.tokens, state.own, poolPriceOf(state.sqrtPriceX96)) }
   const { timestampSec, prices } = end ?? now ?? {}
   if (timestampSec === undefined || prices === undefined) return { contradiction: 'it has no flows' }
   if ('because' in prices) return { missing: prices, withdrawn }
-  const figures = pnlFigures(replay(flows), {
+  const figures = pnlFigures(ledger, {
     timeSec: timestampSec,
     prices: rawPrices(subject.tokens, prices),
     principal: state?.principal ?? [0n, 0n],

@@ -10,11 +10,13 @@ import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
-import { type LifeFlow, lifeOf, type PnlSubject } from '../pnl/life.ts'
+import type { BlockFacts } from '../pnl/life.ts'
+import type { CountedLife } from '../pnl/profit.ts'
 import type { Position } from '../position.ts'
 import { type Birth, type BirthQuestion, readBirth } from './birth.ts'
 import { createFactsReader } from './block_facts.ts'
 import { createFlowStream } from './flow_stream.ts'
+import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
 import { createMintFinder } from './mint_block.ts'
 
 /** Whose life is read. */
@@ -29,9 +31,7 @@ export interface LifeQuestion {
 }
 
 /** A position's flows up to a block, oldest first. */
-export interface Life {
-  readonly flows: readonly LifeFlow[]
-  readonly subject: PnlSubject
+export interface Life extends CountedLife {
   /** How far history reaches: before `LifeQuestion.block` if the chain's end is too long to be read with an answer. */
   readonly end: PinnedBlock
 }
@@ -59,10 +59,12 @@ export function createLifeReader(services: {
   const { db, history, clock } = services
   const stream = createFlowStream(clock)
   const findMint = createMintFinder()
+  const lives = createKeptLives(clock)
   const births = createCache<Birth>({ clock, entriesMax: BIRTHS_MAX })
   const readFacts = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
-  async function flowsUpTo({ client, deployment, tokenId, block }: LifeQuestion, signal: AbortSignal) {
+  async function flowsUpTo(question: LifeQuestion, kept: Kept | undefined, signal: AbortSignal) {
+    const { client, deployment, tokenId, block } = question
     const contract = deployment.manager.toLowerCase() as Address
     const place = { chainId: client.chain.id, contract, startBlock: deployment.startBlock }
     const toBlock = block ?? (await readNewest(client, signal)).number
@@ -70,13 +72,16 @@ export function createLifeReader(services: {
     if (startBlock === undefined) return undefined
     const asked = { stream, place, subject: positionSubject(tokenId), startBlock }
     const { storedTo, tail, block: end } = await history.ensure(asked, signal)
-    const named = { place, stream: stream.name, tokenId, fromBlock: startBlock, toBlock: storedTo }
-    const stored = storedTo < startBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
-    if (stored === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
+    const before = kept !== undefined && kept.storedTo <= storedTo ? kept : undefined
+    const fromBlock = Math.max(startBlock, (before?.storedTo ?? -1) + 1)
+    const named = { place, stream: stream.name, tokenId, fromBlock, toBlock: storedTo }
+    const more = storedTo < fromBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
+    if (more === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
+    const stored = [...(before?.rows ?? []), ...more]
     const last = Number(block ?? end.number)
-    const flows = [...stored, ...tail].filter((flow) => flow.block <= last)
-    if (flows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
-    return { flows, end, storedTo }
+    const rows = [...stored, ...tail].filter((flow) => flow.block <= last)
+    if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
+    return { rows, stored, end, storedTo, before }
   }
 
   /** What a burned position was never changes, once the block of its mint is final. */
@@ -91,20 +96,34 @@ export function createLifeReader(services: {
 
   return {
     async read(question, signal) {
-      const { client, deployment, position } = question
-      const told = await flowsUpTo(question, signal)
-      const [first] = told?.flows ?? []
+      const { client, deployment, position, tokenId } = question
+      const key = `${client.chain.id}:${deployment.manager}:${tokenId}`
+      const told = await flowsUpTo(question, lives.find(key), signal)
+      const [first] = told?.rows ?? []
       if (told === undefined || first === undefined) return undefined
-      const { flows: rows, end, storedTo } = told
+      const { rows, stored, end, storedTo, before } = told
       const birth =
         position === undefined
           ? await birthOf({ client, deployment, first, clock }, storedTo, signal)
           : birthIn(position)
       const { pool, ...subject } = birth
-      const facts = await readFacts({ client, pool, tokens: subject.tokens, rows, finalTo: storedTo }, signal)
-      return { flows: lifeOf(rows, { subject, facts }), subject, end }
+      const known = before?.facts ?? new Map<number, BlockFacts>()
+      const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
+      const read = await readFacts({ client, pool, tokens: subject.tokens, ...unknown }, signal)
+      const facts = read.size === 0 ? known : new Map([...known, ...read])
+      // A life up to an earlier block is not kept.
+      if (rows.length < stored.length) return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
+      const counted = await countedFrom(before?.counted, { rows: stored, facts, subject })
+      lives.keep(key, { rows: stored, storedTo, facts: finalFacts(facts, storedTo), counted })
+      return { ...(await countedFrom(counted, { rows, facts, subject })), end }
     },
   }
+}
+
+/** What can never change: a block of the end may be replaced. */
+function finalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): ReadonlyMap<number, BlockFacts> {
+  const blocks = [...facts.keys()]
+  return blocks.every((block) => block <= storedTo) ? facts : new Map([...facts].filter(([block]) => block <= storedTo))
 }
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {

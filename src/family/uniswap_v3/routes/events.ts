@@ -7,7 +7,7 @@ import { presentFlow } from '../pnl/present.ts'
 import { eventsOutput } from '../pnl/schema.ts'
 import { CREDITS_EVENTS } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { profitIfPriced, readTold } from './told.ts'
+import { checkTold, readTold } from './told.ts'
 
 /** The flows of one position, which its profit and loss is counted from. */
 export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -33,14 +33,13 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     creditsMin: () => CREDITS_EVENTS,
     async read({ page, limit, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
-      // Throws if a flow must be missing: a list with a hole is no list either.
-      profitIfPriced(told)
-      return { told, flows: pageOf(told.flows.toReversed(), { page, limit }) }
+      checkTold(told)
+      return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
     },
     credits: () => CREDITS_EVENTS,
     present: ({ told, flows }, { page, limit }, { url }) => ({
-      data: flows.map((flow) => presentFlow(flow, told.subject.tokens)),
-      pagination: pagination({ page, limit, total: told.flows.length, url }),
+      data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
+      pagination: pagination({ page, limit, total: told.life.flows.length, url }),
       asOf: asOf([told]),
     }),
   })

@@ -33,7 +33,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
     async read({ status, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
-      const profit = profitOfTold(told)
+      const profit = await profitOfTold(told)
       if (status === 'inactive' && !profit.isClosed) {
         const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
         throw new CodedError('NOT_FOUND', message)

@@ -39,7 +39,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
       const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
-      return { reads, position: told.position, pnl: outcomeOf(profitIfPriced(told)), asOf: asOf([told]) }
+      return { reads, position: told.position, pnl: outcomeOf(await profitIfPriced(told)), asOf: asOf([told]) }
     },
     repeatable: {
       kept({ id, full, ...asked }) {

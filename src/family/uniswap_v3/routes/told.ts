@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
+import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../figures.ts'
-import type { LifeFlow, PnlSubject } from '../pnl/life.ts'
 import { type Outcome, outcomeOf } from '../pnl/outcome.ts'
-import { type PnlState, type Profit, profitOf, type Unpriced } from '../pnl/profit.ts'
+import { contradictionOf, type PnlState, type Profit, profitOf, type Unpriced } from '../pnl/profit.ts'
 import type { Position } from '../position.ts'
 import type { LivesAtHand, Patience } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'
@@ -16,8 +16,7 @@ import { type AskedPlaces, ambiguous, onlyPosition, readOneAt } from './places.t
 export interface Told<Now = Position | undefined> {
   readonly chainId: number
   readonly tokenId: bigint
-  readonly flows: readonly LifeFlow[]
-  readonly subject: PnlSubject
+  readonly life: Life
   /** As it is at the block; undefined once it is burned. */
   readonly position: Now
   readonly block: Block
@@ -57,8 +56,8 @@ export async function readTold(
 }
 
 /** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
-export function profitOfTold(told: Told): Profit {
-  const profit = profitIfPriced(told)
+export async function profitOfTold(told: Told): Promise<Profit> {
+  const profit = await profitIfPriced(told)
   if (!('missing' in profit)) return profit
   const { token, because } = profit.missing
   const message = `Cannot price token ${token} of ${nameOf(told)} because ${because}`
@@ -66,12 +65,23 @@ export function profitOfTold(told: Told): Profit {
 }
 
 /** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
-export function profitIfPriced(told: Told): Profit | Unpriced {
-  const { flows, subject, position, block } = told
-  const profit = profitOf(flows, { subject, state: position && stateOf(position, block.timestampSec) })
-  if (!('contradiction' in profit)) return profit
-  const message = `The history of ${nameOf(told)} is not complete: ${profit.contradiction}`
-  throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradiction })
+export async function profitIfPriced(told: Told): Promise<Profit | Unpriced> {
+  const { life, position, block } = told
+  const profit = await profitOf(life, position && stateOf(position, block.timestampSec))
+  if ('contradiction' in profit) throw incomplete(told, profit.contradiction)
+  return profit
+}
+
+/** Throws `UnavailableError` if a flow must be missing: a list with a hole is no list either. */
+export function checkTold(told: Told): void {
+  const { life, position, block } = told
+  const contradiction = contradictionOf(life, position && stateOf(position, block.timestampSec))
+  if (contradiction !== undefined) throw incomplete(told, contradiction)
+}
+
+function incomplete(told: Told, contradiction: string): UnavailableError {
+  const message = `The history of ${nameOf(told)} is not complete: ${contradiction}`
+  return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradiction })
 }
 
 function nameOf({ tokenId, chainId }: Told): string {
@@ -89,12 +99,18 @@ export async function outcomesAtHand(
     asked.map(({ question }) => question),
     within,
   )
-  return asked.map(({ block, question: { position } }, index) => {
+  const outcomes: Outcome[] = []
+  for (const [index, { block, question }] of asked.entries()) {
     const life = told[index] ?? 'failed'
-    if (typeof life === 'string') return { status: life }
-    const counted = profitOf(life.flows, { subject: life.subject, state: stateOf(position, block.timestampSec) })
-    return 'contradiction' in counted ? { status: 'failed' } : outcomeOf(counted)
-  })
+    outcomes.push(typeof life === 'string' ? { status: life } : await outcomeIn(life, question.position, block))
+    await turn()
+  }
+  return outcomes
+}
+
+async function outcomeIn(life: Life, position: Position, block: Block): Promise<Outcome> {
+  const counted = await profitOf(life, stateOf(position, block.timestampSec))
+  return 'contradiction' in counted ? { status: 'failed' } : outcomeOf(counted)
 }
 
 /** The question for the life of a position that was read, and where and when it was read. */
@@ -120,7 +136,7 @@ export async function tellPosition(
   const { place, block, question } = askAbout(position, found)
   const life = await lives.read(question, signal)
   if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
-  const told = { chainId, tokenId, flows: life.flows, subject: life.subject }
+  const told = { chainId, tokenId, life }
   if (life.end.number >= block.number) return { ...told, position, block }
   // History ends before the newest block: everything is answered as of there.
   const earlier = { ...place, deployments: [deployment], block: life.end }
@@ -148,7 +164,7 @@ async function readBurned(
   const { chainId, life } = only
   const asked = places[0]?.block
   return {
-    ...{ chainId, tokenId: id, flows: life.flows, subject: life.subject, position: undefined },
+    ...{ chainId, tokenId: id, life, position: undefined },
     block: asked !== undefined && asked.number < life.end.number ? asked : life.end,
   }
 }

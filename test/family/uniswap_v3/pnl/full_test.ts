@@ -245,8 +245,11 @@ describe('a wallet’s list with full=true', () => {
     await database.db.run("delete from position_flow where token_id = $1 and kind = 'increase'", [
       stored?.token_id ?? '',
     ])
-    const [first, ...others] = await list(routes)
+    // Another process, which has not read the life before.
+    const others = scene.routes({ database })
+    await until('profit and loss', async () => !statusesOf(await list(others)).has('pending'), 30_000)
+    const [first, ...rest] = await list(others)
     expect(first).toMatchObject({ pnl: null, pnl_status: 'failed' })
-    expect(statusesOf(others)).toEqual(new Set(['ready']))
+    expect(statusesOf(rest)).toEqual(new Set(['ready']))
   }, 60_000)
 })
