@@ -87,7 +87,6 @@ beforeAll(async () => {
     ...Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, `Bearer ${key}`])),
     ...{ stranger: undefined, unknown: `Bearer ws_sk_${'A'.repeat(24)}`, mistyped: `Bearer ${rich.slice(0, -1)}~` },
     ...{
-      lower: `bearer ${rich}`,
       basic: `Basic ${rich}`,
       twice: `Bearer ${rich}, Bearer ${rich}`,
       long: `Bearer ${rich.repeat(20)}`,
