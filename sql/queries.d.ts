@@ -509,6 +509,14 @@ declare module '*/queries/session_insert.sql' {
   export default text
 }
 
+declare module '*/queries/session_spending_begin.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/session_spending_find.sql' {
   const text: SqlText<
     [organization_id: string, session_id: string],

@@ -1,3 +1,3 @@
--- Few rows: one for each session that had a budget and was charged.
+-- Few rows: one for each session that had a budget.
 -- $1 days integer
 delete from session_spending where spent_at < now() - make_interval(days => $1)

@@ -145,6 +145,7 @@ export function usageRoutes(options: {
   const logs = route<UsageInput, UsagePage>({
     method: 'GET',
     path: '/v1/usage/logs',
+    tool: 'usage_logs',
     summary: "Request history of the caller's organization, newest first.",
     input: logPage.input,
     output: logPage.output,

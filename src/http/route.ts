@@ -48,6 +48,8 @@ interface RouteFacts {
   readonly method: 'GET' | 'POST'
   /** Template with `:name` parameters, canonical names: `/v1/positions/uniswap-v3/:id`. */
   readonly path: string
+  /** Its name as a tool of agents, unique: `aave_events`; without one it is no tool. */
+  readonly tool?: string
   /** One sentence for OpenAPI. */
   readonly summary: string
   /** Schema of the whole success body without `request_id`, for OpenAPI and for tests of real answers. */
@@ -177,9 +179,10 @@ export function routeWithBody<Input extends object, Body extends object, Result>
 }
 
 function factsOf(facts: RouteFacts): RouteFacts {
-  const { method, path, summary, output, errors, asOf, description, headers, feature, price } = facts
+  const { method, path, tool, summary, output, errors, asOf, description, headers, feature, price } = facts
   return {
     ...{ method, path, summary, output, price },
+    ...(tool === undefined ? {} : { tool }),
     ...(errors === undefined ? {} : { errors }),
     ...(asOf === undefined ? {} : { asOf }),
     ...(description === undefined ? {} : { description }),

@@ -2,11 +2,22 @@ import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { Purse } from '../http/plane/purse.ts'
 
-/** What one session may spend, as its caller says with each request. */
-interface Budget {
-  readonly credits: number
-  /** Absent before the session has begun. */
+/** What a request says of its session. */
+interface Asked {
+  /** What the whole session may spend; undefined for no limit. */
+  readonly budget: number | undefined
+  /** The session that it belongs to; undefined if it names none. */
   readonly sessionId: string | undefined
+}
+
+/** The purse of each message of a request, and what it made of the session. */
+export interface Session {
+  /** Absent if the request neither names a session nor sets a budget. */
+  readonly purse?: () => Purse
+  /** Id of the session that the request begins; it exists once a message was admitted. */
+  readonly begun?: string
+  /** True once a message was refused because of the session, as all of the request are. */
+  readonly isRefused: () => boolean
 }
 
 const BUDGET_HEADER = 'x-budget-credits'
@@ -15,35 +26,72 @@ export const SESSION_HEADER = 'mcp-session-id'
 const SESSION_ID = /^[A-Za-z0-9._~-]{8,128}$/
 const CREDITS = /^[0-9]{1,15}$/
 
-/** The budget of a request; undefined if it sets none. Throws `HttpError` INVALID_PARAMETER for a header that is wrong. */
-export function budgetOf({ headers }: Request): Budget | undefined {
-  const text = headers.get(BUDGET_HEADER)
-  if (text === null) return undefined
-  if (!CREDITS.test(text)) throw wrong('X-Budget-Credits', 'expected a whole number of credits')
-  const sessionId = headers.get(SESSION_HEADER) ?? undefined
-  if (sessionId !== undefined && !SESSION_ID.test(sessionId)) {
-    throw wrong('Mcp-Session-Id', 'expected 8 to 128 of A-Z a-z 0-9 . _ ~ and -')
+/**
+ * The session of a request. Only those with a budget have one: they begin with `initialize`, and every other request of
+ * theirs names them. `newId` is given if the request begins one. Throws `HttpError` INVALID_PARAMETER for a budget that
+ * is none.
+ */
+export function sessionOf(
+  request: Request,
+  { spending, newId }: { readonly spending: SessionSpending; readonly newId: (() => string) | undefined },
+): Session {
+  const asked = askedOf(request)
+  const { budget } = asked
+  // A session that `initialize` names has ended: whoever still has it begins another.
+  if (newId !== undefined) {
+    if (budget === undefined) return NO_SESSION
+    const begun = newId()
+    return { ...NO_SESSION, begun, purse: () => beginning(begun, spending) }
   }
-  return { credits: Number(text), sessionId }
+  if (budget === undefined && asked.sessionId === undefined) return NO_SESSION
+  let refused = false
+  const refuse = (error: HttpError) => {
+    refused = true
+    return error
+  }
+  return { purse: () => purseOf(asked, { spending, refuse }), isRefused: () => refused }
 }
 
-/** The purse of one call within a budget. Its session must have begun. */
-export function purseOf({ credits: budget, sessionId }: Budget, spending: SessionSpending): Purse {
+const NO_SESSION: Session = { isRefused: () => false }
+
+function askedOf({ headers }: Request): Asked {
+  const text = headers.get(BUDGET_HEADER)
+  if (text !== null && !CREDITS.test(text)) {
+    throw new HttpError(
+      'INVALID_PARAMETER',
+      'Cannot read header "X-Budget-Credits": expected a whole number of credits',
+    )
+  }
+  return { budget: text === null ? undefined : Number(text), sessionId: headers.get(SESSION_HEADER) ?? undefined }
+}
+
+/** Of the message that begins a session: it is paid for by nobody, because it costs nothing. */
+function beginning(sessionId: string, spending: SessionSpending): Purse {
+  return {
+    check: (organizationId) => spending.begin({ organizationId, sessionId }),
+    take: async () => {},
+    close: async () => {},
+  }
+}
+
+function purseOf(
+  { budget = Number.POSITIVE_INFINITY, sessionId }: Asked,
+  { spending, refuse }: { readonly spending: SessionSpending; readonly refuse: (error: HttpError) => HttpError },
+): Purse {
   let taken: { readonly organizationId: string; readonly credits: number } | undefined
   return {
     async check(organizationId, creditsMin) {
-      if (sessionId === undefined) {
-        throw new HttpError(
-          'INVALID_REQUEST',
-          'Cannot keep the budget: expected the header Mcp-Session-Id as the answer to "initialize" gave it',
-        )
-      }
-      const left = budget - (await spending.spent({ organizationId, sessionId }))
-      if (creditsMin > left) throw spent(`it costs at least ${creditsMin} credits, ${Math.max(0, left)} are left`)
+      if (sessionId === undefined) throw refuse(unnamed())
+      const spent = SESSION_ID.test(sessionId) ? await spending.spent({ organizationId, sessionId }) : undefined
+      if (spent === undefined) throw refuse(unknown())
+      const left = budget - spent
+      if (creditsMin > left) throw tooLittle(`it costs at least ${creditsMin} credits, ${Math.max(0, left)} are left`)
     },
     async take(organizationId, credits) {
-      if (credits === 0 || sessionId === undefined) return
-      if (!(await spending.take({ organizationId, sessionId }, { credits, budget }))) throw spent('it does not suffice')
+      if (credits === 0 || sessionId === undefined || !Number.isFinite(budget)) return
+      if (!(await spending.take({ organizationId, sessionId }, { credits, budget }))) {
+        throw tooLittle('it does not suffice')
+      }
       taken = { organizationId, credits }
     },
     async close(creditsCharged) {
@@ -55,10 +103,22 @@ export function purseOf({ credits: budget, sessionId }: Budget, spending: Sessio
   }
 }
 
-function spent(detail: string): HttpError {
-  return new HttpError('INSUFFICIENT_CREDITS', `Cannot pay for this call from the budget of the session: ${detail}`)
+/** As the protocol wants it of servers that need a session. */
+function unnamed(): HttpError {
+  return new HttpError(
+    'INVALID_REQUEST',
+    'Cannot keep the budget: expected the header Mcp-Session-Id as the answer to "initialize" gave it',
+  )
 }
 
-function wrong(header: string, detail: string): HttpError {
-  return new HttpError('INVALID_PARAMETER', `Cannot read header "${header}": ${detail}`)
+/** 404, on which clients begin another session. */
+function unknown(): HttpError {
+  return new HttpError(
+    'NOT_FOUND',
+    'Cannot find the session that Mcp-Session-Id names: begin one with "initialize", with a budget, or leave the header out',
+  )
+}
+
+function tooLittle(detail: string): HttpError {
+  return new HttpError('INSUFFICIENT_CREDITS', `Cannot pay for this call from the budget of the session: ${detail}`)
 }

@@ -5,9 +5,10 @@ import type { SettledAnswer } from '../http/plane/exchange.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/plane/gateway.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import { bearerKey } from '../http/request/key.ts'
+import type { AccountState } from '../http/respond.ts'
 import { type Route, route } from '../http/route.ts'
 import { endpointOf } from '../http/route_table.ts'
-import { budgetOf, purseOf, SESSION_HEADER } from './budget.ts'
+import { SESSION_HEADER, sessionOf } from './budget.ts'
 import { beginsSession, callsTool, messagesOf, type RawMessage } from './messages.ts'
 import { codeOf, resultOf } from './result.ts'
 import { toolsOf } from './tools.ts'
@@ -25,9 +26,9 @@ interface McpOptions {
 }
 
 /**
- * Tools for agents by the Model Context Protocol, streamable HTTP without sessions: one tool for each route. Each call
- * of a tool is a request of its own to the gate; all other messages of a body are one request together, for nothing.
- * A request with a budget is charged only what its session has left of it. Pages of other origins than `origins` are
+ * Tools for agents by the Model Context Protocol, streamable HTTP: one tool for each route. Each call of a tool is a
+ * request of its own to the gate; all other messages of a body are one request together, for nothing. Only a budget
+ * makes a session: its requests are charged only what it has left. Pages of other origins than `origins` are
  * refused, as the protocol wants against DNS rebinding.
  */
 export function createMcp(options: McpOptions): Gateway {
@@ -56,37 +57,37 @@ export function createMcp(options: McpOptions): Gateway {
   }
 
   async function answerKnown(request: Request, run: RunMessage): Promise<SettledAnswer> {
-    const budget = budgetOf(request)
     const messages = await messagesIn(request)
-    let last: SettledAnswer | undefined
+    const newId = messages.some(beginsSession) ? options.sessionId : undefined
+    const session = sessionOf(request, { spending, newId })
+    const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (message: Message): Promise<SettledAnswer> => {
-      last = await run(message)
-      if (concernsAll(codeOf(last), message)) refusal = last
-      return last
+      const purse = session.purse?.()
+      const one = await run({ ...message, ...(purse && { purse }) })
+      settled.push(one)
+      if (session.isRefused() || concernsAll(codeOf(one), message)) refusal = one
+      return one
     }
     // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, given) => {
-        const purse = budget && purseOf(budget, spending)
-        return resultOf(await runOne({ ...tool.message(given), ...(purse && { purse }) }))
-      },
+      call: async (tool, given) => resultOf(await runOne(tool.message(given))),
       unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
+    const called = settled.length > 0
     // All other messages, and what the protocol refuses by itself, are admitted and logged together.
-    if (last === undefined || !messages.every(callsTool)) {
+    if (!called || !messages.every(callsTool)) {
       const taken = status < 400
-      const called = last !== undefined
       const seen = await runOne(taken ? PROTOCOL : failing(new HttpError('INVALID_REQUEST', UNREADABLE, { status })))
       // What was charged must leave, even if the window is full by now.
       if (!called && seen.answer.status !== (taken ? 200 : status)) return seen
     }
-    if (refusal !== undefined) return refusal
-    const begins = budget !== undefined && status === 200 && messages.some(beginsSession)
-    const headers = begins ? { [SESSION_HEADER]: options.sessionId() } : {}
-    return { answer: { status, body, credits: 0, headers }, ...(last?.account && { account: last.account }) }
+    const account = accountOf(settled)
+    if (refusal !== undefined) return { ...refusal, ...(account && { account }) }
+    const headers = session.begun !== undefined && status === 200 ? { [SESSION_HEADER]: session.begun } : {}
+    return { answer: { status, body, credits: 0, headers }, ...(account && { account }) }
   }
 
   return {
@@ -132,6 +133,19 @@ function failing(error: unknown): Message {
     asked() {
       throw error
     },
+  }
+}
+
+/** The state of the organization after all messages: the charges of all, and what was left after the last of them. */
+function accountOf(settled: readonly SettledAnswer[]): AccountState | undefined {
+  const accounts = settled.flatMap(({ account }) => (account === undefined ? [] : [account]))
+  const last = accounts.at(-1)
+  if (last === undefined) return undefined
+  return {
+    rateLimit: last.rateLimit,
+    creditsCharged: accounts.reduce((sum, { creditsCharged }) => sum + creditsCharged, 0),
+    // Messages that run at the same time may be answered in another order than they were charged.
+    creditsRemaining: accounts.map((each) => each.creditsRemaining).toSorted((a, b) => (a < b ? -1 : 1))[0] ?? 0n,
   }
 }
 

@@ -4,6 +4,7 @@ import { HttpError } from '../http/error.ts'
 export interface RawMessage {
   readonly method?: unknown
   readonly id?: unknown
+  readonly params?: unknown
 }
 
 /** Most messages of one request; protocol versions since 2025-06-18 send one. */

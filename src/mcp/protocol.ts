@@ -4,9 +4,11 @@ import {
   CallToolRequestSchema,
   type CallToolResult,
   ErrorCode,
+  InitializeRequestSchema,
   ListToolsRequestSchema,
-  McpError,
+  PingRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { SHOWN_VALUE_LENGTH_MAX } from '../http/limits.ts'
 import type { RawMessage } from './messages.ts'
 import { INSTRUCTIONS, SERVER_INFO, type Tool } from './tools.ts'
 
@@ -17,6 +19,27 @@ interface Served {
   /** Called before a tool that does not exist is refused. */
   readonly unknown: () => Promise<void>
 }
+
+/** An error of JSON-RPC. The SDK's own class puts words before the message. */
+class RpcError extends Error {
+  override readonly name = 'RpcError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Requests that are answered, with the schemas by which the SDK checks them: it would answer with its validator's text. */
+const SCHEMAS = new Map(
+  [InitializeRequestSchema, PingRequestSchema, ListToolsRequestSchema, CallToolRequestSchema].map((schema) => [
+    schema.shape.method.value as string,
+    schema,
+  ]),
+)
+/** Method in place of that of a request whose parameters are wrong. */
+const MISREAD = 'misread'
 
 /** What a caller of a tool that does not exist is told. */
 export const UNKNOWN_TOOL = 'Cannot find this tool: tools/list names all of them'
@@ -31,11 +54,18 @@ export async function answerMessages(
   served: Served,
 ): Promise<{ readonly status: number; readonly body: string | null }> {
   if (messages.length === 0) return { status: 202, body: null }
-  const server = serverOf(served)
+  const faults = new Map<unknown, string>()
+  const read = messages.map((message) => {
+    const fault = faultOf(message)
+    if (fault === undefined) return message
+    faults.set(message.id, fault)
+    return { ...message, method: MISREAD, params: {} }
+  })
+  const server = serverOf(served, faults)
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   try {
-    const parsedBody = messages.length === 1 ? messages[0] : messages
+    const parsedBody = read.length === 1 ? read[0] : read
     const response = await transport.handleRequest(request, { parsedBody })
     return { status: response.status, body: (await response.text()) || null }
   } finally {
@@ -43,7 +73,7 @@ export async function answerMessages(
   }
 }
 
-function serverOf({ tools, call, unknown }: Served): Server {
+function serverOf({ tools, call, unknown }: Served, faults: ReadonlyMap<unknown, string>): Server {
   const server = new Server(SERVER_INFO, {
     capabilities: { tools: {} },
     instructions: INSTRUCTIONS,
@@ -54,9 +84,26 @@ function serverOf({ tools, call, unknown }: Served): Server {
     const tool = tools.get(params.name)
     if (tool !== undefined) return call(tool, params.arguments ?? {})
     await unknown()
-    throw new McpError(ErrorCode.InvalidParams, UNKNOWN_TOOL)
+    throw new RpcError(ErrorCode.InvalidParams, UNKNOWN_TOOL)
   })
+  server.fallbackRequestHandler = async ({ id }) => {
+    const fault = faults.get(id)
+    if (fault !== undefined) throw new RpcError(ErrorCode.InvalidParams, fault)
+    throw new RpcError(ErrorCode.MethodNotFound, 'Cannot find this method: expected tools/list or tools/call')
+  }
   return server
+}
+
+/** What is wrong with the parameters of a request that is answered; undefined if nothing is. */
+function faultOf(message: RawMessage): string | undefined {
+  const { id, method } = message
+  const schema = typeof method === 'string' && id !== undefined ? SCHEMAS.get(method) : undefined
+  const checked = schema?.safeParse(message)
+  if (checked === undefined || checked.success) return undefined
+  const [issue] = checked.error.issues
+  // Its first step is `params`, which may be absent altogether.
+  const field = issue?.path.slice(1).join('.') || 'params'
+  return `Cannot read the parameters of "${method}": "${field.slice(0, SHOWN_VALUE_LENGTH_MAX)}" is missing or wrong`
 }
 
 /** Nothing is asked of the client, so none of its answers is checked. The SDK's own validator takes long to make. */

@@ -2,8 +2,9 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { SettledAnswer } from '../http/plane/exchange.ts'
 
 /**
- * The answer of an endpoint as a tool's result: its body as text and as data, or its error as text that says how to go
- * on. What HTTP says in headers is in `_meta`.
+ * The answer of an endpoint as a tool's result: its body, then a sentence with its blocks and its price, because many
+ * clients show only text to their model; or its error as text that says how to go on. What HTTP says in headers is in
+ * `_meta` too.
  */
 export function resultOf(settled: SettledAnswer): CallToolResult {
   const { status, headers } = settled.answer
@@ -11,7 +12,13 @@ export function resultOf(settled: SettledAnswer): CallToolResult {
   const body = settled.answer.body || CALLER_LEFT
   const _meta = metaOf(settled)
   if (status === 200) {
-    return { content: [{ type: 'text', text: body }], structuredContent: JSON.parse(body), _meta }
+    return {
+      content: [
+        { type: 'text', text: body },
+        { type: 'text', text: circumstances(settled) },
+      ],
+      _meta,
+    }
   }
   const { code, message, request_id: requestId } = JSON.parse(body).error
   const wait = headers['retry-after']
@@ -26,6 +33,14 @@ export function resultOf(settled: SettledAnswer): CallToolResult {
 /** Code of an error; undefined for a success. */
 export function codeOf({ answer }: SettledAnswer): string | undefined {
   return answer.status < 400 || !answer.body ? undefined : JSON.parse(answer.body).error.code
+}
+
+/** Which blocks an answer is about, and what it cost. */
+function circumstances({ answer, account }: SettledAnswer): string {
+  const asOf = answer.headers['x-as-of']
+  const read = asOf === undefined ? '' : `As of ${asOf.replaceAll(',', ', ')} (chain id:block). `
+  if (account === undefined) return read.trim()
+  return `${read}Charged ${account.creditsCharged} credits, ${account.creditsRemaining} are left.`
 }
 
 const CALLER_LEFT = '{"error":{"code":"SERVICE_UNAVAILABLE","message":"The caller left","request_id":""}}'

@@ -12,7 +12,7 @@ import { executableProgram, nodeProgram, type Program, type Service, startServic
 
 buildWhatIsStale()
 const devnet = await sharedDevnet()
-const LIST = 'get_positions_uniswap_v3'
+const LIST = 'uniswap_positions'
 
 describe.each([
   ['the executable alone', executableProgram, 'embedded'],
@@ -58,18 +58,19 @@ describe.each([
 
   test('has a tool for every operation of the OpenAPI document that needs a key', async () => {
     const { paths } = await http('/openapi.json')
-    const operations = Object.values<Record<string, { operationId: string; security?: [] }>>(paths)
+    const operations = Object.values<Record<string, { summary: string; security?: [] }>>(paths)
       .flatMap((methods) => Object.values(methods))
       .filter(({ security }) => security === undefined)
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name).sort()).toEqual(operations.map(({ operationId }) => operationId).sort())
+    expect(tools.map(({ title }) => title).sort()).toEqual(operations.map(({ summary }) => summary).sort())
     expect(tools.length).toBeGreaterThan(5)
   })
 
-  test('answers what HTTP answers, page by page, within the schema that the client checks', async () => {
+  test('answers what HTTP answers, page by page, and says its block and price', async () => {
     const wallet = devnet.wallets.provider
     for (const full of [false, true]) {
-      const { data } = await callTool(client, LIST, { wallet, full, limit: 2, page: 2 })
+      const { data, circumstances } = await callTool(client, LIST, { wallet, full, limit: 2, page: 2 })
+      expect(circumstances).toMatch(/^As of 1:\d+ \(chain id:block\)\. Charged \d+ credits, \d+ are left\.$/)
       const answer = await http(`/v1/positions/uniswap-v3?wallet=${wallet}&full=${full}&limit=2&page=2`)
       expect(bodyOf(data)).toEqual(bodyOf(answer))
       for (const item of [...data.data, ...answer.data]) expect('pnl' in item).toBe(full)
@@ -83,7 +84,7 @@ describe.each([
   }
 
   test('is charged and logged under its endpoint', async () => {
-    const { data } = await callTool(client, 'get_usage_logs', { path: '/mcp/v1/positions/amm_a', limit: 25 })
+    const { data } = await callTool(client, 'usage_logs', { path: '/mcp/v1/positions/amm_a', limit: 25 })
     const rows = data.data.map(({ method, path, status_code, credits_charged }: Record<string, unknown>) => [
       ...[method, path, status_code, credits_charged],
     ])
@@ -91,7 +92,7 @@ describe.each([
       ['GET', '/mcp/v1/positions/uniswap-v3', 200, 30],
       ['GET', '/mcp/v1/positions/uniswap-v3', 200, 4],
     ])
-    const protocol = await callTool(client, 'get_usage_logs', { path: '/mcp' })
+    const protocol = await callTool(client, 'usage_logs', { path: '/mcp' })
     expect(protocol.data.pagination.total).toBeGreaterThan(2)
     expect(protocol.data.data[0]).toMatchObject({ method: 'POST', path: '/mcp', credits_charged: 0 })
   })
@@ -102,10 +103,19 @@ describe.each([
       headers: { authorization: `Bearer ${key}`, 'x-budget-credits': '5' },
     })
     const ids = Array.from({ length: 4 }, () => ({ id: String(devnet.positions.inRange) }))
-    const results = await Promise.all(ids.map((given) => callTool(limited, 'get_positions_uniswap_v3_by_id', given)))
+    const results = await Promise.all(ids.map((given) => callTool(limited, 'uniswap_position', given)))
     expect(results.filter(({ isError }) => !isError)).toHaveLength(2)
     for (const { text } of results.filter(({ isError }) => isError)) expect(text).toContain('the budget of the session')
     await limited.close()
+    const stranger = await fetch(`http://127.0.0.1:${service.port}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'mcp-session-id': crypto.randomUUID() },
+        ...{ accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+    expect([stranger.status, (await stranger.json()).error.code]).toEqual([404, 'NOT_FOUND'])
   })
 
   test('says how to mend a call, and stops at an empty balance', async () => {

@@ -61,6 +61,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const list = route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
+    tool: 'uniswap_positions',
     summary: 'Lists the positions of a wallet.',
     input: v.pipe(
       v.object({
@@ -99,6 +100,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const one = route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
+    tool: 'uniswap_position',
     summary: 'Reads one position.',
     input: v.object({ id: tokenId, chain_id: v.optional(chainIdIn([1, 10])) }),
     output: v.object({ data: itemSchema }),
@@ -118,6 +120,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const batch = routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
+    tool: 'aave_batch',
     summary: 'Reads many wallets.',
     input: v.object({ page, limit }),
     body: v.strictObject({
@@ -139,6 +142,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
   const obligation = route({
     method: 'GET',
     path: '/v1/lending/kamino/position/:obligation_address/yield',
+    tool: 'kamino_yield',
     summary: 'Reads an obligation.',
     feature: 'snapshots',
     input: v.object({

@@ -7,9 +7,9 @@ import { createClient } from '../support/client.ts'
 import { callTool, connectMcp } from '../support/mcp.ts'
 
 const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-const ITEM = 'get_positions_uniswap_v3_by_id'
-const LIST = 'get_positions_uniswap_v3'
-const BATCH = 'post_lending_aave_v3_batch'
+const ITEM = 'uniswap_position'
+const LIST = 'uniswap_positions'
+const BATCH = 'aave_batch'
 
 function scene(options: Parameters<typeof createFixture>[0] = {}) {
   const fixture = createFixture({
@@ -50,7 +50,8 @@ function memorySpending(): SessionSpending {
   const sessions = new Map<string, number>()
   const keyOf = ({ organizationId, sessionId }: Parameters<SessionSpending['spent']>[0]) => organizationId + sessionId
   return {
-    spent: async (session) => sessions.get(keyOf(session)) ?? 0,
+    begin: async (session) => void sessions.set(keyOf(session), 0),
+    spent: async (session) => sessions.get(keyOf(session)),
     async take(session, { credits, budget }) {
       const sum = (sessions.get(keyOf(session)) ?? 0) + credits
       if (sum <= budget) sessions.set(keyOf(session), sum)
@@ -66,6 +67,7 @@ function call(name: string, given: object, id: unknown = 1) {
   return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: given } }
 }
 
+const INITIALIZED = { jsonrpc: '2.0', method: 'notifications/initialized' }
 const LISTS = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 /** Rows of the log, oldest first. */
@@ -77,9 +79,7 @@ describe('a client of the SDK', () => {
   test('finds one tool for each route, described by its literals', async () => {
     const { connect } = scene()
     const { tools } = await (await connect('good')).listTools()
-    expect(tools.map(({ name }) => name).sort()).toEqual(
-      [ITEM, LIST, BATCH, 'get_lending_kamino_position_by_obligation_address_yield'].sort(),
-    )
+    expect(tools.map(({ name }) => name).sort()).toEqual([ITEM, LIST, BATCH, 'kamino_yield'].sort())
     const list = tools.find(({ name }) => name === LIST)
     expect(list?.description).toContain('Credits: ')
     expect(list?.annotations?.readOnlyHint).toBe(true)
@@ -89,16 +89,16 @@ describe('a client of the SDK', () => {
       required: ['wallet'],
       additionalProperties: false,
     })
-    expect(list?.outputSchema).toMatchObject({ type: 'object', properties: { request_id: { type: 'string' } } })
+    expect(list?.outputSchema).toBeUndefined()
     expect(tools.find(({ name }) => name === BATCH)?.inputSchema.required).toEqual(['wallets'])
   })
 
   test('reads with typed arguments, and pays what HTTP would', async () => {
     const made = scene()
     const client = await made.connect('good')
-    const { data, text, meta, isError } = await callTool(client, LIST, { wallet: WALLET, limit: 5, page: 3 })
+    const { data, circumstances, meta, isError } = await callTool(client, LIST, { wallet: WALLET, limit: 5, page: 3 })
     expect(isError).toBe(false)
-    expect(JSON.parse(text)).toEqual(data)
+    expect(circumstances).toBe('As of 1:21000000, 10:7 (chain id:block). Charged 4 credits, 996 are left.')
     const http = await made.ask(`/v1/positions/uniswap-v3?wallet=${WALLET}&limit=5&page=3`, { key: 'good' })
     expect({ ...data, request_id: '' }).toEqual({ ...http.body, request_id: '' })
     expect(meta).toEqual({
@@ -168,7 +168,7 @@ describe('a mistake in the input has the message of HTTP', () => {
     const [{ text }] = body.result.content
     expect(text).toMatch(/^(MISSING|INVALID)_PARAMETER: Cannot read parameter "/)
     expect(body.result._meta['walletscope/status']).toBe(400)
-    expect(body.result.structuredContent).toBeUndefined()
+    expect(body.result.content).toHaveLength(1)
     if (path !== null) {
       const { error } = (await made.ask(path, { key: 'good' })).body
       expect(text).toStartWith(`${error.code}: ${error.message}. (request_id `)
@@ -206,7 +206,7 @@ describe('failures of the work are results that say how to go on', () => {
   test('a feature that is switched off: that of the tool, and MCP itself', async () => {
     const made = scene()
     made.gate.disabled.add('snapshots')
-    const snapshot = await made.post(call('get_lending_kamino_position_by_obligation_address_yield', {}))
+    const snapshot = await made.post(call('kamino_yield', {}))
     expect(snapshot.body.result.content[0].text).toStartWith('FEATURE_DISABLED: ')
     expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
     made.gate.disabled.add('mcp')
@@ -222,7 +222,7 @@ describe('failures of the work are results that say how to go on', () => {
     made.gate.failSettle = new Error('away')
     const { body } = await made.post(call(ITEM, { id: 1 }))
     expect(body.result.content[0].text).toStartWith('INTERNAL_ERROR: ')
-    expect(body.result.structuredContent).toBeUndefined()
+    expect(body.result.content).toHaveLength(1)
   })
 
   test('a caller who leaves is not charged', async () => {
@@ -251,6 +251,11 @@ describe('a budget', () => {
     headers: { 'x-budget-credits': credits, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
   })
 
+  const begin = async (made: ReturnType<typeof scene>, key = 'good') => {
+    const request = within('1')
+    return (await made.post(INITIALIZE, { ...request, key })).headers.get('mcp-session-id') ?? ''
+  }
+
   test('bounds what a session is charged, to the credit, however many calls run at once', async () => {
     const made = scene()
     const begun = await made.post(INITIALIZE, within('7'))
@@ -266,38 +271,82 @@ describe('a budget', () => {
     expect(made.gate.rows.at(-1)).toMatchObject({ status: 402, creditsCharged: 0 })
     const more = await made.post(call(ITEM, { id: 1 }), within('8', session))
     expect(more.body.result.isError).toBeUndefined()
-    const other = await made.post(call(ITEM, { id: 1 }), within('7', 'another-session'))
+    const other = await made.post(call(ITEM, { id: 1 }), within('7', await begin(made)))
     expect(other.body.result.isError).toBeUndefined()
     expect((await made.post(call(ITEM, { id: 1 }))).body.result.isError).toBeUndefined()
   })
 
   test('is checked against the price, which may be more than the least', async () => {
     const made = scene()
+    const session = await begin(made)
     const list = call(LIST, { wallet: WALLET, limit: 5, page: 3 })
-    const { text } = (await made.post(list, within('3', 'a-session'))).body.result.content[0]
+    const { text } = (await made.post(list, within('3', session))).body.result.content[0]
     expect(text).toContain('from the budget of the session: it does not suffice.')
-    expect((await made.post(list, within('4', 'a-session'))).body.result.isError).toBeUndefined()
+    expect((await made.post(list, within('4', session))).body.result.isError).toBeUndefined()
     expect(made.gate.organizations.get('good')?.credits).toBe(996n)
   })
 
   test('gets back what was not charged', async () => {
     const made = scene()
+    const session = await begin(made)
     made.gate.failSettle = new Error('away')
-    await made.post(call(ITEM, { id: 1 }), within('2', 'a-session'))
+    await made.post(call(ITEM, { id: 1 }), within('2', session))
     made.gate.failSettle = undefined
-    expect((await made.post(call(ITEM, { id: 1 }), within('2', 'a-session'))).body.result.isError).toBeUndefined()
+    expect((await made.post(call(ITEM, { id: 1 }), within('2', session))).body.result.isError).toBeUndefined()
   })
 
-  test('needs a session for calls, and a number', async () => {
+  test('needs a session for all but initialize, and a number', async () => {
     const made = scene()
-    const { text } = (await made.post(call(ITEM, { id: 1 }), within('7'))).body.result.content[0]
-    expect(text).toStartWith('INVALID_REQUEST: Cannot keep the budget: expected the header Mcp-Session-Id')
-    for (const [credits, session] of [['-1'], ['1.5'], ['many'], ['7', 'short'], ['7', 'a b c d e f']] as const) {
-      const { status, body } = await made.post(LISTS, within(credits, session))
+    for (const message of [call(ITEM, { id: 1 }), LISTS, [call(ITEM, { id: 1 })], INITIALIZED]) {
+      const { status, body } = await made.post(message, within('7'))
+      expect([status, body.error.code]).toEqual([400, 'INVALID_REQUEST'])
+      expect(body.error.message).toStartWith('Cannot keep the budget: expected the header Mcp-Session-Id')
+    }
+    for (const credits of ['-1', '1.5', 'many']) {
+      const { status, body } = await made.post(LISTS, within(credits, await begin(made)))
       expect([status, body.error.code]).toEqual([400, 'INVALID_PARAMETER'])
     }
     expect((await made.post(INITIALIZE)).headers.get('mcp-session-id')).toBeNull()
     expect(made.happenings.reads).toBe(0)
+  })
+
+  test('is of a session that was begun: any other one is 404, on which clients begin anew', async () => {
+    const made = scene()
+    const session = await begin(made)
+    const others = [
+      'never-begun',
+      crypto.randomUUID(),
+      'short',
+      'a b c d e f',
+      await begin(made, 'slow'),
+      'x'.repeat(300),
+    ]
+    for (const other of others) {
+      for (const request of [within('9', other), { key: 'good', headers: { 'mcp-session-id': other } }]) {
+        for (const message of [
+          call(ITEM, { id: 1 }),
+          LISTS,
+          [call(ITEM, { id: 1 }), { ...LISTS, id: 2 }],
+          INITIALIZED,
+        ]) {
+          const { status, body } = await made.post(message, request)
+          expect([other, status, body.error.code]).toEqual([other, 404, 'NOT_FOUND'])
+          expect(body.error.message).toStartWith('Cannot find the session that Mcp-Session-Id names')
+        }
+      }
+    }
+    expect([made.happenings.reads, made.gate.organizations.get('good')?.credits]).toEqual([0, 1_000n])
+    // A request of a session that says no budget is in no bound, as before it had one.
+    const free = { key: 'good', headers: { 'mcp-session-id': session } }
+    for (const message of [LISTS, call(ITEM, { id: 1 }), INITIALIZED]) {
+      expect((await made.post(message, free)).status).toBeLessThan(300)
+    }
+    // `initialize` begins one, whatever session a client still has.
+    const anew = await made.post(INITIALIZE, within('9', 'never-begun'))
+    expect([
+      anew.status,
+      (await made.post(LISTS, within('9', anew.headers.get('mcp-session-id') ?? ''))).status,
+    ]).toEqual([200, 200])
   })
 })
 
@@ -370,7 +419,7 @@ describe('the transport', () => {
     const made = scene()
     const tool = await made.post(call('get_everything', {}))
     expect([tool.status, tool.body.error.code]).toEqual([200, -32602])
-    expect(tool.body.error.message).toContain('Cannot find this tool')
+    expect(tool.body.error.message).toBe('Cannot find this tool: tools/list names all of them')
     const method = await made.post({ jsonrpc: '2.0', id: 1, method: 'resources/list' })
     expect([method.status, method.body.error.code]).toEqual([200, -32601])
     const task = await made.post({ ...call(ITEM, { id: 1 }), params: { name: ITEM, arguments: { id: 1 }, task: {} } })
@@ -381,6 +430,38 @@ describe('the transport', () => {
       ['POST /mcp', 200],
       ['POST /mcp', 200],
     ])
+  })
+
+  test.each([
+    ['tools/call', undefined, 'params'],
+    ['tools/call', {}, 'name'],
+    ['tools/call', { name: 5 }, 'name'],
+    ['tools/call', { name: ITEM, arguments: [] }, 'arguments'],
+    ['tools/call', { name: ITEM, arguments: 'x' }, 'arguments'],
+    ['tools/call', { name: ITEM, _meta: { progressToken: {} } }, '_meta.progressToken'],
+    ['tools/list', { cursor: 5 }, 'cursor'],
+    ['initialize', {}, 'protocolVersion'],
+    ['initialize', { protocolVersion: '2025-06-18', capabilities: { sampling: 3 } }, 'capabilities.sampling'],
+    ['ping', 5, 'params'],
+  ])('answers %s with parameters %j in a sentence of ours', async (method, params, field) => {
+    const { post, happenings } = scene()
+    const { status, body } = await post({ jsonrpc: '2.0', id: 'a', method, params })
+    expect([status, body]).toEqual([
+      200,
+      {
+        ...{ jsonrpc: '2.0', id: 'a' },
+        error: { code: -32602, message: `Cannot read the parameters of "${method}": "${field}" is missing or wrong` },
+      },
+    ])
+    expect(happenings.reads).toBe(0)
+  })
+
+  test('answers the others of a body that has one with wrong parameters', async () => {
+    const { post } = scene()
+    const { body } = await post([call(ITEM, { id: 1 }, 'a'), { ...call(ITEM, {}, 'b'), params: {} }])
+    const byId = new Map(body.map((each: { id: unknown }) => [each.id, each]))
+    expect(byId.get('a')).toHaveProperty('result')
+    expect(byId.get('b')).toHaveProperty('error.code', -32602)
   })
 
   test('refuses what it cannot read, and logs that', async () => {
@@ -410,7 +491,8 @@ describe('the transport', () => {
 describe('several messages in one body', () => {
   test('are each admitted, charged and logged', async () => {
     const made = scene()
-    const { body } = await made.post([call(ITEM, { id: 1 }, 'a'), call(ITEM, { id: 2 }, 'b'), LISTS])
+    const { body, headers } = await made.post([call(ITEM, { id: 1 }, 'a'), call(ITEM, { id: 2 }, 'b'), LISTS])
+    expect([headers.get('x-credits-charged'), headers.get('x-credits-remaining')]).toEqual(['4', '996'])
     expect(body.map(({ id }: { id: unknown }) => id).sort()).toEqual([1, 'a', 'b'])
     expect(rows(made).sort()).toEqual([
       ['GET /mcp/v1/positions/uniswap-v3/{id}', 200, 2],
@@ -438,7 +520,9 @@ describe('several messages in one body', () => {
     const made = scene()
     const many = Array.from({ length: 21 }, (_, id) => call(ITEM, { id: 1 }, id))
     expect((await made.post(many)).status).toBe(400)
-    expect((await made.post(many.slice(1))).body).toHaveLength(20)
+    const twenty = await made.post(many.slice(1))
+    expect(twenty.body).toHaveLength(20)
+    expect([twenty.headers.get('x-credits-charged'), twenty.headers.get('x-credits-remaining')]).toEqual(['40', '960'])
     expect((await made.post([call(ITEM, { id: 1 }), call(ITEM, { id: 2 })])).status).toBe(400)
   })
 
@@ -446,6 +530,6 @@ describe('several messages in one body', () => {
     const { post } = scene()
     const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
     const { body } = await post([call(ITEM, { id: 1 }), cancel])
-    expect(body.result.structuredContent.data.token_id).toBe('1')
+    expect(JSON.parse(body.result.content[0].text).data.token_id).toBe('1')
   })
 })

@@ -59,6 +59,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
   return route({
     method: 'GET',
     path: '/v1/lending/aave-v3',
+    tool: 'aave_positions',
     summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
     input,
     output: listOutput,
@@ -90,6 +91,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
   return routeWithBody({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
+    tool: 'aave_batch',
     summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
     input: v.object({ page, limit }),
     body,

@@ -32,6 +32,7 @@ export function eventsRoute(options: {
   return route({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/events',
+    tool: 'aave_events',
     summary:
       'Lists every supply, borrow, withdrawal, repayment and liquidation of a wallet in one market, newest first, ' +
       'with the value at its block. The first call for a wallet may answer 503 while its history is read.',

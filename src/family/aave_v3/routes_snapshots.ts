@@ -29,6 +29,7 @@ export function snapshotsRoute(options: {
   return route({
     method: 'GET',
     path: '/v1/lending/aave-v3/position/:chain_id/snapshots',
+    tool: 'aave_snapshots',
     summary: 'Daily snapshots of a wallet in one market: what it had at each UTC midnight.',
     description: DESCRIPTION,
     input,

@@ -63,6 +63,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     route({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/yield',
+      tool: 'kamino_yield',
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of one Kamino obligation.',
       output: yieldOutput,
       present: ({ slot, position }, query) => ({ data: presentYield(names(query), position), asOf: asOf(slot) }),
@@ -70,6 +71,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     route({
       ...common,
       path: '/v1/lending/kamino/position/:obligation_address/risk',
+      tool: 'kamino_risk',
       summary: 'Health factor, loan-to-value and safe borrow and withdraw amounts of one Kamino obligation.',
       output: riskOutput,
       present: ({ slot, position }, query) => ({

@@ -53,6 +53,7 @@ export function createRoutes(options: {
     route({
       method: 'GET',
       path: '/v1/lending/morpho-blue/position/:chain_id/yield',
+      tool: 'morpho_yield',
       summary: 'Interest earned and paid, net APY, leverage and weighted APYs of a wallet in one Morpho Blue market.',
       input,
       output: yieldOutput,

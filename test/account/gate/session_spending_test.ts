@@ -26,12 +26,23 @@ test('takes until the budget is used up, whoever takes at the same time', async 
 test('a first call above the budget takes nothing', async () => {
   const fresh = { ...session, sessionId: 'session-b' }
   expect(await spending.take(fresh, { credits: 51, budget: 50 })).toBe(false)
-  expect(await spending.spent(fresh)).toBe(0)
+  expect(await spending.spent(fresh)).toBeUndefined()
+})
+
+test('a session is known from its begin on, and beginning it again takes nothing back', async () => {
+  const begun = { ...session, sessionId: 'session-c' }
+  expect(await spending.spent(begun)).toBeUndefined()
+  await spending.begin(begun)
+  expect(await spending.spent(begun)).toBe(0)
+  await spending.take(begun, { credits: 7, budget: 50 })
+  await spending.begin(begun)
+  expect(await spending.spent(begun)).toBe(7)
+  expect(await spending.spent({ ...begun, organizationId: 'org_b' })).toBeUndefined()
 })
 
 test('sessions of two organizations are two sessions, though they have one id', async () => {
   const other = { ...session, organizationId: 'org_b' }
-  expect(await spending.spent(other)).toBe(0)
+  expect(await spending.spent(other)).toBeUndefined()
   expect(await spending.take(other, { credits: 50, budget: 50 })).toBe(true)
   expect(await spending.spent(session)).toBe(50)
 })
@@ -51,5 +62,5 @@ test('a session is forgotten thirty days after its last charge', async () => {
   expect(await spending.spent(session)).toBe(50)
   await age(31)
   await tendLog(database.db, { days: 0, log: silentLog })
-  expect(await spending.spent(session)).toBe(0)
+  expect(await spending.spent(session)).toBeUndefined()
 })

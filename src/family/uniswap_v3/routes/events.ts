@@ -25,6 +25,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
   return route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id/events',
+    tool: 'uniswap_events',
     summary: 'Lists what went into one liquidity position and out of it, priced at its time, newest first.',
     input,
     output: eventsOutput,

@@ -39,6 +39,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
   return route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3',
+    tool: 'uniswap_positions',
     summary: 'Lists the liquidity positions of a wallet, active ones unless told otherwise.',
     input,
     output: listOutput,

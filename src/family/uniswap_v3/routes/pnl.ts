@@ -24,6 +24,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
   return route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id/pnl',
+    tool: 'uniswap_pnl',
     summary:
       'Counts the profit and loss of one liquidity position over the life of its token, also after it was burned.',
     input,

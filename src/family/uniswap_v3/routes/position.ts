@@ -26,6 +26,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
   return route({
     method: 'GET',
     path: '/v1/positions/uniswap-v3/:id',
+    tool: 'uniswap_position',
     summary: 'Reads the on-chain state of one liquidity position.',
     input,
     output: positionOutput,
