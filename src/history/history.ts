@@ -1,6 +1,7 @@
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { pause } from '../lib/async/abort.ts'
+import { askersOf } from '../lib/async/askers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, PendingError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -94,9 +95,10 @@ export function createHistory(options: {
     const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
     if (fromBlock > final.number) return
     const follower = followerOf(client, stream, place)
+    const askers = askersOf(signal)
     const patience = AbortSignal.timeout(Math.max(1, waitMs))
     try {
-      await follower.complete({ subject, fromBlock, final }, place, AbortSignal.any([signal, patience]))
+      await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
       throw notYet(client, follower.paceOf(subject))
@@ -120,7 +122,7 @@ export function createHistory(options: {
       const { number, hash } = (await finality.tip(client, signal)).finalized
       const final = { number: Number(number), hash }
       if (place.startBlock > final.number) return
-      const wanted = { subject: null, fromBlock: place.startBlock, final }
+      const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
       await followerOf(client, stream, place).complete(wanted, place, signal)
     },
     progress: coverage.progress,

@@ -42,6 +42,9 @@ const OTHERS_MS = 250
 /** Pause after a failure, doubled each time. */
 const AGAIN_MS = { first: 1_000, most: 30_000 }
 
+/** Stands for those who ask without a name. */
+const NOBODY = ['']
+
 /** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
 interface Lacking {
   readonly entry: Entry
@@ -269,14 +272,14 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   return {
-    async complete({ subject, fromBlock, final: asked, asker = '' }, nextPlace, signal) {
+    async complete({ subject, fromBlock, final: asked, askers }, nextPlace, signal) {
       place = nextPlace
       if (final === undefined || asked.number >= final.number) final = asked
       const range = { fromBlock, toBlock: asked.number }
       const entry = entries.get(subject) ?? createEntry(subject, range, clock)
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()
-      entry.askers.add(asker)
+      for (const asker of askers.size === 0 ? NOBODY : askers) entry.askers.add(asker)
       entry.range = {
         fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
         toBlock: Math.max(entry.range.toBlock, range.toBlock),

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
+import type { Askers } from '../../lib/async/askers.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Coverage } from '../coverage.ts'
@@ -14,8 +15,8 @@ export interface Wanted {
   readonly fromBlock: number
   /** The last block, which is final. */
   readonly final: FinalBlock
-  /** Who asks: different askers are served in turn. Absent: nobody in particular. */
-  readonly asker?: string | undefined
+  /** Who asks: different askers are served in turn. */
+  readonly askers: Askers
 }
 
 /** What a follower works with. */

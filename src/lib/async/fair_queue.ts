@@ -6,6 +6,8 @@ export interface FairQueue<T> {
   /** Takes the next item: the oldest of the asker who was served longest ago. Undefined if there is none. */
   next(): T | undefined
   readonly size: number
+  /** Items of one asker. */
+  sizeOf(asker: string): number
 }
 
 /** Makes an empty queue. Askers without items take no memory. */
@@ -43,5 +45,6 @@ export function createFairQueue<T>(): FairQueue<T> {
     get size() {
       return size
     },
+    sizeOf: (asker) => items.get(asker)?.size ?? 0,
   }
 }

@@ -71,7 +71,11 @@ function follow(
 }
 
 function complete(follower: Follower<StreamPlace>, blocks: number, subject: Hex, signal = never): Promise<void> {
-  return follower.complete({ subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks) } }, PLACE, signal)
+  return follower.complete(
+    { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks) }, askers: new Set() },
+    PLACE,
+    signal,
+  )
 }
 
 test('wallets that wait together share requests, at most 200 in one', async () => {
@@ -281,7 +285,12 @@ test('askers are served in turn: one who asks for hundreds of histories does not
   const ask = (number: number, asker: string) =>
     // Each lacks other blocks than the others, so that none share requests.
     follower.complete(
-      { subject: walletOf(number), fromBlock: 1 + number, final: { number: 600_000, hash: hashOf(600_000) }, asker },
+      {
+        subject: walletOf(number),
+        fromBlock: 1 + number,
+        final: { number: 600_000, hash: hashOf(600_000) },
+        askers: new Set([asker]),
+      },
       PLACE,
       never,
     )

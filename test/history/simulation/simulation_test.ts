@@ -76,7 +76,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
     })
     const final = { number: chain.blocks, hash: hashOf(chain.blocks) }
     const ends = await Promise.allSettled(
-      wallets.map((subject) => follower.complete({ subject, fromBlock: 1, final }, PLACE, never)),
+      wallets.map((subject) => follower.complete({ subject, fromBlock: 1, final, askers: new Set() }, PLACE, never)),
     )
     await follower.close()
     if (ends.every(({ status }) => status === 'fulfilled')) return

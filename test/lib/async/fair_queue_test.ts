@@ -7,6 +7,7 @@ test('createFairQueue() serves askers in turn and the items of each in their ord
   queue.delete('a', 'a2')
   queue.delete('b', 'a1')
   expect(queue.size).toBe(6)
+  expect([queue.sizeOf('a'), queue.sizeOf('d')]).toEqual([3, 0])
   expect([queue.next(), queue.next()]).toEqual(['a1', 'b1'])
   queue.add('b', 'b2')
   const rest = Array.from({ length: 6 }, () => queue.next())

@@ -1,4 +1,6 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
+import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
+import { createFairQueue } from '../../../lib/async/fair_queue.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion, LifeReader } from './lives.ts'
@@ -27,10 +29,17 @@ const WAIT_MS = 2_000
 const SHOW_MS = 250
 /** Lives that one answer reads at the same time. */
 const AT_ONCE = 8
-/** Time for a life in the background; how many at the same time, and how many wait. */
+/** Time for a life in the background; how many at the same time, and how many of one asker wait. */
 const BACKGROUND_MS = 30_000
 const BACKGROUND_AT_ONCE = 2
 const QUEUE_MAX = 200
+
+/** A life that is to be read in the background, and for whom. */
+interface Waiting {
+  readonly key: string
+  readonly question: LifeQuestion
+  readonly askers: Askers
+}
 
 /** Makes it over a reader. */
 export function createLivesAtHand({
@@ -40,21 +49,27 @@ export function createLivesAtHand({
   readonly lives: LifeReader
   readonly clock: Clock
 }): LivesAtHand {
-  const queue = new Map<string, LifeQuestion>()
+  const queue = createFairQueue<Waiting>()
+  const queued = new Set<string>()
   let working = 0
 
   async function work(): Promise<void> {
     working++
-    for (const [key, question] of queue) {
-      queue.delete(key)
-      await readWithin(question, AbortSignal.timeout(BACKGROUND_MS))
+    for (let next = queue.next(); next !== undefined; next = queue.next()) {
+      queued.delete(next.key)
+      await readWithin(next.question, onBehalfOf(next.askers, AbortSignal.timeout(BACKGROUND_MS)))
     }
     working--
   }
 
-  function goOn(question: LifeQuestion): void {
+  function goOn(question: LifeQuestion, askers: Askers): void {
     const { client, deployment, tokenId } = question
-    if (queue.size < QUEUE_MAX) queue.set(`${client.chain.id}:${deployment.manager}:${tokenId}`, question)
+    const key = `${client.chain.id}:${deployment.manager}:${tokenId}`
+    const [asker = ''] = askers
+    if (!queued.has(key) && queue.sizeOf(asker) < QUEUE_MAX) {
+      queued.add(key)
+      queue.add(asker, { key, question, askers })
+    }
     if (working < BACKGROUND_AT_ONCE) void work()
   }
 
@@ -72,7 +87,8 @@ export function createLivesAtHand({
   return {
     async read(questions, { signal, untilMs }) {
       const waitMs = Math.max(0, Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs()))
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)])
+      const askers = askersOf(signal)
+      const patience = onBehalfOf(askers, AbortSignal.any([signal, AbortSignal.timeout(waitMs)]))
       const told: LifeAtHand[] = []
       const rest = questions.entries()
       async function readRest(): Promise<void> {
@@ -82,7 +98,7 @@ export function createLivesAtHand({
       }
       await Promise.all(Array.from({ length: AT_ONCE }, readRest))
       if (signal.aborted) throw new AbortedError('The caller left')
-      for (const [index, question] of questions.entries()) if (told[index] === 'pending') goOn(question)
+      for (const [index, question] of questions.entries()) if (told[index] === 'pending') goOn(question, askers)
       return told
     },
   }
