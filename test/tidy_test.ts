@@ -33,6 +33,10 @@ test('only the edges read the environment, the clock and chance', () => {
   expect(uses(/\bprocess\.exit\(/, /^src\/(main|node|db\/embedded\/watchdog)\.ts$/)).toEqual([])
 })
 
+test('limits of time are made where Node, which refuses parts of a millisecond, is thought of', () => {
+  expect(uses(/\bAbortSignal\.timeout\(/, /^src\/lib\/async\/abort\.ts$/)).toEqual([])
+})
+
 test('the transactions of the driver, which may commit what must roll back, are not used', () => {
   expect(uses(/\.begin\(|\.reserve\(|\bsql\.end\(\)/, /^$/)).toEqual([])
 })

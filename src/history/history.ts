@@ -1,7 +1,9 @@
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { pause } from '../lib/async/abort.ts'
+
+import { pause, timeLimit } from '../lib/async/abort.ts'
 import { askersOf } from '../lib/async/askers.ts'
+
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, PendingError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -96,7 +98,7 @@ export function createHistory(options: {
     if (fromBlock > final.number) return
     const follower = followerOf(client, stream, place)
     const askers = askersOf(signal)
-    const patience = AbortSignal.timeout(Math.max(1, waitMs))
+    const patience = timeLimit(waitMs)
     try {
       await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {

@@ -15,7 +15,7 @@ import { startSolanaDouble } from '../support/solana.ts'
 export type Examples = Readonly<Record<string, unknown>>
 
 /** What is asked for each operation: path and query, and the body of a POST. */
-interface Question {
+export interface Question {
   readonly operation: string
   readonly target: string
   readonly body?: object
@@ -24,43 +24,60 @@ interface Question {
 /** How long an answer may need its history first. */
 const HISTORY_LIMIT_MS = 60_000
 
-/** Asks a service over the devnet, with every protocol of the demo, one question for each operation. */
-export async function askExamples(): Promise<Examples> {
-  const database = await testDatabase()
+/** A devnet and a Solana with every protocol of the demo, and one question for each operation. */
+export interface ExampleWorld {
+  readonly questions: readonly Question[]
+  /** Environment of a service over it; `CHAINS_FILE` holds `chainsFile`. */
+  readonly env: Readonly<Record<string, string>>
+  readonly chainsFile: string
+  stop(): Promise<void>
+}
+
+/** Starts it. */
+export async function startExampleWorld(): Promise<ExampleWorld> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const solana = startSolanaDouble({ accounts: () => scene(), slot: SLOT })
+  return {
+    questions: await questionsOf(devnet),
+    env: { CHAINS: '1', PUBLIC_URL: 'https://walletscope.example', SOLANA_RPC_URL: solana.url },
+    chainsFile: chainsFileOf(devnet.rpcUrl),
+    async stop() {
+      solana.stop()
+      await devnet.stop()
+    },
+  }
+}
+
+/** Asks a service one question for each operation. */
+export async function askExamples(): Promise<Examples> {
+  const database = await testDatabase()
+  const world = await startExampleWorld()
   const log = createLog({ level: 'error', write: (line) => process.stderr.write(`${line}\n`) })
   const life = createLifecycle(log)
   try {
-    const questions = await questionsOf(devnet)
     const env = {
-      ...{
-        CHAINS: '1',
-        CHAINS_FILE: 'chains.json',
-        PUBLIC_URL: 'https://walletscope.example',
-        ALLOWED_HOSTS: 'test.local',
-      },
-      ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory(), SOLANA_RPC_URL: solana.url },
+      ...{ ...world.env, CHAINS_FILE: 'chains.json' },
+      ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory() },
     }
-    const config = readConfig(env, () => chainsFileOf(devnet.rpcUrl))
+    const config = readConfig(env, () => world.chainsFile)
     const { app } = await createServices(config, { log, life })
     const { key } = await createAccount(database.db, { credits: 1_000_000, rateLimit: 1_000 })
     const call = createClient(app.handler)
     const examples: Record<string, unknown> = {}
-    for (const { operation, target, body } of questions) {
-      examples[operation] = await answered(() =>
+    for (const { operation, target, body } of world.questions) {
+      const answer = await answered(() =>
         call(target, {
           key,
           headers: { 'x-request-id': 'req_example', 'content-type': 'application/json' },
           ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
         }),
       )
+      examples[operation] = shortened(answer)
     }
     return examples
   } finally {
     await life.stop()
-    solana.stop()
-    await devnet.stop()
+    await world.stop()
     await database.close()
   }
 }
@@ -85,7 +102,7 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
       body: { wallets: [everywhere, borrower, retired] },
     },
     get(`${position}/{chain_id}/events`, `${position}/1/events?wallet=${borrower}&limit=2`),
-    get(`${position}/{chain_id}/snapshots`, `${position}/1/snapshots?wallet=${borrower}&limit=2`),
+    get(`${position}/{chain_id}/snapshots`, `${position}/1/snapshots?wallet=${borrower}&max_snapshots=2`),
     get(
       '/v1/lending/morpho-blue/position/{chain_id}/yield',
       `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,
@@ -103,16 +120,17 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
 }
 
 /** The body of a success. It is asked for again while history is collected: a 503, or profit and loss that is pending. */
-async function answered(
+export async function answered(
   ask: () => Promise<{ readonly status: number; readonly body: unknown; readonly text: string }>,
-) {
+): Promise<unknown> {
   const untilMs = performance.now() + HISTORY_LIMIT_MS
   for (;;) {
     const { status, body, text } = await ask()
     const isPending = status === 200 && text.includes('"pnl_status":"pending"')
-    if (status === 200 && !isPending) return shortened(body)
-    if ((status !== 503 && !isPending) || performance.now() > untilMs)
+    if (status === 200 && !isPending) return body
+    if ((status !== 503 && !isPending) || performance.now() > untilMs) {
       throw new Error(`Cannot take an example: ${status} ${text}`)
+    }
     await Bun.sleep(250)
   }
 }

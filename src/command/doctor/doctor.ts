@@ -1,5 +1,6 @@
 import type { Chain } from '../../chain/chain.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import { timeLimit } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failed } from '../../lib/finding.ts'
@@ -71,7 +72,7 @@ function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Prom
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
     return async (): Promise<Report> => {
-      const limit = AbortSignal.timeout(ENDPOINT_MS)
+      const limit = timeLimit(ENDPOINT_MS)
       const signal = AbortSignal.any([stop, limit])
       const asked = { clock: systemClock, fetch: globalThis.fetch, log: silentLog, signal }
       const findings = await examine(asked).catch((error: unknown) => {

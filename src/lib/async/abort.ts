@@ -18,6 +18,11 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   })
 }
 
+/** A signal that fires after `ms`, or at once if none are left. Node takes only whole ones, and a clock counts parts. */
+export function timeLimit(ms: number): AbortSignal {
+  return AbortSignal.timeout(Math.max(0, Math.ceil(ms)))
+}
+
 /** Waits `ms`; throws `AbortedError` if `signal` fires first. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => {

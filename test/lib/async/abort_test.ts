@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { pause, untilAborted } from '../../../src/lib/async/abort.ts'
+import { pause, timeLimit, untilAborted } from '../../../src/lib/async/abort.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 
 const pending = () => new Promise<never>(() => {})
@@ -25,4 +25,19 @@ test('pause() ends with the signal', async () => {
   caller.abort()
   await expect(waiting).rejects.toBeInstanceOf(AbortedError)
   expect(performance.now() - startedMs).toBeLessThan(10_000)
+})
+
+test('timeLimit() asks for whole milliseconds, never fewer than none: Node refuses anything else', () => {
+  const asked: number[] = []
+  const { timeout } = AbortSignal
+  AbortSignal.timeout = (ms) => {
+    asked.push(ms)
+    return timeout.call(AbortSignal, ms)
+  }
+  try {
+    for (const ms of [0, 0.2, 1_999.3, -3.5]) timeLimit(ms)
+  } finally {
+    AbortSignal.timeout = timeout
+  }
+  expect(asked).toEqual([0, 1, 2_000, 0])
 })

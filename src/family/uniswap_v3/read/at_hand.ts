@@ -1,6 +1,7 @@
-import { untilAborted } from '../../../lib/async/abort.ts'
+import { timeLimit, untilAborted } from '../../../lib/async/abort.ts'
 import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
+
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion, LifeReader } from './lives.ts'
@@ -57,7 +58,7 @@ export function createLivesAtHand({
     working++
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       queued.delete(next.key)
-      await readWithin(next.question, onBehalfOf(next.askers, AbortSignal.timeout(BACKGROUND_MS)))
+      await readWithin(next.question, onBehalfOf(next.askers, timeLimit(BACKGROUND_MS)))
     }
     working--
   }
@@ -86,9 +87,9 @@ export function createLivesAtHand({
 
   return {
     async read(questions, { signal, untilMs }) {
-      const waitMs = Math.max(0, Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs()))
+      const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
       const askers = askersOf(signal)
-      const patience = onBehalfOf(askers, AbortSignal.any([signal, AbortSignal.timeout(waitMs)]))
+      const patience = onBehalfOf(askers, AbortSignal.any([signal, timeLimit(waitMs)]))
       const told: LifeAtHand[] = []
       const rest = questions.entries()
       async function readRest(): Promise<void> {

@@ -4,7 +4,7 @@ import { NoBlockError } from '../../../../chain/past/block_at.ts'
 import { DepthError } from '../../../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
 import type { SnapshotStore, StoredSnapshot } from '../../../../history/rows/lending_snapshot.ts'
-import { untilAborted } from '../../../../lib/async/abort.ts'
+import { timeLimit, untilAborted } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import type { Place } from '../read.ts'
@@ -146,7 +146,7 @@ export function createSnapshotSeries(parts: {
       const key = `${market.chainId}:${market.provider}:${wallet}`
       const flight = flights.get(key) ?? depart(key, request)
       flight.interest.refresh()
-      const limit = AbortSignal.timeout(WAIT_MS)
+      const limit = timeLimit(WAIT_MS)
       const isCut = await untilAborted(flight.done, AbortSignal.any([signal, limit])).then(
         (end) => end.isCut,
         (error: unknown) => {

@@ -37,7 +37,7 @@ interface Group {
   readonly waiting: {
     readonly wallet: Address
     readonly signal: AbortSignal
-    readonly settle: ReturnType<typeof Promise.withResolvers<void>>
+    readonly settle: { resolve(): void; reject(error: unknown): void }
   }[]
 }
 
@@ -131,9 +131,10 @@ export function createSnapshotTaker(options: {
         if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
         queue.open.set(day, group)
       }
-      const settle = Promise.withResolvers<void>()
-      group.waiting.push({ wallet, signal, settle })
-      await settle.promise
+      const { waiting } = group
+      await new Promise<void>((resolve, reject) => {
+        waiting.push({ wallet, signal, settle: { resolve, reject } })
+      })
     },
   }
 }
