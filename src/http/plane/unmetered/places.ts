@@ -40,7 +40,7 @@ export function withoutCrowds(authenticate: Authenticate): Authenticate {
 }
 
 function createSlots(max: number) {
-  const slots = createOrganizationSlots({ max, placesLeft: () => max })
+  const slots = createOrganizationSlots(max)
   return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
     if (!slots.take(owner)) {
       throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
