@@ -515,3 +515,72 @@ test('read() believes no answer that was given for another chain, and asks anoth
   )
   expect(answer).toBe(1)
 })
+
+/** A reading of so many requests, one after the other. */
+function chapters(client: EvmClient, count: number) {
+  return client.read(
+    async (endpoint, signal) => {
+      for (let index = 0; index < count; index++) await blockNumber(endpoint, signal)
+      return endpoint.index
+    },
+    { signal: never },
+  )
+}
+
+/** Plays the fault at every so many requests to the endpoint. */
+function everyNth(index: number, nth: number, fault: Fault): void {
+  let requests = 0
+  rpcs[index]?.rule(() => (++requests % nth === 0 ? fault : undefined))
+}
+
+test.each([
+  ['is limited', 3, { kind: 'http', status: 429, body: '' }],
+  ['is limited with a pause', 5, { kind: 'http', status: 429, body: '', headers: { 'retry-after': '1' } }],
+  ['is cut off', 4, { kind: 'cut' }],
+  ['is a 502', 4, { kind: 'http', status: 502, body: '' }],
+  ['is limited in its body', 3, { kind: 'error', error: { code: -32005, message: 'rate limit exceeded' } }],
+] as [string, number, Fault][])('a reading sends a request alone again that %s', async (_, nth, fault) => {
+  const client = createClient(1)
+  await chapters(client, 1)
+  rpcs[0]?.reset()
+  everyNth(0, nth, fault)
+  expect(await chapters(client, 9)).toBe(0)
+  // Those that failed, and each of the nine once.
+  const failed = Math.floor((rpcs[0]?.seen.length ?? 0) / nth)
+  expect(failed).toBeGreaterThan(1)
+  expect(seen(0)).toBe(9 + failed)
+})
+
+test('a reading whose first request fails begins at the next endpoint, one that has begun stays', async () => {
+  const client = createClient(2)
+  const busy: Fault = { kind: 'http', status: 429, body: '' }
+  await chapters(client, 1)
+  for (const index of [0, 1]) rpcs[index]?.reset()
+  rule(0, busy)
+  expect(await chapters(client, 3)).toBe(1)
+  expect([seen(0), seen(1)]).toEqual([1, 3])
+})
+
+test('a reading gives a request up after four more tries, and one that would have to wait too long at once', async () => {
+  const client = createClient(2)
+  await chapters(client, 1)
+  const after = (requests: number, fault: Fault) => {
+    for (const index of [0, 1]) rpcs[index]?.reset()
+    let asked = 0
+    rpcs[0]?.rule(({ method }) => (method === 'eth_blockNumber' && ++asked > requests ? fault : undefined))
+  }
+  after(2, { kind: 'cut' })
+  expect(await chapters(client, 4)).toBe(1)
+  expect([seen(0), seen(1)]).toEqual([2 + 5, 4])
+  const other = createClient(2)
+  await chapters(other, 1)
+  after(2, { kind: 'http', status: 429, body: '', headers: { 'retry-after': '20' } })
+  expect(await chapters(other, 4)).toBe(1)
+  expect([seen(0), seen(1)]).toEqual([2 + 1, 4])
+  // Nothing lasting is asked for again.
+  const third = createClient(2)
+  await chapters(third, 1)
+  after(2, { kind: 'error', error: { code: -32000, message: 'missing trie node' } })
+  expect(await chapters(third, 4)).toBe(1)
+  expect(seen(0)).toBe(3)
+})
