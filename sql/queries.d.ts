@@ -509,14 +509,6 @@ declare module '*/queries/session_insert.sql' {
   export default text
 }
 
-declare module '*/queries/session_spending_begin.sql' {
-  const text: SqlText<
-    [organization_id: string, session_id: string],
-    Record<never, never>
-  >
-  export default text
-}
-
 declare module '*/queries/session_spending_find.sql' {
   const text: SqlText<
     [organization_id: string, session_id: string],
@@ -528,6 +520,14 @@ declare module '*/queries/session_spending_find.sql' {
 declare module '*/queries/session_spending_forget.sql' {
   const text: SqlText<
     [days: number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/session_spending_open.sql' {
+  const text: SqlText<
+    [organization_id: string, session_id: string],
     Record<never, never>
   >
   export default text

@@ -68,7 +68,7 @@ function askedOf({ headers }: Request): Asked {
 /** Of the message that begins a session: it is paid for by nobody, because it costs nothing. */
 function beginning(sessionId: string, spending: SessionSpending): Purse {
   return {
-    check: (organizationId) => spending.begin({ organizationId, sessionId }),
+    check: (organizationId) => spending.open({ organizationId, sessionId }),
     take: async () => {},
     close: async () => {},
   }

@@ -50,7 +50,7 @@ function memorySpending(): SessionSpending {
   const sessions = new Map<string, number>()
   const keyOf = ({ organizationId, sessionId }: Parameters<SessionSpending['spent']>[0]) => organizationId + sessionId
   return {
-    begin: async (session) => void sessions.set(keyOf(session), 0),
+    open: async (session) => void sessions.set(keyOf(session), 0),
     spent: async (session) => sessions.get(keyOf(session)),
     async take(session, { credits, budget }) {
       const sum = (sessions.get(keyOf(session)) ?? 0) + credits

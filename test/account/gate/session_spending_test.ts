@@ -29,13 +29,13 @@ test('a first call above the budget takes nothing', async () => {
   expect(await spending.spent(fresh)).toBeUndefined()
 })
 
-test('a session is known from its begin on, and beginning it again takes nothing back', async () => {
+test('a session is known from its opening on, and opening it again takes nothing back', async () => {
   const begun = { ...session, sessionId: 'session-c' }
   expect(await spending.spent(begun)).toBeUndefined()
-  await spending.begin(begun)
+  await spending.open(begun)
   expect(await spending.spent(begun)).toBe(0)
   await spending.take(begun, { credits: 7, budget: 50 })
-  await spending.begin(begun)
+  await spending.open(begun)
   expect(await spending.spent(begun)).toBe(7)
   expect(await spending.spent({ ...begun, organizationId: 'org_b' })).toBeUndefined()
 })
