@@ -54,6 +54,22 @@ describe('serveBun()', () => {
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
   })
 
+  // Bun's own doing: https://github.com/oven-sh/bun/pull/38128 would hold such requests, as Node does.
+  test('a request that comes before the answer to the last one closes the connection, and neither is charged', async () => {
+    const { app, gate, happenings } = createFixture()
+    served = serveBun(app, { port: 0, host: '127.0.0.1' })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const { status } = await sendRaw(served.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`.repeat(2))
+    resolve()
+    expect(await app.idle({ deadlineMs: 2_000 })).toBe(true)
+    expect(status).toBe(0)
+    expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[499, 0]])
+    // One after the other they are answered on one connection.
+    const after = await sendRaw(served.port, `GET ${ITEM} HTTP/1.1\r\n${HEAD_LINES}\r\n`)
+    expect(after.status).toBe(200)
+  })
+
   test('stop() answers accepted requests and refuses new ones', async () => {
     const { app, happenings } = createFixture()
     const server = serveBun(app, { port: 0, host: '127.0.0.1' })

@@ -104,6 +104,24 @@ describe('serveNode()', () => {
     await metric('{route="GET /v1/positions/uniswap-v3/{id}",status="499"} 1')
   })
 
+  test('fifty requests that are sent at once are answered in their order', async () => {
+    const requests = Array.from(
+      { length: 50 },
+      (_, index) =>
+        `GET /v1/positions/uniswap-v3/${index} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n` +
+        `${index === 49 ? 'Connection: close\r\n' : ''}\r\n`,
+    )
+    const socket = connect(nodePort, '127.0.0.1')
+    let text = ''
+    socket.on('data', (bytes) => {
+      text += bytes.toString()
+    })
+    socket.write(requests.join(''))
+    await new Promise((resolve) => socket.once('close', resolve))
+    const ids = [...text.matchAll(/"token_id":"(\d+)"/g)].map(([, id]) => Number(id))
+    expect(ids).toEqual(requests.map((_, index) => index))
+  })
+
   test('HEAD has the length of GET and no body', async () => {
     const lines = 'Host: h\r\nAuthorization: Bearer good\r\nX-Request-Id: the-same-id\r\nConnection: close\r\n\r\n'
     const got = await sendRaw(nodePort, `GET /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`)
