@@ -3,6 +3,7 @@ import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { SettledAnswer } from '../http/plane/exchange.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/plane/gateway.ts'
+import { createPlaces, createPlacesByOwner, createRecognised } from '../http/plane/unmetered/places.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import { bearerKey } from '../http/request/key.ts'
 import type { AccountState } from '../http/respond.ts'
@@ -13,8 +14,14 @@ import { beginsSession, callsTool, messagesOf, type RawMessage } from './message
 import { codeOf, resultOf } from './result.ts'
 import { toolsOf } from './tools.ts'
 
-/** Bodies that are read at the same time: no key is known before they are, so strangers could take all places. */
-const UNREAD_MAX = 256
+/**
+ * Bodies that are read at the same time. A key is looked up with the messages in its body, so strangers, who may invent
+ * keys and send no body, have places of their own, and each key that was recognised lately has too.
+ */
+const STRANGERS_UNREAD_MAX = 256
+const KEY_UNREAD_MAX = 64
+/** Keys that are known to have been recognised. */
+const KEYS_MAX = 10_000
 /** What tools for agents need. */
 interface McpOptions {
   readonly routes: readonly Route[]
@@ -35,9 +42,11 @@ export function createMcp(options: McpOptions): Gateway {
   const { spending } = options
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
-  let unread = 0
+  const recognised = createRecognised(KEYS_MAX)
+  const asStranger = createPlaces(STRANGERS_UNREAD_MAX)
+  const byKey = createPlacesByOwner(KEY_UNREAD_MAX)
 
-  async function messagesIn(request: Request): Promise<readonly RawMessage[]> {
+  async function messagesIn(request: Request, key: string): Promise<readonly RawMessage[]> {
     const origin = request.headers.get('origin')
     if (origin !== null && !origins.has(origin)) {
       throw new HttpError(
@@ -46,18 +55,12 @@ export function createMcp(options: McpOptions): Gateway {
         { status: 403 },
       )
     }
-    if (unread >= UNREAD_MAX)
-      throw new HttpError('SERVICE_UNAVAILABLE', 'Cannot answer: too many bodies are being read')
-    unread += 1
-    try {
-      return messagesOf((await readAnyJson(request)).value())
-    } finally {
-      unread -= 1
-    }
+    const read = async () => messagesOf((await readAnyJson(request)).value())
+    return recognised.has(key) ? byKey(key, read) : asStranger(read)
   }
 
-  async function answerKnown(request: Request, run: RunMessage): Promise<SettledAnswer> {
-    const messages = await messagesIn(request)
+  async function answerKnown(request: Request, key: string, run: RunMessage): Promise<SettledAnswer> {
+    const messages = await messagesIn(request, key)
     const newId = messages.some(beginsSession) ? options.sessionId : undefined
     const session = sessionOf(request, { spending, newId })
     const settled: SettledAnswer[] = []
@@ -93,13 +96,12 @@ export function createMcp(options: McpOptions): Gateway {
   return {
     endpoint: ENDPOINT,
     async answer(request, run) {
+      const key = bearerKey(request.headers.get('authorization'))
       // Without a key the answer is 401, whatever the body holds.
-      if (bearerKey(request.headers.get('authorization')) === undefined) return run(PROTOCOL)
-      try {
-        return await answerKnown(request, run)
-      } catch (error) {
-        return run(failing(error))
-      }
+      if (key === undefined) return run(PROTOCOL)
+      const answered = await answerKnown(request, key, run).catch((error: unknown) => run(failing(error)))
+      if (answered.account !== undefined) recognised.add(key)
+      return answered
     },
   }
 }

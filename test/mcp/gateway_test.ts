@@ -363,6 +363,27 @@ describe('the transport', () => {
     expect(made.happenings.reads).toBe(0)
   })
 
+  test('reads bodies of known keys though strangers send none', async () => {
+    const made = scene()
+    const hang = (key: string) =>
+      made.app.handler({
+        request: new Request('http://test.local/mcp', {
+          ...{ method: 'POST', body: new ReadableStream(), duplex: 'half' },
+          headers: { ...ACCEPT, host: 'test.local', authorization: `Bearer ${key}` },
+        }),
+        ...{ ip: '127.0.0.1', platform: undefined },
+        ...{ env: () => undefined, passThrough: () => {}, waitUntil: () => {} },
+      })
+    expect((await made.post(LISTS)).status).toBe(200)
+    for (let count = 0; count < 300; count += 1) void hang(`invented-${count}`)
+    expect((await made.post(LISTS)).status).toBe(200)
+    const stranger = await made.post(LISTS, { key: 'slow' })
+    expect([stranger.status, stranger.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    // One key has places of its own, too, and no more than those.
+    for (let count = 0; count < 64; count += 1) void hang('good')
+    expect((await made.post(LISTS)).status).toBe(503)
+  })
+
   test('takes POST only', async () => {
     const made = scene()
     for (const method of ['GET', 'DELETE', 'PUT']) {

@@ -11,13 +11,13 @@ const SESSIONS_MAX = 1_000
 
 /** Runs work while fewer than `max` others are under way; otherwise throws `CodedError` SERVICE_UNAVAILABLE. */
 export function createPlaces(max: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const slots = createSlots(max)
+  const slots = createPlacesByOwner(max)
   return (work) => slots('', work)
 }
 
 /** Places of those who are recognised: each caller has its own, so that none can take another's. */
 export function createCallerPlaces(): <T>(identity: Identity, work: () => Promise<T>) => Promise<T> {
-  const slots = createSlots(PLANE_CALLER_CONCURRENCY_MAX)
+  const slots = createPlacesByOwner(PLANE_CALLER_CONCURRENCY_MAX)
   return ({ by, organizationId }, work) => slots(organizationId ?? by, work)
 }
 
@@ -27,19 +27,29 @@ export function createCallerPlaces(): <T>(identity: Identity, work: () => Promis
  */
 export function withoutCrowds(authenticate: Authenticate): Authenticate {
   const asStranger = createPlaces(PLANE_STRANGERS_MAX)
-  const recognised = createRecent<true>({ entriesMax: SESSIONS_MAX })
+  const recognised = createRecognised(SESSIONS_MAX)
   return async (credential) => {
     const { bearer, session } = credential
     if (bearer !== undefined || session === undefined) return authenticate(credential)
-    const name = hash('sha256', `${session.cookie}\n${session.page}`)
-    if (recognised.get(name) !== undefined) return authenticate(credential)
+    const secrets = `${session.cookie}\n${session.page}`
+    if (recognised.has(secrets)) return authenticate(credential)
     const identity = await asStranger(() => authenticate(credential))
-    if (identity !== undefined) recognised.set(name, true)
+    if (identity !== undefined) recognised.add(secrets)
     return identity
   }
 }
 
-function createSlots(max: number) {
+/** Credentials that were recognised lately, at most `max` of them, kept as hashes. They are looked up all the same. */
+export function createRecognised(max: number) {
+  const recent = createRecent<true>({ entriesMax: max })
+  return {
+    has: (secret: string) => recent.get(hash('sha256', secret)) !== undefined,
+    add: (secret: string) => recent.set(hash('sha256', secret), true),
+  }
+}
+
+/** Makes `max` places for each owner. Throws `CodedError` SERVICE_UNAVAILABLE if it has taken all of them. */
+export function createPlacesByOwner(max: number) {
   const slots = createOrganizationSlots(max)
   return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
     if (!slots.take(owner)) {
