@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts'
 import type { FollowedHistory } from '../family/family.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality.ts'
+import { HistoryFaultError } from '../history/follow/failure.ts'
 import { pause } from '../lib/async/abort.ts'
 import { systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
@@ -104,6 +105,8 @@ async function readOne(
         if (!(error instanceof UnavailableError)) throw error
         if (error instanceof HistoryStoppedError)
           throw new CommandError(`${error.message}; if the chain is right, begin anew with --forget`, { cause: error })
+        if (error instanceof HistoryFaultError)
+          throw new CommandError(`Cannot go on with ${title}: ${error.message}`, { cause: error })
         const blocks = left() ?? fewest
         if (blocks < fewest) attempts = 1
         fewest = Math.min(fewest, blocks)

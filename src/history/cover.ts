@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
-import { createProof, type Proof, rankedSources } from './logs/proof.ts'
+import { createProof, type Proof, rankedSources, UNSETTLED } from './logs/proof.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
-import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace } from './stream.ts'
+import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace, verdictOf } from './stream.ts'
 
 /** What is to be stored, and how. */
 interface CoverRequest<Row, Place extends StreamPlace> {
@@ -35,6 +35,8 @@ const WINDOWS_A_PART = 4
  * chain answers that are too long cost more than the few short ones from which ranges grow on a sparse chain.
  */
 const FIRST_BLOCKS = { subject: 1_000_000, everybody: 100 } as const
+/** Checks of what endpoints have, which is no matter of the stream. */
+const OF_READING: readonly string[] = [UNSETTLED, 'receipt']
 /** Times that transactions may need further receipts. */
 const RECEIPT_ROUNDS = 2
 
@@ -97,13 +99,18 @@ async function decodeAfter<Row, Place extends StreamPlace>(
   const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
   let proven = await proof.logs(signal)
   const later = (await before).next
+  let failed: IncompleteError | undefined
   for (;;) {
     try {
       const { rows } = await decodeSettled({ stream, place, subjects, logs: proven.logs, proof }, signal)
       const next = subjects === null ? stream.continuity?.(place, proven.logs, later) : undefined
       return { rows, witnesses: Math.min(proven.witnesses, proof.receiptWitnesses), next }
     } catch (error) {
-      if (!(error instanceof IncompleteError) || !proof.doubt()) throw error
+      if (!(error instanceof IncompleteError)) throw error
+      const { witnesses } = proven
+      if (!proof.doubt())
+        throw OF_READING.includes(error.check) ? error : verdictOf(error, { before: failed, witnesses })
+      failed = error
       proven = await proof.logs(signal)
     }
   }

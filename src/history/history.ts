@@ -103,7 +103,7 @@ export function createHistory(options: {
       await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
-      throw notYet(client, follower.paceOf(subject))
+      throw follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
     }
   }
 

@@ -113,17 +113,45 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
 
 /** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */
 export class IncompleteError extends Error {
-  override readonly name = 'IncompleteError'
+  override readonly name: string = 'IncompleteError'
   readonly check: string
   readonly fromBlock: number
   readonly toBlock: number
 
-  constructor(check: string, { fromBlock, toBlock }: Range) {
-    super(`The check "${check}" found that logs are missing in blocks ${fromBlock} to ${toBlock}`)
+  constructor(
+    check: string,
+    { fromBlock, toBlock }: Range,
+    message = `The check "${check}" found that logs are missing in blocks ${fromBlock} to ${toBlock}`,
+  ) {
+    super(message)
     this.check = check
     this.fromBlock = fromBlock
     this.toBlock = toBlock
   }
+}
+
+/** A check failed twice in the same place although different endpoints gave the same logs: it is the check that is wrong. */
+export class FaultyCheckError extends IncompleteError {
+  override readonly name = 'FaultyCheckError'
+
+  constructor({ check, ...range }: IncompleteError) {
+    const { fromBlock, toBlock } = range
+    super(
+      check,
+      range,
+      `The check "${check}" fails in blocks ${fromBlock} to ${toBlock} although different endpoints gave the same logs`,
+    )
+  }
+}
+
+/** What a failed check says: that logs are missing, or, if it failed before over logs that are agreed, that it is wrong. */
+export function verdictOf(
+  error: IncompleteError,
+  { before, witnesses }: { readonly before: IncompleteError | undefined; readonly witnesses: number },
+): IncompleteError {
+  // Its last block may be the newest, which moves on.
+  const isSame = before?.check === error.check && before.fromBlock === error.fromBlock
+  return isSame && witnesses > 1 ? new FaultyCheckError(error) : error
 }
 
 /** Whose history is wanted. */

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { UNISWAP_V3 } from '../devnet/addresses.ts'
 import { DEVNET_ROW } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
+import { startLogProxy } from '../family/aave_v3/event/log_proxy.ts'
+import { logsOf } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
@@ -143,6 +146,43 @@ test('one that is stopped says so, status 1, and goes on from there', async () =
   expect(status.stdout).toStartWith(EMPTY)
   upstream.rule(() => undefined)
   expect((await run('--family', 'uniswap-v3')).status).toBe(0)
+}, 60_000)
+
+test('a check that fails though two endpoints agree ends it at once: it says which, and that the fault is ours', async () => {
+  const aave = await devnet.aave()
+  const supply = { market: 'main', wallet: aave.wallets.supplier, asset: 'usdc', amount: 10n ** 9n } as const
+  for (let times = 0; times < 3; times++) {
+    await aave.supply(supply)
+    await aave.warp(10_000)
+  }
+  await devnet.rpc.call('anvil_mine', `0x${DEPTH.toString(16)}`)
+  const updates = await logsOf(devnet, [{ addresses: [MARKETS.main.pool], topics: [[TOPICS.update]] }])
+  const [before, lost, after] = updates.slice(-3)
+  // Neither of them gives it, and so they agree.
+  const proxies = [startLogProxy(devnet.rpcUrl), startLogProxy(devnet.rpcUrl)]
+  for (const proxy of proxies) {
+    proxy.drop(({ blockNumber, logIndex }) => blockNumber === lost?.blockNumber && logIndex === lost.logIndex)
+  }
+  const other = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
+  const chain = { ...DEVNET_ROW, finality: { depth: DEPTH }, rpcUrls: proxies.map(({ url }) => url) }
+  writeFileSync(join(other.directory, '../chains.json'), JSON.stringify({ chains: [chain] }))
+  try {
+    const { status, stderr } = await runCommand(other, ['index', '--family', 'aave-v3'])
+    expect(status).toBe(1)
+    const place = `blocks ${before?.blockNumber} to ${after?.blockNumber}`
+    const [logged = '', ...said] = stderr.trimEnd().split('\n')
+    expect(JSON.parse(logged)).toMatchObject({
+      ...{ level: 'error', msg: 'Found a check of a history to be wrong, which is a fault of this program' },
+      ...{ chainId: 1, stream: 'aave_v3_lending', check: 'index', fromBlock: before?.blockNumber },
+    })
+    expect(said).toEqual([
+      'walletscope: Cannot go on with aave-v3 main on chain 1: The history of chain 1 (Ethereum) cannot be completed. ' +
+        `The check "index" fails in ${place} although different endpoints gave the same logs: that is a fault of ours, please report it`,
+    ])
+  } finally {
+    other.remove()
+    for (const proxy of proxies) await proxy.stop()
+  }
 }, 60_000)
 
 test.each([

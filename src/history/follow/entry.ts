@@ -1,8 +1,10 @@
 import type { Hex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { UnavailableError } from '../../lib/error.ts'
 import { blocksIn } from '../logs/ranges.ts'
 import type { Range } from '../logs/window.ts'
+import type { IncompleteError } from '../stream.ts'
 import { createPace, type Pace } from './pace.ts'
 
 /** A history that was asked for, and who waits for it. */
@@ -19,8 +21,12 @@ export interface Entry {
   isBusy: boolean
   /** Failures in a row. */
   failures: number
-  /** True once a failed check has made its blocks be read again. */
-  isReread: boolean
+  /** The check that the last task failed at, as callers are told. */
+  failure: UnavailableError | undefined
+  /** True if it is read without others, since a check of what was read together was wrong. */
+  isApart: boolean
+  /** The failed check that has made its blocks be read again. */
+  reread: IncompleteError | undefined
   /** True while somebody waits for it. */
   readonly isAwaited: boolean
   /** Waits until the history is settled. Throws what it is settled with, `AbortedError` if `signal` fires first. */
@@ -36,7 +42,8 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
 
   return {
     ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
-    ...{ askers: new Set<string>(), isBusy: false, failures: 0, isReread: false },
+    ...{ askers: new Set<string>(), isBusy: false, failures: 0, failure: undefined },
+    ...{ isApart: false, reread: undefined },
     get isAwaited() {
       return waiting.size > 0
     },
@@ -56,4 +63,10 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
       for (const end of waiting) end(error)
     },
   }
+}
+
+/** Has entries that were read together read apart, since nobody knows whose logs met a wrong check; false for only one. */
+export function readApart(entries: readonly Entry[]): boolean {
+  for (const entry of entries) entry.isApart = true
+  return entries.length > 1
 }

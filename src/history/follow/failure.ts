@@ -1,14 +1,96 @@
+import type { Hex } from 'viem'
 import type { Chain } from '../../chain/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { NotStoredError } from '../rows/part.ts'
-import { IncompleteError } from '../stream.ts'
+import { FaultyCheckError, IncompleteError, type StreamPlace } from '../stream.ts'
+import type { Entry } from './entry.ts'
 import { SCAN_BLOCKS_MIN } from './plan.ts'
 
+/** A history that reading again does not complete: the fault is this program's. */
+export class HistoryFaultError extends UnavailableError {}
+
+/** What failed lately in the histories of one follower. */
+interface Failures {
+  /**
+   * Logs why work on the histories of some, or a scan that they wait for, stopped, and tells them. Gives how long to
+   * pause before it is tried again, milliseconds.
+   */
+  note(error: unknown, of: readonly Entry[], isScan: boolean): number
+  /** That work went on. */
+  forget(of: readonly Entry[], isScan: boolean): void
+  /**
+   * Tells who waits for a history what is known to be wrong with reading it, for itself or for everybody; true if
+   * reading it again is of no use.
+   */
+  tell(entry: Entry, plan: 'subject' | 'everybody'): boolean
+}
+
 const CONFIGURE_RETRY_SEC = 60
+/** Pause after a failure, doubled each time. */
+const AGAIN_MS = { first: 1_000, most: 30_000 }
+/** After this time it is read once more where a check was faulty. */
+const FAULT_MS = 600_000
+const FAULTS_MAX = 1_000
+
+/** Remembers nothing at first. */
+export function createFailures(options: {
+  readonly chain: Chain
+  readonly stream: string
+  readonly place: StreamPlace
+  readonly log: Log
+  readonly clock: Clock
+}): Failures {
+  const { chain, stream, place, log, clock } = options
+  const faults = new Map<Hex | null, { readonly error: HistoryFaultError; readonly untilMs: number }>()
+  const at = { chainId: chain.id, stream, contract: place.contract }
+  let ofScan: UnavailableError | undefined
+
+  return {
+    note(error, of, isScan) {
+      report(error, { log, at })
+      const told = callersError(error, chain)
+      const failure = error instanceof IncompleteError && told instanceof UnavailableError ? told : undefined
+      if (isScan) ofScan = failure
+      if (told instanceof HistoryFaultError) {
+        const untilMs = clock.monotonicMs() + FAULT_MS
+        for (const subject of isScan ? [null] : of.map((entry) => entry.subject))
+          faults.set(subject, { error: told, untilMs })
+        for (const subject of [...faults.keys()].slice(0, Math.max(0, faults.size - FAULTS_MAX))) faults.delete(subject)
+      }
+      for (const entry of of) {
+        entry.failures++
+        entry.failure = failure
+        entry.settle(told)
+      }
+      return Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (Math.max(...of.map((entry) => entry.failures)) - 1))
+    },
+    forget(of, isScan) {
+      if (isScan) ofScan = undefined
+      for (const entry of of) {
+        entry.failures = 0
+        entry.failure = undefined
+      }
+    },
+    tell(entry, plan) {
+      if (plan === 'everybody') entry.failure = ofScan
+      const fault = faults.get(plan === 'everybody' ? null : entry.subject)
+      if (fault === undefined || clock.monotonicMs() >= fault.untilMs) return false
+      entry.settle(fault.error)
+      return true
+    },
+  }
+}
 
 /** What a caller is told about work on its history that failed. */
-export function callersError(error: unknown, { id, name }: Chain): unknown {
+function callersError(error: unknown, { id, name }: Chain): unknown {
+  if (error instanceof FaultyCheckError) {
+    return new HistoryFaultError(
+      `The history of chain ${id} (${name}) cannot be completed. ${error.message}: that is a fault of ours, please report it`,
+      { cause: error, retryAfterSec: CONFIGURE_RETRY_SEC },
+    )
+  }
   if (error instanceof IncompleteError) {
     return new UnavailableError(`The history of chain ${id} (${name}) is not complete. ${error.message}`, {
       cause: error,
@@ -27,14 +109,14 @@ export function tooNarrow({ id, name }: Chain, blocks: number): UnavailableError
   )
 }
 
-/** Logs why the work on a history stopped for now. */
-export function reportFailure(
-  error: unknown,
-  { log, ...at }: { readonly log: Log; readonly chainId: number; readonly stream: string },
-): void {
+function report(error: unknown, { log, at }: { readonly log: Log; readonly at: Record<string, unknown> }): void {
   if (error instanceof IncompleteError) {
     const { check, fromBlock, toBlock } = error
-    log.error({ msg: 'Found a history incomplete at every endpoint', ...at, check, fromBlock, toBlock })
+    const msg =
+      error instanceof FaultyCheckError
+        ? 'Found a check of a history to be wrong, which is a fault of this program'
+        : 'Found a history incomplete at every endpoint'
+    log.error({ msg, ...at, check, fromBlock, toBlock })
   } else if (error instanceof UpstreamError || error instanceof UnavailableError) {
     log.warn({ msg: 'Could not go on with a history', ...at, reason: String(error) })
   } else if (!(error instanceof NotStoredError)) {

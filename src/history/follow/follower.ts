@@ -1,17 +1,17 @@
 import type { Hex } from 'viem'
-import { grouped } from '../../lib/grouped.ts'
+import type { UnavailableError } from '../../lib/error.ts'
 import { cover } from '../cover.ts'
 import type { Covered } from '../coverage.ts'
-import { followersOf } from '../logs/proof.ts'
+import { followersOf, rankedSources } from '../logs/proof.ts'
 import { blocksIn, missingOf } from '../logs/ranges.ts'
 import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
-import { IncompleteError, type StreamPlace } from '../stream.ts'
-import { createEntry, type Entry } from './entry.ts'
-import { callersError, reportFailure, tooNarrow } from './failure.ts'
+import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
+import { createEntry, type Entry, readApart } from './entry.ts'
+import { createFailures, tooNarrow } from './failure.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
-import { planOf, widestOf } from './plan.ts'
+import { groupsOf, type Lacking, planOf, widestOf } from './plan.ts'
 import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
@@ -23,6 +23,8 @@ export interface Follower<Place extends StreamPlace> {
   complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<void>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */
   paceOf(subject: Hex | null): Pace | undefined
+  /** The check that keeps a subject's history from being complete; undefined if none failed lately. */
+  failureOf(subject: Hex | null): UnavailableError | undefined
   /** Blocks that are left of the scan for everybody; undefined while none is under way. */
   readonly scanLeft: number | undefined
   /** Stops; what is under way is not stored. */
@@ -39,18 +41,9 @@ const TURN_MS = 5_000
 const SUBJECTS_DOUBT_MS = 600_000
 /** Pause while another process works on the same history. */
 const OTHERS_MS = 250
-/** Pause after a failure, doubled each time. */
-const AGAIN_MS = { first: 1_000, most: 30_000 }
 
 /** Stands for those who ask without a name. */
 const NOBODY = ['']
-
-/** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
-interface Lacking {
-  readonly entry: Entry
-  readonly missing: readonly Range[]
-  readonly asker: string
-}
 
 /** What one task works on, and in whose turn; a scan is everybody's. */
 interface Task {
@@ -64,6 +57,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   const entries = new Map<Hex | null, Entry>()
   const tasks = new Set<Promise<void>>()
   const turns = createTurns()
+  const failures = createFailures({ ...{ chain: client.chain, stream: stream.name, place: options.place }, log, clock })
   const closing = new AbortController()
   let place = options.place
   /** The newest final block that anybody asked for. */
@@ -122,17 +116,17 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
         if (isChecked(entry, own)) {
           entries.delete(entry.subject)
           entry.settle()
-        } else if (asker !== undefined) startTask({ of: [entry], asker }, () => check(entry, asker))
+        } else if (!failures.tell(entry, 'subject') && asker !== undefined)
+          startTask({ of: [entry], asker }, () => check(entry, asker))
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
       if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
+      else if (failures.tell(entry, plan)) continue
       else if (plan === 'everybody') scanned.push(entry)
       else if (asker !== undefined) alone.push({ entry, missing, asker })
     }
-    for (const group of grouped(alone, ({ missing, asker }) => JSON.stringify([missing, asker])).values()) {
-      startGroup(group)
-    }
+    for (const group of groupsOf(alone)) startGroup(group)
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
@@ -180,7 +174,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   function startTask({ of, asker }: Task, run: () => Promise<void>): void {
     for (const entry of of) entry.isBusy = true
     if (asker !== undefined) turns.start(asker)
-    const task = runTask(of, run).finally(() => {
+    const task = runTask({ of, ...(asker !== undefined && { asker }) }, run).finally(() => {
       tasks.delete(task)
       if (asker !== undefined) turns.end(asker)
       for (const entry of of) entry.isBusy = false
@@ -189,10 +183,11 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     tasks.add(task)
   }
 
-  async function runTask(of: readonly Entry[], run: () => Promise<void>): Promise<void> {
+  async function runTask({ of, asker }: Task, run: () => Promise<void>): Promise<void> {
+    const isScan = asker === undefined
     try {
       await run()
-      for (const entry of of) entry.failures = 0
+      failures.forget(of, isScan)
     } catch (error) {
       if (closing.signal.aborted) return
       if (error instanceof FilterError && subjectsMax > 1) {
@@ -202,10 +197,8 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       }
       // Now that it is known how short ranges must be, another plan is made.
       if (error instanceof NarrowError) return
-      reportFailure(error, { log, chainId: client.chain.id, stream: stream.name })
-      const failures = Math.max(...of.map((entry) => ++entry.failures))
-      for (const entry of of) entry.settle(callersError(error, client.chain))
-      await sleep(Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (failures - 1)), closing.signal).catch(() => {})
+      if (error instanceof FaultyCheckError && !isScan && readApart(of)) return
+      await sleep(failures.note(error, of, isScan), closing.signal).catch(() => {})
     }
   }
 
@@ -264,8 +257,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       await stream.verify(place, { subject, client, db, ...range }, closing.signal)
       await coverage.checked(name(), subject, range.toBlock)
     } catch (error) {
-      if (!(error instanceof IncompleteError) || entry.isReread) throw error
-      entry.isReread = true
+      if (!(error instanceof IncompleteError)) throw error
+      const before = entry.reread
+      if (before !== undefined) throw verdictOf(error, { before, witnesses: rankedSources(sources, error).length })
+      entry.reread = error
       const again = { fromBlock: error.fromBlock, toBlock: error.toBlock }
       await coverTurn([subject], { range: again, wanted: range }, { of: [], asker })
     }
@@ -289,6 +284,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       await completed
     },
     paceOf: (subject) => entries.get(subject)?.pace,
+    failureOf: (subject) => entries.get(subject)?.failure,
     get scanLeft() {
       return isScanning ? scanLeft : undefined
     },

@@ -1,9 +1,18 @@
+import { grouped } from '../../lib/grouped.ts'
 import { blocksIn } from '../logs/ranges.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
+import type { Entry } from './entry.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
 type Plan = 'subject' | 'everybody' | 'impossible'
+
+/** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
+export interface Lacking {
+  readonly entry: Entry
+  readonly missing: readonly Range[]
+  readonly asker: string
+}
 
 /** A subject's history is fetched alone if it takes at most this many ranges. */
 const WINDOWS_MAX = 64
@@ -34,6 +43,13 @@ export function planOf({
   if (isFollowed && windowsOf(everybody, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX) return 'everybody'
   if (windowsOf(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
   return widest !== undefined && widest < SCAN_BLOCKS_MIN ? 'impossible' : 'everybody'
+}
+
+/** Those who lack the same blocks, and are read in the same turn, go together. */
+export function groupsOf(lacking: readonly Lacking[]): Iterable<readonly Lacking[]> {
+  return grouped(lacking, ({ missing, asker, entry }) =>
+    JSON.stringify([missing, asker, entry.isApart ? entry.subject : null]),
+  ).values()
 }
 
 function windowsOf(ranges: readonly Range[], blocks: number): number {

@@ -1,0 +1,113 @@
+import { expect, test } from 'bun:test'
+import { HistoryFaultError } from '../../../src/history/follow/failure.ts'
+import type { LendingEvent } from '../../../src/history/rows/lending_event.ts'
+import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
+import { IncompleteError } from '../../../src/history/stream.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { EMITTER, walletOf } from '../scene.ts'
+import { hashOf } from '../simulation/chain.ts'
+import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
+
+/** A check of everybody's logs that fails in the same place whatever is read. */
+const WRONG_INDEX: Partial<Stream<LendingEvent>> = {
+  continuity() {
+    throw new IncompleteError('index', { fromBlock: 7, toBlock: 9 })
+  },
+}
+
+/** Endpoints that agree, and take ranges so short that a scan for everybody serves all who ask. */
+function agreeing(count: number) {
+  const endpoints = Array.from({ length: count }, () => quietEndpoint(1_000))
+  return {
+    endpoints: endpoints.map(({ endpoint }, index) => ({ ...endpoint, index })),
+    asked: () => endpoints.reduce((sum, { answered }) => sum + answered.length, 0),
+  }
+}
+
+function recorded() {
+  const records: Record<string, unknown>[] = []
+  const note = (record: Record<string, unknown>) => records.push(record)
+  return { records, log: { debug: note, info: note, warn: note, error: note } }
+}
+
+const failureOf = (asked: Promise<void>) => asked.catch((error: unknown) => error)
+
+test('a check that fails twice in the same place over endpoints that agree is a fault of ours: logged, named, and not read for again', async () => {
+  const { clock, sleep, time } = simulateTime()
+  const { records, log } = recorded()
+  const { endpoints, asked } = agreeing(2)
+  const follower = follow(endpoints, { clock, sleep, log, checks: WRONG_INDEX })
+  // What the endpoints take is learned from their refusals of longer ranges.
+  await complete(follower, 2_000, walletOf(0))
+  const failure = await failureOf(complete(follower, 65_000, walletOf(1)))
+  expect(failure).toBeInstanceOf(HistoryFaultError)
+  expect(failure).toMatchObject({
+    message:
+      'The history of chain 31337 (Quiet) cannot be completed. The check "index" fails in blocks 7 to 9 although ' +
+      'different endpoints gave the same logs: that is a fault of ours, please report it',
+    retryAfterSec: 60,
+  })
+  expect(records).toEqual([
+    {
+      msg: 'Found a check of a history to be wrong, which is a fault of this program',
+      ...{ chainId: 31_337, stream: 'emitted', contract: EMITTER, check: 'index', fromBlock: 7, toBlock: 9 },
+    },
+  ])
+  const before = asked()
+  expect(await failureOf(complete(follower, 65_001, walletOf(2)))).toEqual(failure)
+  expect(asked()).toBe(before)
+  // A wallet whose own blocks are few is read without a scan.
+  await complete(follower, 2_000, walletOf(3))
+  time.nowMs += 600_000
+  const later = asked()
+  const everybody = {
+    subject: null,
+    fromBlock: 1,
+    final: { number: 65_002, hash: hashOf(65_002) },
+    askers: new Set<string>(),
+  }
+  expect(await failureOf(follower.complete(everybody, PLACE, never))).toEqual(failure)
+  expect(asked()).toBeGreaterThan(later)
+  await follower.close()
+})
+
+test('over one endpoint nobody can say so: the history is not complete, and who waits in vain is told by which check', async () => {
+  const { records, log } = recorded()
+  const { endpoints } = agreeing(1)
+  const follower = follow(endpoints, { log, checks: WRONG_INDEX })
+  await complete(follower, 2_000, walletOf(0))
+  const failure = await failureOf(complete(follower, 65_000, walletOf(1)))
+  expect(failure).toBeInstanceOf(UnavailableError)
+  expect(failure).not.toBeInstanceOf(HistoryFaultError)
+  const message =
+    'The history of chain 31337 (Quiet) is not complete. The check "index" found that logs are missing in blocks 7 to 9'
+  expect(failure).toMatchObject({ message })
+  expect(records).toMatchObject([{ msg: 'Found a history incomplete at every endpoint', check: 'index' }])
+  // It pauses, or reads again, when this one comes and goes.
+  await failureOf(complete(follower, 65_000, walletOf(2), AbortSignal.timeout(100)))
+  expect(follower.failureOf(walletOf(2))).toMatchObject({ message })
+  await follower.close()
+})
+
+test('a wallet whose logs meet a wrong check does not keep those it was read with from theirs', async () => {
+  const wrong = walletOf(7)
+  const decode = (
+    _: unknown,
+    __: readonly HistoryLog[],
+    { subjects }: { readonly subjects: readonly string[] | null },
+  ) => {
+    if (subjects?.includes(wrong) === true) throw new IncompleteError('pairing', { fromBlock: 3, toBlock: 3 })
+    return { rows: [], unsettled: [] }
+  }
+  const { clock, sleep } = simulateTime()
+  const { endpoints } = agreeing(2)
+  const follower = follow(endpoints, { clock, sleep, checks: { decode } })
+  const outcomes = await Promise.all(
+    Array.from({ length: 12 }, (_, number) => failureOf(complete(follower, 2_000, walletOf(number)))),
+  )
+  expect(outcomes.map((outcome) => outcome instanceof HistoryFaultError)).toEqual(
+    outcomes.map((_, number) => walletOf(number) === wrong),
+  )
+  expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(11)
+  await follower.close()
+})

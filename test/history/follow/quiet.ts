@@ -1,0 +1,103 @@
+import { type Hex, numberToHex } from 'viem'
+import type { BackgroundEndpoint, ChainClient } from '../../../src/chain/rpc/client.ts'
+import type { Database } from '../../../src/db/database.ts'
+import { createFollower, type Follower } from '../../../src/history/follow/follower.ts'
+import { createLearnedSource } from '../../../src/history/logs/reader.ts'
+import { createLogSource } from '../../../src/history/logs/source.ts'
+import type { LendingEvent } from '../../../src/history/rows/lending_event.ts'
+import type { Stream, StreamPlace } from '../../../src/history/stream.ts'
+import { pause } from '../../../src/lib/async/abort.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { type Log, silentLog } from '../../../src/lib/log.ts'
+import { EMITTER } from '../scene.ts'
+import { hashOf } from '../simulation/chain.ts'
+import { simulateStore } from '../simulation/store.ts'
+
+/** Never fires. */
+export const never = new AbortController().signal
+const CHAIN_ID = 31_337
+export const PLACE = { chainId: CHAIN_ID, contract: EMITTER, startBlock: 1 }
+
+interface AskedLogs {
+  readonly fromBlock: number
+  readonly toBlock: number
+  /** Undefined: everybody was asked for. */
+  readonly wallets: number | undefined
+}
+
+/** An endpoint of a long chain on which nothing happens, which takes ranges of at most `cap` blocks. */
+export function quietEndpoint(cap: number): { readonly endpoint: BackgroundEndpoint; readonly answered: AskedLogs[] } {
+  const answered: AskedLogs[] = []
+  const endpoint: BackgroundEndpoint = {
+    ...{ index: 0, usable: true },
+    async request({ method, params, parse, refusal }) {
+      if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
+      const { fromBlock, toBlock, topics } = params[0] as FilterJson
+      const asked = { fromBlock: Number(fromBlock), toBlock: Number(toBlock) }
+      if (asked.toBlock - asked.fromBlock + 1 > cap) {
+        const words = `block range is too wide (maximum ${cap})`
+        throw refusal?.({ status: 200, code: -32603, words, retryAfterMs: undefined }) ?? new Error(words)
+      }
+      answered.push({ ...asked, wallets: topics.length < 2 ? undefined : [topics[1]].flat().length })
+      return parse([])
+    },
+  }
+  return { endpoint, answered }
+}
+
+/** A filter as endpoints are asked. */
+export interface FilterJson {
+  readonly fromBlock: Hex
+  readonly toBlock: Hex
+  readonly topics: readonly (Hex | readonly Hex[])[]
+}
+
+function headerOf(number: number): object {
+  return { number: numberToHex(number), timestamp: '0x1', hash: hashOf(number), parentHash: hashOf(number - 1) }
+}
+
+/** What a follower has besides its endpoints. */
+interface Circumstances {
+  readonly clock?: Clock
+  readonly sleep?: typeof pause
+  readonly log?: Log
+  /** What is different about the stream. */
+  readonly checks?: Partial<Stream<LendingEvent>>
+}
+
+/** A follower of endpoints over an empty database. */
+export function follow(
+  endpoints: readonly BackgroundEndpoint[],
+  { clock = systemClock, sleep = pause, log = silentLog, checks = {} }: Circumstances = {},
+): Follower<StreamPlace> {
+  const time = { clock, sleep }
+  const { coverage, stream } = simulateStore(() => 0).open('test', () => false)
+  return createFollower({
+    ...{ stream: { ...stream, ...checks }, place: PLACE, coverage, ...time, log },
+    client: { chain: { id: CHAIN_ID, name: 'Quiet' } } as unknown as ChainClient,
+    sources: endpoints.map((endpoint) => createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), ...time })),
+    ...{ db: {} as Database, onStored: () => {}, onHealed: () => {} },
+  })
+}
+
+/** Asks for a wallet's history of so many blocks. */
+export function complete(follower: Follower<StreamPlace>, blocks: number, subject: Hex, signal = never): Promise<void> {
+  return follower.complete(
+    { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks) }, askers: new Set() },
+    PLACE,
+    signal,
+  )
+}
+
+/** A clock that only pauses move on. */
+export function simulateTime() {
+  const time = { nowMs: 0 }
+  return {
+    time,
+    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
+    sleep: async (ms: number) => {
+      time.nowMs += ms
+      await Bun.sleep(0)
+    },
+  }
+}
