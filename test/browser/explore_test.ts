@@ -223,21 +223,6 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 60_000)
 
-  test('the past: a view as of a moment asks every chain for that moment', async () => {
-    const page = await look(wallet('provider'))
-    await answered(page)
-    await page.getByText('As of now').click()
-    await page.getByLabel('As of (UTC)').fill(new Date().toISOString().slice(0, 16))
-    await page.getByRole('button', { name: 'Look' }).click()
-    await page.locator('.title .badge').waitFor()
-    expect(page.url()).toContain('as_of=')
-    await answered(page)
-    const asked = stage.requests.filter((address) => address.includes('at_time='))
-    expect(asked.length).toBe(4)
-    expect(await page.locator('.position').count()).toBeGreaterThan(0)
-    expect(await audit(page)).toEqual([])
-  }, 90_000)
-
   test('a Kamino obligation from a link', async () => {
     const page = await look(`#wallet=${SOLANA_WALLET}&kamino=${OBLIGATION}:${MARKET}`)
     await page.getByText('Net in a year').waitFor()

@@ -6,7 +6,8 @@ import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { type Accounts, createAccounts } from '../e2e/accounts.ts'
 import { type Program, type Service, sourceProgram, startService } from '../e2e/program.ts'
 import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
-import { startSolanaDouble } from '../support/solana.ts'
+import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
+import { type SolanaDouble, startSolanaDouble } from '../support/solana.ts'
 
 /** A chain whose endpoint never answers. */
 export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
@@ -14,6 +15,9 @@ export const DEAD_CHAIN = { id: 10, name: 'OP Mainnet' }
 /** The service with everything that the pages show, for the tests of one file. */
 export interface Scene {
   readonly devnet: Devnet
+  /** What the service reads the devnet through; it has no faults until a test makes some. */
+  readonly rpc: FaultyRpc
+  readonly solana: SolanaDouble
   readonly program: Program
   readonly service: Service
   readonly accounts: Accounts
@@ -28,6 +32,7 @@ export async function startScene(options: {
   readonly env?: Readonly<Record<string, string>>
 }): Promise<Scene> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
+  const rpc = await startFaultyRpc(devnet.rpcUrl)
   const solana = startSolanaDouble({ accounts: (slot) => kaminoScene({}, { slot }), slot: SLOT, slotMs: 400 })
   if (options.lending) {
     await devnet.morpho()
@@ -41,15 +46,16 @@ export async function startScene(options: {
     SOLANA_RPC_URL: solana.url,
     ...options.env,
   })
-  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
+  writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(rpc.url))
   const service = await startService(program)
   const accounts = await createAccounts(program)
   return {
-    ...{ devnet, program, service, accounts, url: `http://127.0.0.1:${service.port}/` },
+    ...{ devnet, rpc, solana, program, service, accounts, url: `http://127.0.0.1:${service.port}/` },
     async stop() {
       await service.stop()
       program.remove()
       await solana.stop()
+      await rpc.stop()
       await devnet.stop()
     },
   }

@@ -46,7 +46,7 @@ export function WalletForm({ wallet, atTime, asOf, large, onWallet }) {
       html`<details class="as-of" open=${moment !== ''}><summary>${moment === '' ? 'As of now' : 'As of a past moment'}</summary>
         <label for=${`${id}t`}>As of (UTC)</label>
         <input id=${`${id}t`} type="datetime-local" value=${moment.replace(/Z$/, '')} onInput=${(event) => setMoment(event.target.value === '' ? '' : `${event.target.value}Z`)} />
-        <p class="soft">Every figure is then read at the last block at or before that moment. Leave it empty for now.</p>
+        <p class="soft">Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past. Leave it empty for now.</p>
       </details>`
     }
     ${

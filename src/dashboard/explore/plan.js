@@ -22,7 +22,8 @@ export const PAGE_SIZE = 10
  */
 export function planOf(view, catalog, pages) {
   const kind = walletKind(view.wallet)
-  if (kind === 'solana') return kaminoParts(view)
+  // Solana keeps no past: nothing there is asked about one.
+  if (kind === 'solana') return view.asOf === '' ? kaminoParts(view) : []
   if (kind !== 'evm') return []
   /** @type {Record<string, string>} */
   const past = view.asOf === '' ? {} : { at_time: view.asOf }

@@ -123,6 +123,12 @@ const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
 /** @param {MoreProps} props */
 function Kamino({ parts, context, setView, again }) {
   const { view } = context
+  if (view.asOf !== '')
+    return html`<section class="family" aria-label="Kamino">
+      <div class="family-head"><h2>Kamino</h2></div>
+      <${Empty} title="Not shown as of a past moment">Solana's endpoints keep no past, so Kamino can only be read as it is now. Nothing was asked.
+        <p class="more"><button type="button" onClick=${() => setView({ ...view, asOf: '' })}>Look at now</button></p><//>
+    </section>`
   return html`<section class="family" aria-label="Kamino">
     <div class="family-head"><h2>Kamino</h2><${Target} context=${context} setView=${setView} /></div>
     <div class="stack">

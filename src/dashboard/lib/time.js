@@ -19,6 +19,15 @@ export function momentText(at) {
   return `${MOMENT.format(msOf(at))} UTC`
 }
 
+/**
+ * Unix seconds of a moment that a link names, in ISO 8601 or in Unix seconds; without end for now.
+ * @param {string} moment
+ */
+export function secondsOf(moment) {
+  if (moment === '') return Number.POSITIVE_INFINITY
+  return /^\d+$/.test(moment) ? Number(moment) : Date.parse(moment) / 1000
+}
+
 /** @param {number | string} at */
 function msOf(at) {
   return typeof at === 'number' ? at * 1000 : Date.parse(at)

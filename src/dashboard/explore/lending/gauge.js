@@ -46,7 +46,7 @@ export function Gauge({ healthFactor, target }) {
         debtless
           ? 'No debt: nothing can be liquidated.'
           : left === 0
-            ? html`<b class="bad">Can be liquidated now.</b>`
+            ? html`<b class="bad">Can be liquidated.</b>`
             : html`Liquidation if weighted collateral falls by <b class=${state}>${percentOfRatio(left.toFixed(6), 1)}</b> against the debt.`
       }
     </figcaption>

@@ -1,0 +1,115 @@
+import { ask } from '../../lib/api.js'
+import { significant } from '../../lib/decimal.js'
+import { useLoaded } from '../../lib/hooks.js'
+import { counted, momentText, secondsOf } from '../../lib/time.js'
+import { html, useState } from '../../lib/view.js'
+import { Amount, Usd } from '../../part/figure.js'
+import { Table } from '../../part/list.js'
+import { Empty, Trouble, Waiting } from '../../part/notice.js'
+import { usePatient } from '../patient.js'
+
+const PAGE_SIZE = 25
+
+/**
+ * A page of events, those of it at or before the moment of the view, and the search for the page of that moment.
+ * @typedef {object} AskedEvents
+ * @property {any} answer
+ * @property {() => void} again
+ * @property {readonly any[]} rows
+ * @property {number} later how many on the page came after the moment
+ * @property {boolean} isPast
+ * @property {{ isRunning: boolean, failure: import('../../lib/api.js').Failure | undefined, start: () => void }} search
+ */
+
+/**
+ * Events of a wallet in a market, newest first. The service lists them up to now, and what came after the moment of the
+ * view is left out here.
+ * @param {string | undefined} path nothing is asked without
+ * @param {import('../page.js').Context} context
+ * @returns {AskedEvents}
+ */
+export function useEvents(path, { key, view }) {
+  const until = secondsOf(view.asOf)
+  const [searched, setSearched] = useState(0)
+  const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
+  const { value: found, again: searchAgain } = useLoaded(
+    async (signal) =>
+      searched > 0 ? pageUntil(until, searched, (page) => ask(pathOf(page), { key, signal })) : undefined,
+    [searched],
+  )
+  const { answer, again } = usePatient(path && pathOf(typeof found === 'number' ? found : 1), key)
+  const all = answer?.ok ? answer.body.data : []
+  const rows = all.filter(({ timestamp }) => timestamp <= until)
+  const failure = typeof found === 'object' ? found : undefined
+  const start = () => (searched > 0 ? searchAgain() : setSearched(pagesOf(answer.body)))
+  const search = { isRunning: searched > 0 && failure === undefined, failure, start }
+  return { answer, again, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
+}
+
+/** @param {any} body */
+function pagesOf({ pagination }) {
+  return Math.ceil(pagination.total / PAGE_SIZE)
+}
+
+/** Most credits that finding a page and showing it costs. @param {number} pages */
+function searchCredits(pages) {
+  return Math.ceil(Math.log2(pages - 1)) + 1
+}
+
+/**
+ * The first page with an event at or before a moment, given that it is not the first page; the last page if there is none.
+ * @param {number} until Unix seconds
+ * @param {number} pages
+ * @param {(page: number) => ReturnType<typeof ask>} read
+ */
+async function pageUntil(until, pages, read) {
+  let [from, to] = [2, pages]
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    const answer = await read(middle)
+    if (!answer.ok) return answer
+    if (answer.body.data.at(-1)?.timestamp > until) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+/** @type {Record<string, string>} */
+const VERBS = {
+  supply: 'Supplied',
+  withdraw: 'Withdrew',
+  borrow: 'Borrowed',
+  repay: 'Repaid',
+  liquidation: 'Liquidated',
+}
+
+/** @param {any} event */
+export function eventText({ type, amount, asset }) {
+  return `${VERBS[type] ?? type} ${significant(amount)} ${asset.symbol}`
+}
+
+/** @param {{ events: AskedEvents, chain: string }} props */
+export function Events({ events: { answer, rows, later, isPast, search }, chain }) {
+  const { page, total } = answer.body.pagination
+  const pages = pagesOf(answer.body)
+  if (rows.length === 0 && page < pages) {
+    if (search.isRunning) return html`<${Waiting}>The events until then<//>`
+    if (search.failure) return html`<${Trouble} failure=${search.failure} onRetry=${search.start} />`
+    return html`<${Empty} title="Not shown yet">The newest ${later} of ${total} events all came after this moment.
+      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${counted(searchCredits(pages), 'credit')}</i></button></p><//>`
+  }
+  if (rows.length === 0)
+    return html`<${Empty} title="No events">The wallet ${isPast ? 'had moved nothing in this market by then' : 'has moved nothing in this market'}.<//>`
+  const ofThese = total - (page - 1) * PAGE_SIZE - later
+  return html`<${Table} label="Events" class="events" columns=${['When', 'What', 'Amount', 'Value then']}>
+      ${rows.map(
+        (event) => html`<tr title=${`${chain} block ${event.blockNumber}, ${event.transactionHash}`}>
+          <td>${momentText(event.timestamp)}</td>
+          <td><i class=${`key ${event.type}`} aria-hidden="true"></i>${VERBS[event.type] ?? event.type}</td>
+          <td><${Amount} value=${event.amount} symbol=${event.asset.symbol} /> ${event.asset.symbol}</td>
+          <td><${Usd} value=${event.amountUSD} /></td>
+        </tr>`,
+      )}
+    <//>
+    ${ofThese > rows.length && html`<p class="soft">The newest ${rows.length} of ${ofThese}${isPast && ' until then'}.</p>`}`
+}

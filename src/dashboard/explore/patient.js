@@ -1,0 +1,54 @@
+import { ask } from '../lib/api.js'
+import { pause } from '../lib/time.js'
+import { html, useEffect, useState } from '../lib/view.js'
+import { Trouble, Waiting } from '../part/notice.js'
+import { Proof } from '../part/proof.js'
+
+/** How often an answer that is being prepared is asked for again. */
+const TRIES_MAX = 40
+const WAIT_MAX_SEC = 15
+
+/**
+ * Asks, and asks again while the answer is being prepared (503 with the progress in its message).
+ * @param {string | undefined} path nothing is asked without
+ * @param {string} key
+ * @param {number} [triesMax]
+ */
+export function usePatient(path, key, triesMax = TRIES_MAX) {
+  const [answer, setAnswer] = useState(/** @type {any} */ (undefined))
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    if (path === undefined) return undefined
+    const leaving = new AbortController()
+    const { signal } = leaving
+    const run = async () => {
+      for (let tries = 1; ; tries++) {
+        const found = await ask(path, { key, signal })
+        const unfinished = !found.ok && found.status === 503 && tries < triesMax
+        setAnswer(unfinished ? { ...found, unfinished } : found)
+        if (!unfinished) return
+        await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
+      }
+    }
+    run().catch((error) => {
+      if (!signal.aborted) throw error
+    })
+    return () => leaving.abort()
+  }, [path, key, round])
+  const again = () => {
+    setAnswer(undefined)
+    setRound(round + 1)
+  }
+  return { answer, again }
+}
+
+/**
+ * What was asked patiently, once it is there.
+ * @param {{ asked: { answer: any, again: () => void }, what: string, render: (answer: any) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
+ */
+export function Outcome({ asked: { answer, again }, what, render, catalog }) {
+  if (answer === undefined) return html`<${Waiting}>${what}<//>`
+  if (answer.unfinished) return html`<${Waiting}>${what}: ${answer.message}<//>`
+  if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
+  return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog} />`
+}
