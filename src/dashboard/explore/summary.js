@@ -1,5 +1,5 @@
 import { chainName } from '../lib/catalog.js'
-import { sumDollars } from '../lib/decimal.js'
+import { isPositive, sumDollars } from '../lib/decimal.js'
 import { counted } from '../lib/time.js'
 import { classes, html } from '../lib/view.js'
 import { Facts, Usd } from '../part/figure.js'
@@ -9,7 +9,7 @@ import { Facts, Usd } from '../part/figure.js'
  * @param {{ parts: readonly import('./asking.js').AskedPart[], catalog: import('../lib/catalog.js').Catalog, spent: number }} props
  */
 export function Summary({ parts, catalog, spent }) {
-  const { liquidity, fees, netWorths, unpriced, unseen } = figuresOf(parts)
+  const { liquidity, fees, withdrawn, mixed, netWorths, unpriced, unseen } = figuresOf(parts)
   const answered = parts.filter(({ answer }) => answer !== undefined).length
   const failed = parts.filter(({ answer }) => answer?.ok === false && answer.code !== 'NOT_FOUND').length
   const wasRead = (/** @type {string} */ family) => parts.some((part) => part.family === family && part.answer?.ok)
@@ -34,6 +34,10 @@ export function Summary({ parts, catalog, spent }) {
       html`<${Facts} rows=${[
         ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
         ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
+        ...(isPositive(sumDollars(withdrawn))
+          ? [['of it withdrawn, not collected', html`<${Usd} value=${sumDollars(withdrawn)} />`]]
+          : []),
+        ...(mixed.length > 0 ? [['of it either, not told apart', html`<${Usd} value=${sumDollars(mixed)} />`]] : []),
         ['Aave collateral − debt', html`<${Sum} values=${netWorths} known=${wasRead('aave')} />`],
       ]} />`
     }
@@ -59,6 +63,9 @@ function figuresOf(parts) {
     unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
     liquidity: priced.map(({ usd }) => usd.total),
     fees: priced.flatMap(({ usd }) => usd.uncollected_fees ?? []),
+    withdrawn: priced.flatMap(({ usd }) => usd.withdrawn_principal ?? []),
+    // Without its history nobody knows what of a position's uncollected sum is fees.
+    mixed: priced.flatMap(({ usd, uncollected_fees: fees }) => (fees === null ? [usd.total, `-${usd.amounts}`] : [])),
     netWorths: bodies('aave').flatMap((each) => each.positions.map((one) => one.netWorthUSD)),
     unpriced: positions.length - priced.length,
   }

@@ -2,11 +2,11 @@ import { chainName } from '../../lib/catalog.js'
 import { percentOfRatio, significant } from '../../lib/decimal.js'
 import { counted } from '../../lib/time.js'
 import { classes, html, useState } from '../../lib/view.js'
-import { Amount, Usd } from '../../part/figure.js'
-import { Table } from '../../part/list.js'
+import { Usd } from '../../part/figure.js'
 import { Proof } from '../../part/proof.js'
 import { PAGE_SIZE } from '../plan.js'
 import { isFullRange, room, ticksOf } from '../scale.js'
+import { Holdings } from './holdings.js'
 import { ProfitAndLoss } from './pnl.js'
 import { RangePicture } from './range.js'
 
@@ -95,19 +95,4 @@ function Room({ position, inverse, base }) {
   const share = (/** @type {number} */ ratio) => percentOfRatio(Math.abs(ratio).toFixed(6), 1)
   if (inRange) return html`<p class="room soft">Earns until ${base} falls ${share(down)} or rises ${share(up)}.</p>`
   return html`<p class="room soft">Earns nothing until ${base} ${ticks.current < ticks.lower ? `rises ${share(down)}` : `falls ${share(up)}`}.</p>`
-}
-
-/** @param {{ position: any }} props amounts and fees by token */
-function Holdings({ position: { position_state: state, amounts, uncollected_fees: fees, usd } }) {
-  return html`<${Table} label="Amounts" class="holdings" columns=${[html`<td></td>`, 'Holds', 'Uncollected fees', 'Price']}>
-    ${['token0', 'token1'].map(
-      (name) => html`<tr>
-        <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
-        <td><${Amount} value=${amounts[name].amount} symbol=${state[name].symbol} /></td>
-        <td>${fees ? html`<${Amount} value=${fees[name].amount} symbol=${state[name].symbol} />` : html`<span class="absent">not read yet</span>`}</td>
-        <td><${Usd} value=${usd[`${name}_price`]} /></td>
-      </tr>`,
-    )}
-    <tr class="sum"><th scope="row">USD</th><td><${Usd} value=${usd.amounts} /></td><td>${fees && html`<${Usd} value=${usd.uncollected_fees} />`}</td><td></td></tr>
-  <//>`
 }

@@ -1,36 +1,51 @@
-import { ask } from '../../lib/api.js'
 import { isNegative, sumDollars } from '../../lib/decimal.js'
 import { html, useState } from '../../lib/view.js'
 import { Change, Facts, Percent, Usd } from '../../part/figure.js'
-import { Trouble, Waiting } from '../../part/notice.js'
-import { Proof } from '../../part/proof.js'
+import { Outcome, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 
 /**
- * Profit and loss of a position: at once if the answer has it, else for its price.
+ * What an answer without profit and loss says of it. The answer waited for it, so it comes only if it is asked for.
+ * @type {Record<string, { said: string, verb: string, terms: string }>}
+ */
+const NOT_READY = {
+  pending: {
+    said: "Profit and loss is still being worked out: the position's history is being read.",
+    verb: 'Wait for it',
+    terms: 'once it is there',
+  },
+  unpriced: {
+    said: 'Profit and loss cannot be worked out: a price is missing.',
+    verb: 'Ask again',
+    terms: 'if it can',
+  },
+  failed: { said: 'Profit and loss could not be worked out.', verb: 'Ask why', terms: 'if it now can' },
+}
+
+/**
+ * Profit and loss of a position: at once if the answer has it, else why not, and for its price.
  * @param {{ position: any, context: import('../page.js').Context }} props
  */
 export function ProfitAndLoss({ position, context }) {
-  const [asked, setAsked] = useState(/** @type {any} */ (undefined))
-  if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
-  if (!context.catalog.pnl) return null
+  const [wanted, setWanted] = useState(false)
+  const { key, catalog, view } = context
   const query = queryOf({
     chain_id: position.chain_id,
     manager_address: position.manager_address,
     ...(position.is_active ? {} : { status: 'inactive' }),
-    ...(context.view.asOf === '' ? {} : { at_time: context.view.asOf }),
+    ...(view.asOf === '' ? {} : { at_time: view.asOf }),
   })
-  const load = () => {
-    setAsked('waiting')
-    ask(`v1/positions/uniswap-v3/${position.token_id}/pnl?${query}`, { key: context.key }).then(setAsked)
-  }
-  if (asked === undefined) {
-    return html`<p class="more"><button type="button" onClick=${load}>Profit and loss <i>${position.is_active ? 8 : 4} credits</i></button></p>`
-  }
-  if (asked === 'waiting') return html`<${Waiting}>Reading the position's history<//>`
-  if (!asked.ok)
-    return html`<${Trouble} failure=${asked} title="Profit and loss could not be worked out" onRetry=${load} />`
-  return html`<${Figures} pnl=${asked.body.data} /><${Proof} answer=${asked} catalog=${context.catalog} />`
+  const path = `v1/positions/uniswap-v3/${position.token_id}/pnl?${query}`
+  const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status] ?? {}
+  // A history that is read comes in a while; a price that is missing does not.
+  const comes = said === undefined || position.pnl_status === 'pending'
+  const asked = usePatient(wanted ? path : undefined, key, comes ? undefined : 1)
+  if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
+  if (!catalog.pnl) return null
+  if (wanted)
+    return html`<${Outcome} asked=${asked} what="Profit and loss" render=${({ body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
+  return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
+    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${position.is_active ? 8 : 4} credits ${terms}</i></button></p>`
 }
 
 /** @param {{ pnl: any }} props */

@@ -1,0 +1,37 @@
+import { isPositive, sumDollars } from '../../lib/decimal.js'
+import { html } from '../../lib/view.js'
+import { Amount, Usd } from '../../part/figure.js'
+import { Table } from '../../part/list.js'
+
+/**
+ * What collecting would pay, told apart: fees, and principal that was withdrawn before. The manager keeps one sum of
+ * both, so until the position's history is read only the sum is known.
+ * @param {{ position: any }} props amounts of a position by token
+ */
+export function Holdings({
+  position: { position_state: state, amounts, uncollected_fees: fees, withdrawn_principal: withdrawn, usd },
+}) {
+  const known = fees !== null
+  const hasWithdrawn = known && ['token0', 'token1'].some((name) => isPositive(withdrawn[name].amount))
+  const columns = [
+    { title: 'Holds', of: amounts, usd: usd.amounts },
+    { title: 'Uncollected fees', of: fees, usd: usd.uncollected_fees },
+    ...(hasWithdrawn ? [{ title: 'Withdrawn, not collected', of: withdrawn, usd: usd.withdrawn_principal }] : []),
+  ]
+  const pays = usd.total === null || known ? undefined : sumDollars([usd.total, `-${usd.amounts}`])
+  return html`<${Table} label="Amounts" class="holdings" columns=${[html`<td></td>`, ...columns.map(({ title }) => title), 'Price']}>
+      ${['token0', 'token1'].map(
+        (name) => html`<tr>
+          <th scope="row"><span class=${`dot ${name}`} aria-hidden="true"></span>${state[name].symbol}</th>
+          ${columns.map(({ of }) => html`<td>${of ? html`<${Amount} value=${of[name].amount} symbol=${state[name].symbol} />` : html`<${Unknown} />`}</td>`)}
+          <td><${Usd} value=${usd[`${name}_price`]} /></td>
+        </tr>`,
+      )}
+      <tr class="sum"><th scope="row">USD</th>${columns.map((each) => html`<td>${each.of ? html`<${Usd} value=${each.usd} />` : html`<${Unknown} />`}</td>`)}<td></td></tr>
+    <//>
+    ${!known && html`<p class="soft">${pays ? html`Collecting pays <${Usd} value=${pays} />: fees,` : 'What collecting pays is fees,'} or principal that was withdrawn before. The position's history tells them apart.</p>`}`
+}
+
+function Unknown() {
+  return html`<span class="absent">not told apart</span>`
+}

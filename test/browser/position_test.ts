@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import type { Json } from '../e2e/scenarios.ts'
+import { audit, BROWSER, overflow } from './browser.ts'
+import { setStage } from './stage.ts'
+
+const START_MS = 60_000
+const ANSWER_MS = 30_000
+const LIST = 'v1/positions/uniswap-v3'
+
+describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
+  const stage = setStage({ lending: false, startMs: START_MS, answerMs: ANSWER_MS })
+
+  async function look(wallet: string): Promise<Page> {
+    const page = await stage.open()
+    await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+    await page.goto(`${stage.scene.url}#wallet=${wallet}`)
+    await page.locator('.position').first().waitFor()
+    return page
+  }
+
+  async function listOf(wallet: string): Promise<Json[]> {
+    const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
+    const target = `${LIST}?wallet=${wallet}&chain_id=1&full=true`
+    return ((await (await fetch(`${stage.scene.url}${target}`, { headers })).json()) as Json).data
+  }
+
+  /** Reads of logs do not come back until the returned function is called. */
+  function holdLogs(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.scene.rpc.rule(({ method }) =>
+      method === 'eth_getLogs' ? { kind: 'meanwhile', done: () => promise } : undefined,
+    )
+    return () => {
+      stage.scene.rpc.rule(() => undefined)
+      resolve()
+    }
+  }
+
+  const pnlCalls = () => stage.requests.filter((address) => address.includes('/pnl?'))
+
+  test('whose history is not read yet is not offered as if it were: nothing more is asked or charged by itself', async () => {
+    const { single } = stage.scene.devnet.wallets
+    const { v3, positions, wallets } = stage.scene.devnet
+    await v3.decreaseLiquidity({ tokenId: positions.single, owner: wallets.single, liquidity: 1_000_000_000n })
+    const release = holdLogs()
+    const page = await look(single)
+    const card = page.locator('.position').first()
+    await card.getByText('Profit and loss is still being worked out').waitFor()
+    expect(await card.getByRole('button', { name: /^Profit and loss/ }).count()).toBe(0)
+    // Fees and withdrawn principal are one sum as long as nobody knows the history.
+    expect(await card.getByText('not told apart').count()).toBe(3)
+    await card.getByText('Collecting pays').waitFor()
+    await page.getByText('of it either, not told apart').waitFor()
+    const [{ usd }] = await listOf(single)
+    const exact = await card.locator('.figure-all').allTextContents()
+    expect(exact).toContain(`${(Number(usd.total) - Number(usd.amounts)).toFixed(6)} USD`)
+    await page.waitForTimeout(3_000)
+    expect(pnlCalls()).toEqual([])
+    expect(await page.locator('.summary').innerText()).toContain('for 15 credits')
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+
+    await card.getByRole('button', { name: 'Wait for it 8 credits once it is there' }).click()
+    await card.getByText(/^Profit and loss: /).waitFor()
+    expect(pnlCalls().length).toBeGreaterThan(0)
+    // What is not there yet costs nothing.
+    expect(await page.locator('.summary').innerText()).toContain('for 15 credits')
+    release()
+    await card.locator('.pnl').waitFor()
+    await page.getByText('for 23 credits').waitFor()
+    const [{ pnl }] = await listOf(single)
+    expect(await card.locator('.pnl .figure-all').allTextContents()).toContain(`${pnl.pnl_usd_value} USD`)
+    expect(await audit(page)).toEqual([])
+  }, 90_000)
+
+  test('has its fees apart from the principal that was withdrawn and not collected, and its profit and loss at once', async () => {
+    const { single } = stage.scene.devnet.wallets
+    const page = await look(single)
+    const card = page.locator('.position').first()
+    await card.locator('.pnl').waitFor()
+    expect(await card.getByRole('button', { name: /credits/ }).count()).toBe(0)
+    const [{ usd, pnl_status, withdrawn_principal: withdrawn, uncollected_fees: fees }] = await listOf(single)
+    expect(pnl_status).toBe('ready')
+    expect(Number(usd.withdrawn_principal)).toBeGreaterThan(0)
+    const columns = await card.locator('.holdings thead th').allTextContents()
+    expect(columns).toEqual(['Holds', 'Uncollected fees', 'Withdrawn, not collected', 'Price'])
+    const cells = card.locator('.holdings tbody tr')
+    const exactOf = async (row: number, column: number) =>
+      cells.nth(row).locator('td').nth(column).locator('.figure-all').textContent()
+    for (const [row, name] of ['token0', 'token1'].entries()) {
+      expect(await exactOf(row, 1)).toStartWith(`${fees[name].amount} `)
+      expect(await exactOf(row, 2)).toStartWith(`${withdrawn[name].amount} `)
+    }
+    expect(await exactOf(2, 1)).toBe(`${usd.uncollected_fees} USD`)
+    expect(await exactOf(2, 2)).toBe(`${usd.withdrawn_principal} USD`)
+    const summary = page.locator('.summary .facts div')
+    expect(await summary.filter({ hasText: 'of it uncollected fees' }).locator('.figure-all').textContent()).toBe(
+      `${usd.uncollected_fees} USD`,
+    )
+    expect(await summary.filter({ hasText: 'of it withdrawn' }).locator('.figure-all').textContent()).toBe(
+      `${usd.withdrawn_principal} USD`,
+    )
+    expect(pnlCalls()).toEqual([])
+    expect(await audit(page)).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
+
+  test('has a column for withdrawn principal only if there is some', async () => {
+    const { provider } = stage.scene.devnet.wallets
+    const page = await look(provider)
+    const list = await listOf(provider)
+    const hasColumn = await page
+      .locator('.position')
+      .evaluateAll((cards) => cards.map((card) => card.textContent?.includes('Withdrawn, not collected')))
+    expect(hasColumn).toEqual(list.map(({ usd }) => Number(usd.withdrawn_principal) > 0))
+    expect(new Set(hasColumn).size).toBe(2)
+  }, 60_000)
+})
