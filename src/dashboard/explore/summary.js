@@ -33,7 +33,10 @@ export function Summary({ parts, catalog, spent }) {
       evm &&
       html`<${Facts} rows=${[
         ['Liquidity', html`<${Sum} values=${liquidity} known=${wasRead('liquidity')} />`],
-        ['of it uncollected fees', html`<${Sum} values=${fees} known=${wasRead('liquidity')} />`],
+        [
+          'of it uncollected fees',
+          html`<${Sum} values=${fees} known=${wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)} />`,
+        ],
         ...(isPositive(sumDollars(withdrawn))
           ? [['of it withdrawn, not collected', html`<${Usd} value=${sumDollars(withdrawn)} />`]]
           : []),
