@@ -1,4 +1,5 @@
 import { CodedError } from '../lib/error.ts'
+import { hasUnseen } from '../lib/text/visible.ts'
 
 /** Which page of a list, from 1, and how many items a page has. */
 export interface PageAsked {
@@ -12,11 +13,11 @@ export interface Listed<Item> {
   readonly total: number
 }
 
-/** A trimmed name or reason of 1 to `max` printable characters. Throws `CodedError` INVALID_PARAMETER. */
+/** A trimmed name or reason of 1 to `max` characters, all of which are seen. Throws `CodedError` INVALID_PARAMETER. */
 export function checkedLabel(text: string, what: string, max = 100): string {
   const trimmed = text.trim()
   const length = [...trimmed].length
-  if (length < 1 || length > max || /[\p{C}\p{Zl}\p{Zp}]/u.test(trimmed)) {
+  if (length < 1 || length > max || hasUnseen(trimmed)) {
     throw new CodedError('INVALID_PARAMETER', `Cannot use this ${what}: expected 1 to ${max} printable characters`)
   }
   return trimmed

@@ -1,5 +1,6 @@
 import { bytesToBigInt, type Hex, hexToBytes } from 'viem'
 import { onceEachText } from '../lib/once_each.ts'
+import { visibleText } from '../lib/text/visible.ts'
 
 /** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
@@ -57,8 +58,5 @@ function upToNul(bytes: Uint8Array): Uint8Array {
   return end < 0 ? bytes : bytes.subarray(0, end)
 }
 
-/** A token's text for display: without control and formatting characters, at most 64 code points. */
-export const shownText = onceEachText((text: string): string => {
-  const clean = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, '').trim()
-  return [...clean].slice(0, TEXT_LENGTH_MAX).join('').trimEnd()
-}, REMEMBERED_CHARS_MAX)
+/** A token's text for display: nothing that is not seen, letters in one form, at most 64 code points. */
+export const shownText = onceEachText((text: string) => visibleText(text, TEXT_LENGTH_MAX), REMEMBERED_CHARS_MAX)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
-import { TEXT_BYTES_MAX, textFrom } from '../../src/chain/token_text.ts'
+import { shownText, TEXT_BYTES_MAX, textFrom } from '../../src/chain/token_text.ts'
 import { cpuSeconds } from '../support/cpu.ts'
 
 /** What a contract returns for a string, cut to the length that the lens copies. */
@@ -67,4 +67,10 @@ describe('textFrom()', () => {
     ])
     expect(textFrom(bytes)).toBe('\ufffd(')
   })
+})
+
+test('shownText() shows at most 64 letters, all of them seen and in one form', () => {
+  expect(shownText(textFrom(returned('ＵＳ\u3164Ｄ\u{e0100}Ｃ\u2800')))).toBe('USDC')
+  expect(shownText('x'.repeat(100))).toBe('x'.repeat(64))
+  expect([...shownText('\ufdfa'.repeat(20))].length).toBe(64)
 })

@@ -7,7 +7,7 @@ export const DECIMALS_MAX = 77
 /** One token, fit to be shown. */
 export interface Token {
   readonly address: RawToken['address']
-  /** Valid text without control and formatting characters, at most 64 code points; empty if there is none. */
+  /** Text of which everything is seen, at most 64 code points; empty if there is none. */
   readonly symbol: string
   readonly name: string
   /** 0 to 77; undefined if the contract gives no such number. */

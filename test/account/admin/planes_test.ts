@@ -405,7 +405,9 @@ describe('the operator', () => {
     const bad: (readonly [string, string, unknown])[] = [
       ['POST', '/admin/v1/organizations', {}],
       ['POST', '/admin/v1/organizations', { name: '' }],
-      ['POST', '/admin/v1/organizations', { name: '\u202e' }],
+      ...['\u202e', '\u3164', 'A\u2800', 'A\ufe00', 'A\u{e0100}'].map(
+        (name) => ['POST', '/admin/v1/organizations', { name }] as const,
+      ),
       ['POST', '/admin/v1/organizations', { name: 'a'.repeat(101) }],
       ['POST', '/admin/v1/organizations', { name: 5 }],
       ['POST', '/admin/v1/organizations', { name: 'a', rate_limit: 0 }],

@@ -1,6 +1,8 @@
 import type { Address } from 'viem'
+import { ACCENTS_MAX } from '../../../lib/text/visible.ts'
 import type { Token } from '../token.ts'
 import { findHosts } from './hosts.ts'
+import { imitated } from './lookalikes.ts'
 import { callsOut, hasLure } from './lures.ts'
 
 /*
@@ -26,13 +28,18 @@ const LURING_SYMBOLS: ReadonlySet<string> = new Set(
   ['claim', 'airdrop', 'voucher', 'reward'].flatMap((word) => [word, `${word}s`]),
 )
 
-/** Characters that are invisible or reverse text: U+061C, U+200B to U+200F, U+202A to U+202E, U+2060 and on. */
-const INVISIBLE = /\p{Cc}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
-/** Joiners have a meaning between emoji and in some scripts, but not next to the characters below. */
-const STRAY_JOINER =
-  /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}][\u200c\u200d]|[\u200c\u200d][\p{Script=Latin}\p{Nd}]/u
-/** One word in two alphabets that look alike. */
-const MIXED_WORD = /\p{Script=Latin}\p{Script=Cyrillic}|\p{Script=Cyrillic}\p{Script=Latin}/u
+/** Characters that fonts leave out or that reverse text, but for those that join emoji or vary their look. */
+const INVISIBLE = /(?!\u200c|\u200d|\p{Variation_Selector})[\p{Cc}\p{Default_Ignorable_Code_Point}]/u
+/** Those have a meaning after emoji and in some scripts, but not next to the characters below, which keys of phones excepted. */
+const STRAY =
+  /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}](?:\u200c|\u200d|\p{Variation_Selector})(?!\u20e3)|[\u200c\u200d][\p{Script=Latin}\p{Nd}]|\p{Variation_Selector}{2}/u
+/** A braille cell without dots, outside of braille. */
+const BLANK = /(?<![\u2801-\u28ff])\u2800(?![\u2801-\u28ff])/u
+const STACKED = new RegExp(`(?:(?=\\p{M})\\p{Script=Inherited}){${ACCENTS_MAX + 1}}`, 'u')
+/** One word in two alphabets that look alike. Greek has its place in names (αETH), but for letters that look Latin. */
+const ALIKE =
+  '[\\p{Script=Cyrillic}\\p{Script=Armenian}\\p{Script=Cherokee}\\p{Script=Lisu}\\p{Script=Coptic}ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]'
+const MIXED_WORD = new RegExp(`\\p{Script=Latin}${ALIKE}|${ALIKE}\\p{Script=Latin}`, 'u')
 
 /** Why a token is spam, as a sentence that names token and rule; undefined if it is not. */
 export function spamReason(token: Token, listed: ReadonlySet<Address>): string | undefined {
@@ -42,8 +49,11 @@ export function spamReason(token: Token, listed: ReadonlySet<Address>): string |
   const texts = [['symbol', symbol] as const, ['name', name] as const]
   for (const [field, text] of texts) {
     const trimmed = text.trim()
-    if (INVISIBLE.test(trimmed) || STRAY_JOINER.test(trimmed)) return reason(token, field, 'hides characters')
+    if ([INVISIBLE, STRAY, BLANK].some((rule) => rule.test(trimmed))) return reason(token, field, 'hides characters')
+    if (STACKED.test(trimmed)) return reason(token, field, 'buries letters under accents')
     if (MIXED_WORD.test(trimmed)) return reason(token, field, 'mixes alphabets that look alike')
+    const original = imitated(trimmed)
+    if (original !== undefined) return reason(token, field, `imitates "${original}"`)
   }
   const isLureItself = LURING_SYMBOLS.has(folded(symbol))
   for (const [field, text] of texts) {

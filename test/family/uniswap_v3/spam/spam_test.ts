@@ -47,6 +47,16 @@ const REAL: readonly (readonly [string, string])[] = [
   ['A', 'Version 2.0 Token v3.1'],
   ['DBET', 'Decent.Bet Token'],
   ['RPL', 'Rocket Pool\n'],
+  ['USD₮0', 'USDT0'],
+  ['USD₮', 'Tether USD'],
+  ['αETH', 'Δ Ωmega'],
+  ['ＪＰＹＣ', 'ＪＰＹ Ｃｏｉｎ'],
+  ['LOVE', '❤️ Love ❤️‍🔥 1️⃣'],
+  ['比特币', '葛󠄀飾'],
+  ['ТОН', 'Биткоин'],
+  ['⠓⠊⠀⠓⠊', 'Tiếng Việt'],
+  ['ÐOGE', 'Crème brûlée'],
+  ['🇨🇭', 'Swiss'],
 ]
 
 const SPAM: readonly (readonly [string, string, string])[] = [
@@ -74,6 +84,35 @@ const SPAM: readonly (readonly [string, string, string])[] = [
   ['x', 'You have won', 'name'],
   ['x', `Claim${' '.repeat(40)}your reward`, 'name'],
   ['x', 'Congrats.Visit evil.com', 'name'],
+  ...[
+    ...[
+      'US\u3164DC',
+      '\u115fUSDC',
+      'U\uffa0SDC',
+      'U\ufe00SDC',
+      'U\u{e0100}SDC',
+      '🐸\ufe01\ufe02x',
+      'USDC\u2800',
+      '\u2800\u2800',
+    ],
+    ...[
+      'U\u034fSDC',
+      `U${'\u0301'.repeat(3)}SDC`,
+      'ＵＳＤＣ',
+      '𝐔𝐒𝐃𝐂',
+      'Ⓤ🅂🄳🄲',
+      '🅄🆂🅳🅒',
+      '🇺🇸🇩🇹',
+      'ᴜꜱᴅᴄ',
+      'ꓴꓢꓓꓚ',
+      'ЕТН',
+      'ΕΤΗ',
+      'ÚSDC',
+    ],
+    ...['USD\u03a4', 'WETΗ', 'ՍSDC', 'USᎠC', 'USꓓC', '\u2063USDC', 'ｗＢＴＣ'],
+  ].map((symbol) => [symbol, 'x', 'symbol'] as const),
+  ['x', 'Ｕｓｄ　Ｃｏｉｎ', 'name'],
+  ['x', 'Wrаррed Ether', 'name'],
   // Letters that grow when normalized do not push other text past the limit.
   ['x', `${'\ufdfa'.repeat(75)} visit evil.com`, 'name'],
 ]
