@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { UnavailableError } from '../../lib/error.ts'
+import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
 import type { Refusal } from './refusal.ts'
@@ -71,6 +72,8 @@ export interface EthCall {
 /** Reads of one chain over its endpoints. */
 export interface ChainClient {
   readonly chain: Chain
+  /** Where it is told what endpoints do, by their position. */
+  readonly log: Log
   /**
    * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s by default). A
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.

@@ -113,7 +113,7 @@ export function createChainClient(options: ClientOptions & { readonly chain: Cha
   }
 
   return {
-    chain,
+    ...{ chain, log },
     read,
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),

@@ -1,0 +1,130 @@
+import { pause } from '../../lib/async/abort.ts'
+import { AbortedError, UnavailableError } from '../../lib/error.ts'
+import { type ChainClient, DepthError, type Endpoint, type ReadOptions } from '../rpc/client.ts'
+import { ShallowError } from '../rpc/error.ts'
+
+/** So many different endpoints must say the same before it is kept for ever. */
+export const QUORUM = 2
+/** So much longer than the first answer the others may take, milliseconds. */
+const LATE_MS = 1_000
+
+/** What endpoints agree on. */
+export interface Agreed<T> {
+  readonly value: T
+  /** Positions of those that said it: fewer than were wanted if no others could be asked. */
+  readonly endpoints: readonly number[]
+}
+
+/** Endpoints contradict each other, and no third one decides between them. */
+export class DisputeError extends UnavailableError {}
+
+/** How a read is agreed on. */
+interface QuorumOptions<T> extends ReadOptions {
+  /** How many different endpoints must say the same. @default {2} */
+  readonly quorum?: number
+  /** What is read, for the error: `the prices at block 5`. */
+  readonly what: string
+  /** Answers with the same text are the same. It must leave out what honest endpoints may say differently. */
+  readonly textOf: (value: T) => string
+}
+
+interface Said<T> {
+  readonly endpoint: number
+  readonly value: T
+  readonly text: string
+}
+
+/**
+ * Runs `attempt` against several different endpoints at the same time, and returns what they agree on. If they differ,
+ * further endpoints are asked until enough say the same. If fewer can be asked at all (there are no more, they do not
+ * keep that past, fail or are late), it is what those say. Throws `DisputeError` if they differ and nobody is left to
+ * decide; else as `ChainClient.read`, if none of them answers.
+ */
+export async function readByQuorum<T>(
+  client: ChainClient,
+  attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+  options: QuorumOptions<T>,
+): Promise<Agreed<T>> {
+  const { quorum = QUORUM, what, textOf, signal, ...reading } = options
+  const endpoints = client.chain.rpcUrls.length
+  const over = new AbortController()
+  const until = AbortSignal.any([signal, over.signal])
+  /** Who asks which endpoint: each is asked by one reading only. */
+  const takenBy = new Map<number, number>()
+  const said: Said<T>[] = []
+  const failures: unknown[] = []
+  let hear: () => void = () => {}
+  const heard = new Promise<void>((resolve) => {
+    hear = resolve
+  })
+
+  async function ask(reader: number): Promise<void> {
+    const attemptOnce = async (endpoint: Endpoint, within: AbortSignal): Promise<Said<T>> => {
+      const { index } = endpoint
+      if ((takenBy.get(index) ?? reader) !== reader) throw new ShallowError('Another reading asks the endpoint')
+      takenBy.set(index, reader)
+      const value = await attempt(endpoint, within)
+      return { endpoint: index, value, text: textOf(value) }
+    }
+    try {
+      said.push(await client.read(attemptOnce, { ...reading, signal: until }))
+      hear()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+
+  try {
+    const asked = Math.max(1, Math.min(quorum, endpoints))
+    const all = Promise.all(Array.from({ length: asked }, (_, reader) => ask(reader)))
+    await Promise.race([all, heard])
+    await Promise.race([all, pause(LATE_MS, until).catch(() => {})])
+    if (signal.aborted) throw new AbortedError('The caller left')
+    const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
+    if (said.length === 0 && fault !== undefined) throw fault
+    for (let reader = asked; ; reader++) {
+      const agreed = mostSaid(said)
+      const [first] = agreed
+      // That one endpoint does not reach back says less than that another one fails.
+      if (first === undefined) throw failures.find((error) => !(error instanceof DepthError)) ?? failures[0]
+      if (agreed.length === said.length || agreed.length >= quorum) {
+        tell(client, { what, wrong: said.filter(({ text }) => text !== first.text) })
+        return { value: first.value, endpoints: agreed.map(({ endpoint }) => endpoint) }
+      }
+      const before = said.length
+      if (takenBy.size < endpoints) await ask(reader)
+      if (said.length === before) throw disputed(client, { what, said })
+    }
+  } finally {
+    over.abort()
+  }
+}
+
+/** True if what so many endpoints gave may be kept for ever: two of them, or the only one that there is. */
+export function isLasting({ chain: { rpcUrls } }: ChainClient, witnesses: number): boolean {
+  return witnesses >= Math.min(QUORUM, rpcUrls.length)
+}
+
+/** Those that most endpoints said, the first if there are several. */
+function mostSaid<T>(said: readonly Said<T>[]): readonly Said<T>[] {
+  const groups = said.map(({ text }) => said.filter((each) => each.text === text))
+  return groups.reduce((most, group) => (group.length > most.length ? group : most), [])
+}
+
+function tell({ chain, log }: ChainClient, { what, wrong }: { what: string; wrong: readonly Said<unknown>[] }): void {
+  for (const { endpoint } of wrong) {
+    log.warn({ msg: 'An RPC endpoint contradicted others', chainId: chain.id, endpoint, what })
+  }
+}
+
+function disputed(
+  { chain: { id, name }, log }: ChainClient,
+  { what, said }: { readonly what: string; readonly said: readonly Said<unknown>[] },
+): DisputeError {
+  const endpoints = said.map(({ endpoint }) => endpoint).sort((a, b) => a - b)
+  log.warn({ msg: 'RPC endpoints contradicted each other', chainId: id, endpoints, what })
+  const named = endpoints.map((index) => index + 1).join(' and ')
+  return new DisputeError(
+    `Cannot believe ${what} of chain ${id} (${name}): endpoints ${named} contradict each other (second witness)`,
+  )
+}
