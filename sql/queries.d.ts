@@ -264,14 +264,14 @@ declare module '*/queries/lending_series_done.sql' {
 declare module '*/queries/lending_series_find.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, wallet: string],
-    { first_day: number | null }
+    { first_day: number | null; witnesses: number }
   >
   export default text
 }
 
 declare module '*/queries/lending_series_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, wallet: string, first_day: number | null],
+    [chain_id: string | number, contract: string, wallet: string, first_day: number | null, witnesses: number],
     { lending_series_store: string | null }
   >
   export default text
@@ -280,14 +280,14 @@ declare module '*/queries/lending_series_store.sql' {
 declare module '*/queries/lending_snapshot_list.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, wallet: string, max: string | number],
-    { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null }
+    { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null; witnesses: number }
   >
   export default text
 }
 
 declare module '*/queries/lending_snapshot_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, day: number, hash: string, wallets: readonly string[], collaterals: readonly string[], debts: readonly string[], net_worths: readonly string[], health_factors: readonly string[]],
+    [chain_id: string | number, contract: string, day: number, hash: string, wallets: readonly string[], collaterals: readonly string[], debts: readonly string[], net_worths: readonly string[], health_factors: readonly string[], witnesses: number],
     { stored: boolean }
   >
   export default text
@@ -304,7 +304,7 @@ declare module '*/queries/login_link_insert.sql' {
 declare module '*/queries/midnight_list.sql' {
   const text: SqlText<
     [chain_id: string | number, from_day: number, to_day: number],
-    { day: number; block: string; hash: string; parent_hash: string; time: string; is_final: boolean }
+    { day: number; block: string; hash: string; parent_hash: string; time: string; is_final: boolean; witnesses: number }
   >
   export default text
 }
@@ -319,7 +319,7 @@ declare module '*/queries/midnight_list_open.sql' {
 
 declare module '*/queries/midnight_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, day: number, block: string | number, hash: string, parent_hash: string, time: string | number, is_final: boolean],
+    [chain_id: string | number, day: number, block: string | number, hash: string, parent_hash: string, time: string | number, is_final: boolean, witnesses: number],
     { stored: boolean }
   >
   export default text
@@ -397,9 +397,17 @@ declare module '*/queries/position_flow_store.sql' {
   export default text
 }
 
+declare module '*/queries/price_at_delete.sql' {
+  const text: SqlText<
+    [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[]],
+    Record<never, never>
+  >
+  export default text
+}
+
 declare module '*/queries/price_at_insert.sql' {
   const text: SqlText<
-    [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[], units: readonly string[], scales: readonly number[], sources: readonly string[], evidences: readonly string[]],
+    [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[], units: readonly string[], scales: readonly number[], sources: readonly string[], evidences: readonly string[], witnesses: readonly number[]],
     Record<never, never>
   >
   export default text
@@ -408,7 +416,7 @@ declare module '*/queries/price_at_insert.sql' {
 declare module '*/queries/price_at_list.sql' {
   const text: SqlText<
     [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[]],
-    { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string }
+    { token: Uint8Array; block: string; units: string; scale: number; source: string; evidence: string; witnesses: number }
   >
   export default text
 }

@@ -1,9 +1,9 @@
--- Stores what wallets had in a market at a midnight, if the block that was read is still the one of that midnight; else
--- nothing. Rows that are there already stay as they are. Returns whether it was. Bytes come in hexadecimal without
--- prefix; '' stands for a value that is missing.
+-- Stores what wallets had in a market at a midnight and how many endpoints gave it, if the block that was read is still
+-- the one of that midnight; else nothing. Rows that are there already stay as they are, unless fewer endpoints gave them.
+-- Returns whether it was that block. Bytes come in hexadecimal without prefix; '' stands for a value that is missing.
 create or replace function lending_snapshot_store(
   p_chain_id bigint, p_contract text, p_day integer, p_hash text, p_wallets text[], p_collaterals text[],
-  p_debts text[], p_net_worths text[], p_health_factors text[]
+  p_debts text[], p_net_worths text[], p_health_factors text[], p_witnesses integer
 ) returns boolean
 language plpgsql as $$
 declare
@@ -14,13 +14,16 @@ begin
   if not found then
     return false;
   end if;
-  insert into lending_snapshot (wallet, place, day, collateral, debt, net_worth, health_factor)
+  insert into lending_snapshot as s (wallet, place, day, collateral, debt, net_worth, health_factor, witnesses)
   select
     decode(u.wallet, 'hex'), v_place, p_day, nullif(u.collateral, '')::numeric, nullif(u.debt, '')::numeric,
-    nullif(u.net_worth, '')::numeric, nullif(u.health_factor, '')::numeric
+    nullif(u.net_worth, '')::numeric, nullif(u.health_factor, '')::numeric, p_witnesses
   from unnest(p_wallets, p_collaterals, p_debts, p_net_worths, p_health_factors)
     u (wallet, collateral, debt, net_worth, health_factor)
-  on conflict do nothing;
+  on conflict (wallet, place, day) do update
+  set collateral = excluded.collateral, debt = excluded.debt, net_worth = excluded.net_worth,
+    health_factor = excluded.health_factor, witnesses = excluded.witnesses
+  where s.witnesses < excluded.witnesses;
   return true;
 end
 $$;

@@ -2,7 +2,7 @@
 -- $1 chain_id bigint
 -- $2 contract text
 -- $3 wallet text
-select s.first_day
+select s.first_day, s.witnesses
 from history_place p
 join lending_series s on s.place = p.id
 where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.wallet = decode($3, 'hex')

@@ -3,4 +3,5 @@
 -- $2 contract text
 -- $3 wallet text
 -- $4 first_day integer | null
-select lending_series_store($1, $2, $3, $4)
+-- $5 witnesses integer
+select lending_series_store($1, $2, $3, $4, $5)

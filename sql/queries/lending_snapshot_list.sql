@@ -4,10 +4,11 @@
 -- $3 wallet text
 -- $4 max bigint, the newest ones
 -- day not null
-select d.day, d.collateral, d.debt, d.net_worth, d.health_factor
+-- witnesses not null
+select d.day, d.collateral, d.debt, d.net_worth, d.health_factor, d.witnesses
 from (
   select s.day, s.collateral::text as collateral, s.debt::text as debt, s.net_worth::text as net_worth,
-    s.health_factor::text as health_factor
+    s.health_factor::text as health_factor, s.witnesses
   from history_place p
   join lending_snapshot s on s.place = p.id
   where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.wallet = decode($3, 'hex')

@@ -8,5 +8,6 @@
 -- $7 debts text[]
 -- $8 net_worths text[]
 -- $9 health_factors text[]
+-- $10 witnesses integer
 -- stored not null
-select lending_snapshot_store($1, $2, $3, $4, $5, $6, $7, $8, $9) as stored
+select lending_snapshot_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as stored

@@ -4,7 +4,8 @@
 -- $3 to_day integer
 -- hash not null
 -- parent_hash not null
-select m.day, m.block, encode(m.hash, 'hex') as hash, encode(m.parent_hash, 'hex') as parent_hash, m.time, m.is_final
+select m.day, m.block, encode(m.hash, 'hex') as hash, encode(m.parent_hash, 'hex') as parent_hash, m.time, m.is_final,
+  m.witnesses
 from midnight m
 where m.chain_id = $1 and m.day between $2 and $3
 order by m.day

@@ -6,5 +6,6 @@
 -- $5 parent_hash text
 -- $6 time bigint, Unix seconds
 -- $7 is_final boolean
+-- $8 witnesses integer
 -- stored not null
-select midnight_store($1, $2, $3, $4, $5, $6, $7) as stored
+select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored

@@ -8,6 +8,7 @@ import snapshot from '../../sql/migrations/0007_snapshot.sql' with { type: 'text
 import sessionSpending from '../../sql/migrations/0008_session_spending.sql' with { type: 'text' }
 import historyWanted from '../../sql/migrations/0009_history_wanted.sql' with { type: 'text' }
 import sessionPage from '../../sql/migrations/0010_session_page.sql' with { type: 'text' }
+import witness from '../../sql/migrations/0011_witness.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -30,6 +31,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0008_session_spending', sessionSpending],
   ['0009_history_wanted', historyWanted],
   ['0010_session_page', sessionPage],
+  ['0011_witness', witness],
 ]
 
 /** Every migration, in order. */

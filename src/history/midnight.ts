@@ -1,15 +1,16 @@
 import listSql from '../../sql/queries/midnight_list.sql' with { type: 'text' }
 import listOpenSql from '../../sql/queries/midnight_list_open.sql' with { type: 'text' }
 import storeSql from '../../sql/queries/midnight_store.sql' with { type: 'text' }
-import type { PinnedBlock } from '../chain/block.ts'
-import { type BlockFinder, createBlockFinder } from '../chain/past/block_at.ts'
+import { type BlockFinder, createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
+import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
 import { readHeader } from '../chain/read_block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { createCache } from '../lib/cache.ts'
 import type { Clock } from '../lib/clock.ts'
-import { UpstreamError } from '../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../lib/error.ts'
+import { createRecheck } from './recheck.ts'
 
 const list = query(listSql, 'read')
 const listOpen = query(listOpenSql, 'background')
@@ -23,13 +24,17 @@ const ENTRIES_MAX = 25_000
 const SETTLED_SEC = DAY_SEC
 const OPEN_MAX = 100
 
-/** The blocks of midnights, found once for everybody and stored for ever once they are final. */
+/**
+ * The blocks of midnights, found once for everybody and stored for ever once they are final. One that a single endpoint
+ * gave is found again when another one may serve; if several give another block, its snapshots go with it.
+ */
 export interface Midnights {
   /**
    * The last block at or before the midnight that begins a day (whole days since the epoch). Throws `NoBlockError` if
-   * no later block shows that it is the last one, or if the chain began later; else as `ChainClient.read`.
+   * no later block shows that it is the last one, or if the chain began later; `DisputeError` if endpoints contradict
+   * each other or what one of them gave before; else as `ChainClient.read`.
    */
-  of(client: ChainClient, day: number, signal: AbortSignal): Promise<PinnedBlock>
+  of(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock>
   /** Takes what is stored about a chain's days into memory, in one statement. */
   load(client: ChainClient, days: { readonly from: number; readonly to: number }): Promise<void>
   /**
@@ -42,53 +47,84 @@ export interface Midnights {
 /** Makes it over the database; several processes may share that. */
 export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }): Midnights {
   const finder: BlockFinder = createBlockFinder(clock)
-  const kept = new Map<string, PinnedBlock>()
+  const recheck = createRecheck(clock)
+  const kept = new Map<string, FoundBlock>()
   const loads = new Map<string, Promise<unknown>>()
-  const flights = createCache<PinnedBlock>({ clock, entriesMax: 1 })
+  const flights = createCache<FoundBlock>({ clock, entriesMax: 1 })
 
-  function keep(day: number, block: PinnedBlock): void {
+  const isSettled = ({ timestampSec }: FoundBlock) => clock.now() / 1_000 - Number(timestampSec) > SETTLED_SEC
+
+  function keep(day: number, block: FoundBlock): void {
     if (kept.size >= ENTRIES_MAX) kept.delete(kept.keys().next().value ?? '')
     kept.set(`${block.chainId}:${day}`, block)
+  }
+
+  /** The block that is kept in memory, unless it is worth finding again. */
+  function keptOf(client: ChainClient, day: number): FoundBlock | undefined {
+    const known = kept.get(`${client.chain.id}:${day}`)
+    return known === undefined || recheck.isDue(client, known.witnesses) ? undefined : known
   }
 
   async function stored(client: ChainClient, { from, to }: { readonly from: number; readonly to: number }) {
     const { id: chainId } = client.chain
     const rows = await list(db, [chainId, from, to])
-    return rows.map(({ day, block, hash, parent_hash, time, is_final }) => {
-      const pinned: PinnedBlock = {
-        ...{ chainId, number: BigInt(block), timestampSec: BigInt(time) },
+    return rows.map(({ day, block, hash, parent_hash, time, is_final, witnesses }) => {
+      const pinned: FoundBlock = {
+        ...{ chainId, number: BigInt(block), timestampSec: BigInt(time), witnesses },
         ...{ hash: `0x${hash}`, parentHash: `0x${parent_hash}` },
       }
       if (is_final) keep(day, pinned)
-      return pinned
+      return { block: pinned, isFinal: is_final }
     })
   }
 
-  async function note(day: number, block: PinnedBlock, isFinal: boolean): Promise<boolean> {
-    const { chainId, number, hash, parentHash, timestampSec } = block
+  async function note(day: number, block: FoundBlock, isFinal: boolean): Promise<boolean> {
+    const { chainId, number, hash, parentHash, timestampSec, witnesses } = block
     const [row] = await store(db, [
       ...([chainId, day, String(number), hash.slice(2), parentHash.slice(2)] as const),
-      ...([String(timestampSec), isFinal] as const),
+      ...([String(timestampSec), isFinal, witnesses] as const),
     ])
     if (row?.stored === true && isFinal) keep(day, block)
     return row?.stored === true
   }
 
-  async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<PinnedBlock> {
+  async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {
     const [known] = await stored(client, { from: day, to: day })
-    if (known !== undefined) return known
-    const found = await finder.lastBy(client, BigInt(day * DAY_SEC), signal)
-    const isFinal = clock.now() / 1_000 - Number(found.timestampSec) > SETTLED_SEC
-    if (await note(day, found, isFinal)) return found
+    if (known !== undefined && !(known.isFinal && recheck.isDue(client, known.block.witnesses))) return known.block
+    const found = await findAgain(client, { day, known: known?.block }, signal)
+    if (found === known?.block) return found
+    if (await note(day, found, isSettled(found))) {
+      if (known !== undefined && known.block.hash !== found.hash) told(client, day)
+      return found
+    }
     const [final] = await stored(client, { from: day, to: day })
     if (final === undefined) throw new UpstreamError('The block of a midnight was replaced while it was read')
-    return final
+    if (final.block.witnesses < QUORUM) throw disputed(client, day)
+    return final.block
+  }
+
+  /** The block as endpoints give it now, or the known one if they cannot be asked. */
+  async function findAgain(
+    client: ChainClient,
+    { day, known }: { readonly day: number; readonly known: FoundBlock | undefined },
+    signal: AbortSignal,
+  ): Promise<FoundBlock> {
+    try {
+      const found = await finder.lastBy(client, BigInt(day * DAY_SEC), signal)
+      recheck.answered(client, found.witnesses)
+      return found
+    } catch (error) {
+      const mayStay = error instanceof NoBlockError || error instanceof UnavailableError
+      if (known === undefined || !mayStay || error instanceof DisputeError) throw error
+      recheck.answered(client, 0)
+      return known
+    }
   }
 
   return {
     async of(client, day, signal) {
       const key = `${client.chain.id}:${day}`
-      const known = kept.get(key)
+      const known = keptOf(client, day)
       if (known !== undefined) return known
       const read = async (shared: AbortSignal) => ({ value: await find(client, day, shared), lifeMs: 0 })
       return await flights.get({ key, read }, signal)
@@ -96,7 +132,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     async load(client, days) {
       const { id } = client.chain
       let { from } = days
-      while (from <= days.to && kept.has(`${id}:${from}`)) from++
+      while (from <= days.to && keptOf(client, from) !== undefined) from++
       if (from > days.to) return
       const key = `${id}:${from}:${days.to}`
       const loading = loads.get(key) ?? stored(client, { from, to: days.to }).finally(() => loads.delete(key))
@@ -110,12 +146,25 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
       let left = 0
       for (const { day, block } of open) {
         const again = BigInt(block) <= final ? await finder.lastBy(client, BigInt(day * DAY_SEC), signal) : undefined
-        if (again === undefined || again.number > final) left++
+        // What is final stays for ever: a second endpoint is waited for, if there is one, for some time.
+        const mayWait = again === undefined || !(isLasting(client, again.witnesses) || isSettled(again))
+        if (mayWait || again.number > final) left++
         else await note(day, again, true)
       }
       return left
     },
   }
+}
+
+function told({ chain, log }: ChainClient, day: number): void {
+  log.warn({ msg: 'Replaced the block of a midnight that one RPC endpoint had given', chainId: chain.id, day })
+}
+
+function disputed({ chain: { id, name } }: ChainClient, day: number): DisputeError {
+  return new DisputeError(
+    `Cannot believe the last block before day ${day} of chain ${id} (${name}): one endpoint gave another one before ` +
+      '(second witness)',
+  )
 }
 
 /** Height of the newest block that is final by the chain's row. */

@@ -1,37 +1,30 @@
-import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import type { Address } from 'viem'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Block, PinnedBlock } from '../block.ts'
-import { type Answer, type Question, readCalls } from '../call/many/read_calls.ts'
-import { addressIn, uintIn } from '../call/words.ts'
-import { type FeedRound, missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
+import { readCalls } from '../call/many/read_calls.ts'
+import { addressIn } from '../call/words.ts'
+import { type FeedRound, missing } from '../price.ts'
 import { readLatestBlock } from '../read_block.ts'
 import type { ChainClient } from '../rpc/client.ts'
-import { type Ask, latestRoundOf, latestRoundQuestions, readRoundAt } from './rounds.ts'
-
-/**
- * Who is asked for prices: the sources that configuration names for the chain's tokens, or the oracle of one market of
- * Aave.
- */
-export type PriceAsker = { readonly kind: 'chain' } | MarketAsker
-
-interface MarketAsker {
-  readonly kind: 'aave_market'
-  readonly provider: Address
-  /** The oracle that it has now: where it had the same one before, one call is enough. */
-  readonly oracle: Address
-}
+import { compareRounds } from './neighbours.ts'
+import { DisputeError, QUORUM, readByQuorum } from './quorum.ts'
+import { type Ask, readRoundAt } from './rounds.ts'
+import {
+  askMarket,
+  askSources,
+  outcomeOf,
+  type PriceAsker,
+  type PriceSaid,
+  type Said,
+  sourceQuestion,
+} from './sources.ts'
 
 /** A past or present block. Its hash is needed while it may still be replaced. */
 export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
 
-/** Where a past price was found: in the state of the block, or among the rounds that a feed keeps. */
-type PriceEvidence = 'state' | 'round'
-
-/** A price at a block, or the reason why it is missing, in words that follow "because". */
-export type PriceAtOutcome =
-  | { readonly kind: 'price'; readonly price: UsdPrice; readonly evidence: PriceEvidence }
-  | { readonly kind: 'missing'; readonly because: string }
+/** A price at a block or the reason why it is missing, and how many endpoints say so: 0 if none of them could tell. */
+export type PriceAtOutcome = PriceSaid & { readonly witnesses: number }
 
 /** Which prices to read. */
 interface PricesAtQuestion {
@@ -39,22 +32,21 @@ interface PricesAtQuestion {
   /** Checksummed. */
   readonly tokens: readonly Address[]
   readonly block: PriceBlock
+  /**
+   * True if the prices are kept for ever: what one endpoint alone says is then compared with the rounds of feeds.
+   * @default {true}
+   */
+  readonly isKept?: boolean
   readonly clock: Clock
 }
 
-const ABI = parseAbi([
-  'function getPriceOracle() view returns (address)',
-  'function BASE_CURRENCY() view returns (address)',
-  'function BASE_CURRENCY_UNIT() view returns (uint256)',
-  'function getAssetPrice(address asset) view returns (uint256)',
-  'function getSourceOfAsset(address asset) view returns (address)',
-])
 const BUDGET_MS = 3_000
 
 /**
- * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. If no
- * endpoint keeps the state of the block, the rounds that Chainlink feeds keep are searched. Throws `UnavailableError`
- * if the chain cannot be read at all.
+ * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. Two endpoints
+ * are asked at the same time. If one alone keeps the state of the block, a feed's round is compared with those that the
+ * feed keeps now. If none does, the rounds that Chainlink feeds keep are searched. Throws `DisputeError` if endpoints
+ * contradict each other or a feed's rounds, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
   client: ChainClient,
@@ -64,71 +56,68 @@ export async function readPricesAt(
   try {
     return await readState(client, question, signal)
   } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error
+    if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
     return await readRounds(client, question, signal)
   }
 }
 
 async function readState(
   client: ChainClient,
-  { asker, tokens, block, clock }: PricesAtQuestion,
+  { asker, tokens, block, isKept = true, clock }: PricesAtQuestion,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
-  const at = { chainId: client.chain.id, ...block }
-  return client.read(
+  const { chain } = client
+  const at = { chainId: chain.id, ...block }
+  const { value, endpoints } = await readByQuorum(
+    client,
     async (endpoint, within) => {
-      const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block: at, clock }, within)).answers
-      const outcomes =
-        asker.kind === 'aave_market'
-          ? await askMarket(asker, tokens, ask)
-          : await askSources(client, { tokens, timestampSec: block.timestampSec }, ask)
-      return new Map(outcomes)
+      let timestampSec = block.timestampSec
+      const ask: Ask = async (questions) => {
+        const { answers, block: seen } = await readCalls(endpoint, { questions, block: at, clock }, within)
+        timestampSec = seen.timestampSec
+        return answers
+      }
+      const said = await (asker.kind === 'aave_market'
+        ? askMarket(asker, tokens, ask)
+        : askSources(client, { tokens, timestampSec }, ask))
+      return { timestampSec, said: new Map(said) }
     },
-    { signal, budgetMs: BUDGET_MS, past: block },
+    {
+      ...{ signal, budgetMs: BUDGET_MS, past: block, what: whatAt(block) },
+      textOf: ({ timestampSec, said }) => `${timestampSec} ${textOf(said)}`,
+    },
+  )
+  if (value.timestampSec !== block.timestampSec) {
+    throw new DisputeError(
+      `Cannot believe the time of block ${block.number} of chain ${chain.id} (${chain.name}): it is ` +
+        `${value.timestampSec} by its state, and ${block.timestampSec} by its header or its logs (block time)`,
+    )
+  }
+  const claims = [...value.said.values()].flatMap(({ claim }) => claim ?? [])
+  const isAlone = isKept && endpoints.length < QUORUM
+  const agreed = isAlone ? await compareRounds(client, { claims, claimant: endpoints[0], block, clock }, signal) : NONE
+  return new Map(
+    [...value.said].map(([token, { outcome, claim }]) => {
+      const isAgreed = claim !== undefined && agreed.has(claim.feed)
+      return [token, { ...outcome, witnesses: isAgreed ? endpoints.length + 1 : endpoints.length }]
+    }),
   )
 }
 
-/** Prices by a market's oracle, as the market itself takes them. */
-async function askMarket(
-  { provider, oracle }: MarketAsker,
-  tokens: readonly Address[],
-  ask: Ask,
-): Promise<[Address, PriceAtOutcome][]> {
-  const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
-  const then = addressIn(found)
-  const none = (because: string) => tokens.map((token): [Address, PriceAtOutcome] => [token, missing(because)])
-  if (then === undefined) return none('its market had no oracle')
-  const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
-  const scale = scaleOf(uintIn(unit))
-  if (uintIn(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
-  return tokens.map((token, index) => {
-    const units = uintIn(prices[index]) ?? 0n
-    if (units === 0n) return [token, missing("its market's oracle had no price for it")]
-    return [token, { kind: 'price', price: { units, scale, source: 'aave_oracle' }, evidence: 'state' }]
-  })
+const NONE: ReadonlySet<Address> = new Set()
+
+function whatAt({ number }: PriceBlock): string {
+  return `the prices at block ${number}`
 }
 
-/** Prices by the sources that configuration names. */
-async function askSources(
-  client: ChainClient,
-  { tokens, timestampSec }: { readonly tokens: readonly Address[]; readonly timestampSec: bigint },
-  ask: Ask,
-): Promise<[Address, PriceAtOutcome][]> {
-  const { prices } = client.chain
-  const { aaveOracle } = prices
-  const questions = tokens.map((token): readonly Question[] => {
-    const feed = prices.usdFeeds[token]?.feed
-    if (feed !== undefined) return latestRoundQuestions(feed)
-    return aaveOracle === undefined ? [] : [sourceQuestion(aaveOracle, token), priceQuestion(aaveOracle, token)]
+/** The same text for the same prices. */
+function textOf(said: ReadonlyMap<Address, Said>): string {
+  const texts = [...said.values()].map(({ outcome }) => {
+    if (outcome.kind === 'missing') return outcome.because
+    const { units, scale, source } = outcome.price
+    return `${units} ${scale} ${source}`
   })
-  const answers = [...(await ask(questions.flat()))]
-  return tokens.map((token, index) => {
-    const own = answers.splice(0, questions[index]?.length ?? 0)
-    const isFeed = prices.usdFeeds[token] !== undefined
-    const round = isFeed ? latestRoundOf(own[0], own[1]) : undefined
-    const aave = isFeed || own.length === 0 ? undefined : aaveAnswer(own[0], own[1])
-    return [token, outcomeOf(client, token, { round, aave, blockTimestampSec: timestampSec }, 'state')]
-  })
+  return texts.join()
 }
 
 /** Prices by the rounds that feeds keep, read at the newest block. */
@@ -138,21 +127,27 @@ async function readRounds(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
   const { chain } = client
-  return client.read(
+  const { value, endpoints } = await readByQuorum(
+    client,
     async (endpoint, within) => {
       const newest = await readLatestBlock(endpoint, chain.id, within)
       const ask: Ask = async (questions) =>
         (await readCalls(endpoint, { questions, block: newest, clock }, within)).answers
-      const outcomes = tokens.map(async (token): Promise<[Address, PriceAtOutcome]> => {
+      const said = tokens.map(async (token): Promise<[Address, Said]> => {
         for (const feed of await feedsOf(client, { asker, token }, ask)) {
           const round = await readRoundAt(feed, block.timestampSec, ask)
-          if (round !== undefined) return [token, roundOutcome(client, { token, feed, round, block })]
+          if (round !== undefined) return [token, { outcome: roundOutcome(client, { token, feed, round, block }) }]
         }
-        return [token, withoutRounds(client, { asker, token, block })]
+        const outcome = withoutRounds(client, { asker, token, block })
+        return [token, { outcome, isUnknown: outcome.kind === 'missing' }]
       })
-      return new Map(await Promise.all(outcomes))
+      return new Map(await Promise.all(said))
     },
-    { signal, budgetMs: BUDGET_MS },
+    { signal, budgetMs: BUDGET_MS, what: whatAt(block), textOf },
+  )
+  const witnesses = endpoints.length
+  return new Map(
+    [...value].map(([token, said]) => [token, { ...said.outcome, witnesses: said.isUnknown ? 0 : witnesses }]),
   )
 }
 
@@ -173,7 +168,7 @@ async function feedsOf(
 function roundOutcome(
   client: ChainClient,
   found: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
-): PriceAtOutcome {
+): PriceSaid {
   const { token, feed, round, block } = found
   if (client.chain.prices.usdFeeds[token]?.feed === feed) {
     return outcomeOf(client, token, { round, aave: undefined, blockTimestampSec: block.timestampSec }, 'round')
@@ -186,7 +181,7 @@ function roundOutcome(
 function withoutRounds(
   client: ChainClient,
   { asker, token, block }: { readonly asker: PriceAsker; readonly token: Address; readonly block: PriceBlock },
-): PriceAtOutcome {
+): PriceSaid {
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
   const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
   if (hasNoSource && stablecoins.includes(token)) {
@@ -194,44 +189,4 @@ function withoutRounds(
     return outcomeOf(client, token, answers, 'state')
   }
   return missing(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
-}
-
-function outcomeOf(
-  { chain: { prices } }: ChainClient,
-  token: Address,
-  answers: UsdAnswers,
-  evidence: PriceEvidence,
-): PriceAtOutcome {
-  const outcome = usdPriceOf(token, { prices, answers })
-  return outcome.kind === 'missing' ? outcome : { ...outcome, evidence }
-}
-
-function aaveAnswer(source: Answer, price: Answer): UsdAnswers['aave'] {
-  const asked = addressIn(source)
-  return asked === undefined ? undefined : { source: asked, price: uintIn(price) }
-}
-
-function oracleQuestion(provider: Address): Question {
-  return { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }
-}
-
-function oracleQuestions(oracle: Address, tokens: readonly Address[]): Question[] {
-  return [
-    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
-    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
-    ...tokens.map((token) => priceQuestion(oracle, token)),
-  ]
-}
-
-function sourceQuestion(to: Address, token: Address): Question {
-  return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getSourceOfAsset', args: [token] }) }
-}
-
-function priceQuestion(to: Address, token: Address): Question {
-  return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [token] }) }
-}
-
-/** Decimals of a unit that is a power of ten. */
-function scaleOf(unit: bigint | undefined): number | undefined {
-  return unit !== undefined && /^10*$/.test(String(unit)) ? String(unit).length - 1 : undefined
 }

@@ -36,16 +36,32 @@ export function latestRoundQuestions(feed: Address): readonly Question[] {
   ]
 }
 
+/** A round and the id that its feed gives it: the phase, and the number in it. */
+export interface NamedRound extends FeedRound {
+  readonly id: bigint
+}
+
 /** What their answers say; undefined if the feed does not answer. */
-export function latestRoundOf(round: Answer, decimals: Answer): (FeedRound & { readonly id: bigint }) | undefined {
-  if (round === undefined || round.length < 2 + 5 * 64 || decimals === undefined || decimals.length < 66)
-    return undefined
-  return {
-    id: wordOf(round, 0),
-    answer: BigInt.asIntN(256, wordOf(round, 1)),
-    updatedAtSec: wordOf(round, 3),
-    decimals: Number(BigInt.asUintN(32, wordOf(decimals, 0))),
-  }
+export function latestRoundOf(round: Answer, decimals: Answer): NamedRound | undefined {
+  const told = roundOf(round)
+  if (told === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
+  return { ...told, id: wordOf(round, 0), decimals: Number(BigInt.asUintN(32, wordOf(decimals, 0))) }
+}
+
+/** The question for one round of a feed. */
+export function roundQuestion(feed: Address, id: bigint): Question {
+  return { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [id] }) }
+}
+
+/** What its answer says; undefined if the feed does not have the round. */
+export function roundOf(answer: Answer): Omit<FeedRound, 'decimals'> | undefined {
+  if (answer === undefined || answer.length < 2 + 5 * 64) return undefined
+  return { answer: BigInt.asIntN(256, wordOf(answer, 1)), updatedAtSec: wordOf(answer, 3) }
+}
+
+/** The phase that a round is of: 0 if its feed has none. */
+export function phaseOf(id: bigint): bigint {
+  return id >> PHASE_BITS
 }
 
 /**
@@ -55,20 +71,21 @@ export function latestRoundOf(round: Answer, decimals: Answer): (FeedRound & { r
  * that of the newer one; rounds of the moment's own second count, though their block may be a later one.
  */
 export async function readRoundAt(feed: Address, timeSec: bigint, ask: Ask): Promise<FeedRound | undefined> {
-  const [newest, digits] = await ask(latestRoundQuestions(feed))
-  const latest = latestRoundOf(newest, digits)
+  const [round, digits] = await ask(latestRoundQuestions(feed))
+  const latest = latestRoundOf(round, digits)
   if (latest === undefined) return undefined
   const { decimals } = latest
   if (latest.updatedAtSec > 0n && latest.updatedAtSec <= timeSec) return latest
-  let phase = latest.id >> PHASE_BITS
+  let phase = phaseOf(latest.id)
   let last = BigInt.asUintN(64, latest.id)
   for (let searched = 0; searched < PHASES_MAX; searched++) {
     const found = await searchPhase(feed, { phase, last, timeSec }, ask)
     if (found !== undefined) return { answer: found.answer, updatedAtSec: found.updatedAtSec, decimals }
     if (phase <= 1n) return undefined
     phase -= 1n
-    last = await lastRoundOf(feed, phase, ask)
-    if (last === 0n) return undefined
+    const newest = await lastRoundOf(feed, phase, ask)
+    if (newest === undefined) return undefined
+    last = newest
   }
   return undefined
 }
@@ -114,29 +131,24 @@ async function askRounds(
   { phase, numbers }: { readonly phase: bigint; readonly numbers: readonly bigint[] },
   ask: Ask,
 ): Promise<Round[]> {
-  const answers = await ask(
-    numbers.map((number) => ({
-      to: feed,
-      data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [(phase << PHASE_BITS) | number] }),
-    })),
-  )
+  const answers = await ask(numbers.map((number) => roundQuestion(feed, (phase << PHASE_BITS) | number)))
   return answers.flatMap((answer, index) => {
     const number = numbers[index]
-    if (answer === undefined || answer.length < 2 + 5 * 64 || number === undefined) return []
-    const round = { number, answer: BigInt.asIntN(256, wordOf(answer, 1)), updatedAtSec: wordOf(answer, 3) }
+    const round = roundOf(answer)
     // A round that never finished has no time.
-    return round.updatedAtSec === 0n ? [] : [round]
+    return number === undefined || round === undefined || round.updatedAtSec === 0n ? [] : [{ number, ...round }]
   })
 }
 
-/** Number of the last round of a phase's aggregator, 0 if it cannot be asked. */
-async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigint> {
+/** Number of the last round of a phase's aggregator, 0 without any; undefined if it cannot be asked. */
+async function lastRoundOf(feed: Address, phase: bigint, ask: Ask): Promise<bigint | undefined> {
   const args = [Number(phase)] as const
   const [found] = await ask([
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'phaseAggregators', args }) },
   ])
   const aggregator = addressIn(found)
-  if (aggregator === undefined) return 0n
+  if (aggregator === undefined) return undefined
   const [last] = await ask([{ to: aggregator, data: encodeFunctionData({ abi: ABI, functionName: 'latestRound' }) }])
-  return BigInt.asUintN(64, uintIn(last) ?? 0n)
+  const number = uintIn(last)
+  return number === undefined ? undefined : BigInt.asUintN(64, number)
 }

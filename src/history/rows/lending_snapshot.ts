@@ -24,7 +24,7 @@ export interface Market {
 }
 
 /** What a wallet had in a market at a midnight, as the live route would have answered it. */
-interface SnapshotFigures {
+export interface SnapshotFigures {
   readonly collateralUsd: string
   readonly debtUsd: string
   readonly netWorthUsd: string
@@ -36,19 +36,31 @@ export interface StoredSnapshot {
   /** Whole days since the epoch, of the day that the midnight begins. */
   readonly day: number
   readonly figures: SnapshotFigures | undefined
+  /** How many different endpoints gave them. */
+  readonly witnesses: number
+}
+
+/** The first day with a snapshot of a wallet, and how many different endpoints gave it. */
+export interface FirstDay {
+  readonly day: number
+  readonly witnesses: number
 }
 
 /** Snapshots and the wallets that they are kept for, in the database. */
 export interface SnapshotStore {
-  /** Undefined if nobody asked about the wallet; `firstDay` is undefined as long as it is not known. */
-  series(market: Market, wallet: Address): Promise<{ readonly firstDay: number | undefined } | undefined>
-  follow(market: Market, wallet: Address, firstDay: number | undefined): Promise<void>
+  /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
+  series(market: Market, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined>
+  /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
+  follow(market: Market, wallet: Address, first: FirstDay | undefined): Promise<void>
   /** At most the newest `max`, oldest first. */
   list(market: Market, wallet: Address, max: number): Promise<StoredSnapshot[]>
-  /** False if the block is no longer that of the midnight: nothing is stored then. */
+  /**
+   * Stores what is not there yet, or was given by fewer endpoints. False if the block is no longer that of the midnight:
+   * nothing is stored then.
+   */
   keep(
     market: Market,
-    midnight: { readonly day: number; readonly block: PinnedBlock },
+    midnight: { readonly day: number; readonly block: PinnedBlock; readonly witnesses: number },
     rows: readonly { readonly wallet: Address; readonly figures: SnapshotFigures | undefined }[],
   ): Promise<boolean>
   /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
@@ -68,15 +80,17 @@ export function createSnapshotStore(db: Database): SnapshotStore {
   return {
     async series(market, wallet) {
       const [row] = await find(db, [...named(market), toDigits(wallet)])
-      return row === undefined ? undefined : { firstDay: row.first_day ?? undefined }
+      if (row === undefined) return undefined
+      const { first_day: day, witnesses } = row
+      return { first: day === null ? undefined : { day, witnesses } }
     },
-    async follow(market, wallet, firstDay) {
-      await follow(db, [...named(market), toDigits(wallet), firstDay ?? null])
+    async follow(market, wallet, first) {
+      await follow(db, [...named(market), toDigits(wallet), first?.day ?? null, first?.witnesses ?? 1])
     },
     async list(market, wallet, max) {
       const rows = await list(db, [...named(market), toDigits(wallet), max])
-      return rows.map(({ day, collateral, debt, net_worth, health_factor }) => ({
-        day,
+      return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
+        ...{ day, witnesses },
         figures:
           collateral === null || debt === null || net_worth === null
             ? undefined
@@ -88,7 +102,7 @@ export function createSnapshotStore(db: Database): SnapshotStore {
               },
       }))
     },
-    async keep(market, { day, block }, rows) {
+    async keep(market, { day, block, witnesses }, rows) {
       const column = (value: (figures: SnapshotFigures) => string) =>
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
       const [row] = await store(db, [
@@ -97,6 +111,7 @@ export function createSnapshotStore(db: Database): SnapshotStore {
         ...([
           column((each) => each.netWorthUsd),
           column(({ healthFactor }) => (healthFactor === NO_DEBT ? '' : healthFactor)),
+          witnesses,
         ] as const),
       ])
       return row?.stored === true

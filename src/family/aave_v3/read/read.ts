@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Address } from 'viem'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -47,13 +48,21 @@ export interface LendingReader {
     wallets: readonly Address[],
     options: { readonly places: readonly Place[]; readonly signal: AbortSignal },
   ): Promise<ChainRead[]>
+  /**
+   * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
+   * same if `textOf` them is. Throws as `readByQuorum`.
+   */
+  readAgreed(
+    wallets: readonly Address[],
+    options: { readonly place: Place; readonly textOf: (read: ChainRead) => string; readonly signal: AbortSignal },
+  ): Promise<Agreed<ChainRead>>
   /** What `read` would give without reading; undefined if that of any place is not kept. */
   atHand(wallets: readonly Address[], places: readonly Place[]): ChainRead[] | undefined
   /**
-   * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place. One
-   * call. Throws like `read`.
+   * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
+   * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
    */
-  touched(wallets: readonly Address[], place: Place, signal: AbortSignal): Promise<readonly boolean[]>
+  touched(wallets: readonly Address[], place: Place, signal: AbortSignal): Promise<Agreed<readonly boolean[]>>
 }
 
 /** How the lens is asked one question, in any of the ways. */
@@ -82,19 +91,21 @@ export function createLendingReader(options: {
     return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, signal)
   }
 
-  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
-    const { client, deployments } = place
+  /** How one endpoint is asked about the wallets. */
+  function attemptAt(place: Place, wallets: readonly Address[]) {
+    const { deployments } = place
     const byLens: LensReading<RawRead> = (access, way) =>
       readByLens({ ...access, providers: deployments.map(providerOf), pageSize: PAGE_SIZES[way] }, wallets)
+    return async (endpoint: Endpoint, signal: AbortSignal): Promise<ChainRead> => {
+      const raw = await ask(endpoint, { place, byLens }, signal)
+      checkMarkets(raw, place)
+      return interpret(raw, { deployments, wallets })
+    }
+  }
+
+  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
-      client.read(
-        async (endpoint, attemptSignal) => {
-          const raw = await ask(endpoint, { place, byLens }, attemptSignal)
-          checkMarkets(raw, place)
-          return interpret(raw, { deployments, wallets })
-        },
-        { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
-      )
+      place.client.read(attemptAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
   }
 
@@ -106,11 +117,20 @@ export function createLendingReader(options: {
         asked.map((place) => (shared: AbortSignal) => readPlace(place, wallets, shared)),
         signal,
       ),
+    readAgreed: (wallets, { place, textOf, signal }) =>
+      readByQuorum(place.client, attemptAt(place, wallets), {
+        ...{ signal, budgetMs: BUDGET_MS, ...readingOf(place) },
+        ...{ what: `what ${wallets.length} wallets had at block ${place.block?.number}`, textOf },
+      }),
     atHand: (wallets, asked) => allOf(asked, (place) => cache.kept(keptAs(place, wallets))),
     touched: (wallets, place, signal) =>
-      place.client.read(
+      readByQuorum(
+        place.client,
         (endpoint, attemptSignal) => ask(endpoint, { place, byLens: touchedIn(place, wallets) }, attemptSignal),
-        { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
+        {
+          ...{ signal, budgetMs: BUDGET_MS, ...readingOf(place) },
+          ...{ what: 'whether wallets had moved a token', textOf: (touched: readonly boolean[]) => touched.join() },
+        },
       ),
   }
 }

@@ -1,8 +1,9 @@
 import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
 import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn, wordOf } from '../../../chain/call/words.ts'
+import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { createLogSource } from '../../../history/logs/source.ts'
 import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
@@ -39,14 +40,16 @@ const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint
 
 /**
  * Pool, range and tokens of a position, from the receipt of its first flow: the pool's own `Mint` of the same amounts
- * stands before the manager's log. Throws `UpstreamError` if the receipt does not show it.
+ * stands before the manager's log. Two endpoints are asked. Throws as `readByQuorum`, with an `UpstreamError` as its
+ * cause if the receipt does not show it.
  */
 export async function readBirth(
   { client, deployment, first, clock }: BirthQuestion,
   signal: AbortSignal,
-): Promise<Birth> {
-  return await client.read(
-    async (endpoint, within) => {
+): Promise<Agreed<Birth>> {
+  return await readByQuorum(
+    client,
+    async (endpoint: Endpoint, within): Promise<Birth> => {
       const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
@@ -58,7 +61,7 @@ export async function readBirth(
       }
       throw new UpstreamError(`The receipt of position ${first.tokenId} does not show its pool`)
     },
-    { signal },
+    { signal, what: `the pool of position ${first.tokenId}`, textOf: JSON.stringify },
   )
 }
 

@@ -3,14 +3,15 @@ import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { wordOf } from '../../../chain/call/words.ts'
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import type { PriceAtOutcome, PriceBlock } from '../../../chain/past/prices_at.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { DisputeError, isLasting, readByQuorum } from '../../../chain/past/quorum.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import type { Both } from '../../../finance/pnl/flow.ts'
 import type { PriceHistory } from '../../../history/price_history.ts'
 import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UnavailableError } from '../../../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../../../lib/error.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import type { OwnPrice, PnlToken } from '../pnl/flow_price.ts'
 import { type BlockFacts, pricedBlocks } from '../pnl/life.ts'
@@ -38,6 +39,8 @@ const SLOT0 = toFunctionSelector('slot0()')
 /** Blocks that are read at the same time. What was read is kept, so the next request goes on from there. */
 const BLOCKS_AT_ONCE = 24
 const POOL_PRICES_MAX = 50_000
+/** How long what one endpoint alone says of a pool is used, if there are others. */
+const ALONE_MS = 10 * 60_000
 
 /** Makes a reader of times and prices, over stored prices, that remembers what it read. */
 export function createFactsReader(services: { readonly prices: PriceHistory; readonly clock: Clock }): ReadFacts {
@@ -52,24 +55,27 @@ export function createFactsReader(services: { readonly prices: PriceHistory; rea
     return { number: BigInt(number), timestampSec: BigInt(timestampSec) }
   }
 
-  /** The pool's price at the end of a block; undefined if no endpoint keeps the state of the block. */
+  /** The pool's price at the end of a block, of two endpoints; undefined if none keeps the state of the block. */
   async function poolPriceAt({ client, pool }: FactsQuestion, block: PriceBlock, signal: AbortSignal) {
     const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
-    const read = async (shared: AbortSignal) => {
-      const questions = [{ to: pool, data: SLOT0 }]
-      const at = { chainId: client.chain.id, ...block }
-      const { answers } = await client.read(
-        (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
-        { signal: shared, past: block },
-      )
+    const questions = [{ to: pool, data: SLOT0 }]
+    const at = { chainId: client.chain.id, ...block }
+    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
+      const { answers } = await readCalls(endpoint, { questions, block: at, clock }, within)
       const [slot0] = answers
-      if (slot0 === undefined || slot0.length < 66) throw new UnavailableError(`Pool ${pool} does not answer`)
-      return { value: wordOf(slot0, 0), lifeMs: Number.POSITIVE_INFINITY }
+      if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
+      return wordOf(slot0, 0)
+    }
+    const what = `the price of pool ${pool} at block ${block.number}`
+    const read = async (shared: AbortSignal) => {
+      const options = { signal: shared, past: block, what, textOf: String }
+      const { value, endpoints } = await readByQuorum(client, attempt, options)
+      return { value, lifeMs: isLasting(client, endpoints.length) ? Number.POSITIVE_INFINITY : ALONE_MS }
     }
     try {
       return await poolPrices.get({ key, read }, signal)
     } catch (error) {
-      if (error instanceof UnavailableError) return undefined
+      if (error instanceof UnavailableError && !(error instanceof DisputeError)) return undefined
       throw error
     }
   }

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
+import { isLasting } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
@@ -49,6 +50,8 @@ export interface LifeReader {
 const FLOWS_MAX = 5_000
 /** Burned positions that are remembered. */
 const BIRTHS_MAX = 10_000
+/** How long what one endpoint alone says of them is used, if there are others. */
+const ALONE_MS = 10 * 60_000
 
 /** Makes a reader over stored history. */
 export function createLifeReader(services: {
@@ -88,8 +91,9 @@ export function createLifeReader(services: {
   function birthOf(question: BirthQuestion, finalTo: number, signal: AbortSignal): Promise<Birth> {
     const { client, deployment, first } = question
     const read = async (shared: AbortSignal) => {
-      const value = await readBirth(question, shared)
-      return { value, lifeMs: first.block <= finalTo ? Number.POSITIVE_INFINITY : 0 }
+      const { value, endpoints } = await readBirth(question, shared)
+      const lifeMs = isLasting(client, endpoints.length) ? Number.POSITIVE_INFINITY : ALONE_MS
+      return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
     return births.get({ key: `${client.chain.id}:${deployment.manager}:${first.tokenId}`, read }, signal)
   }

@@ -1,17 +1,24 @@
 import type { Address } from 'viem'
+import type { Agreed } from '../../../../chain/past/quorum.ts'
 import type { LendingReader, Place } from '../read.ts'
 import { marketOf } from './take.ts'
 
 /** Wallets in one question: one that never moved anything costs about 300,000 gas, in a market of 60 reserves. */
 const WALLETS_MAX = 100
 
-/** True if the wallet ever had a token movement in the only market of a place, up to its block. */
-export type HasMoved = (place: Place, wallet: Address) => Promise<boolean>
+/**
+ * Whether the wallet ever had a token movement in the only market of a place, up to its block, and how many different
+ * endpoints say so.
+ */
+export type HasMoved = (
+  place: Place,
+  wallet: Address,
+) => Promise<{ readonly hasMoved: boolean; readonly witnesses: number }>
 
 /** A question that has not been sent yet. */
 interface Group {
   readonly wallets: Address[]
-  readonly answer: Promise<readonly boolean[]>
+  readonly answer: Promise<Agreed<readonly boolean[]>>
 }
 
 /** Asks for all wallets at once that want to know about the same block in the same turn. Throws as the reader. */
@@ -37,6 +44,7 @@ export function createHasMoved(reader: () => LendingReader): HasMoved {
     const open = groups.get(key)
     const group = open !== undefined && open.wallets.length < WALLETS_MAX ? open : begin(key, place)
     const at = group.wallets.push(wallet) - 1
-    return (await group.answer)[at] === true
+    const { value, endpoints } = await group.answer
+    return { hasMoved: value[at] === true, witnesses: endpoints.length }
   }
 }

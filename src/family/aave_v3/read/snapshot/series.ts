@@ -1,9 +1,11 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import { NoBlockError } from '../../../../chain/past/block_at.ts'
+import { DisputeError } from '../../../../chain/past/quorum.ts'
 import { DepthError } from '../../../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
-import type { SnapshotStore, StoredSnapshot } from '../../../../history/rows/lending_snapshot.ts'
+import { createRecheck } from '../../../../history/recheck.ts'
+import type { FirstDay, SnapshotStore, StoredSnapshot } from '../../../../history/rows/lending_snapshot.ts'
 import { timeLimit, untilAborted } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
@@ -21,6 +23,9 @@ const RETRY_AFTER_SEC_MAX = 60
 const FIRST_DAY_MIN = 18_993
 /** Snapshots of one wallet in one market: a hundred years. */
 export const SNAPSHOTS_MAX = 36_525
+
+/** Snapshots that one request reads again because one endpoint alone gave them. */
+const RECHECKED_MAX = 30
 
 /** A wallet's snapshots in a market, oldest first. */
 interface Series {
@@ -44,7 +49,8 @@ export interface SnapshotSeries {
   /**
    * All snapshots up to the last midnight that has passed. What is missing is read first; if that takes too long, throws
    * `UnavailableError` that says how far it is, and reading goes on for a while. Nothing for a wallet that never had a
-   * token movement in the market.
+   * token movement in the market. Some of those that one endpoint alone gave are read again if another one may serve:
+   * throws `DisputeError` if they contradict each other.
    */
   of(request: SeriesRequest, signal: AbortSignal): Promise<Series>
 }
@@ -68,12 +74,19 @@ export function createSnapshotSeries(parts: {
 }): SnapshotSeries {
   const { hasMoved, midnights, store, taker, clock } = parts
   const flights = new Map<string, Flight>()
+  const recheck = createRecheck(clock)
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
 
-  async function movementAt({ place, wallet }: SeriesRequest, day: number, signal: AbortSignal): Promise<Movement> {
+  async function movementAt(
+    { place, wallet }: SeriesRequest,
+    { day, heard }: { readonly day: number; readonly heard: (witnesses: number) => void },
+    signal: AbortSignal,
+  ): Promise<Movement> {
     try {
       const block = await midnights.of(place.client, day, signal)
-      return (await hasMoved({ ...place, block, priority: 'background' }, wallet)) ? 'before' : 'not_yet'
+      const { hasMoved: is, witnesses } = await hasMoved({ ...place, block, priority: 'background' }, wallet)
+      heard(Math.min(witnesses, block.witnesses))
+      return is ? 'before' : 'not_yet'
     } catch (error) {
       if (error instanceof DepthError) return 'unknown'
       if (!(error instanceof NoBlockError)) throw error
@@ -86,15 +99,53 @@ export function createSnapshotSeries(parts: {
   async function firstDayOf(request: SeriesRequest, signal: AbortSignal) {
     const { place, wallet } = request
     const market = marketOf(place)
-    const known = await store.series(market, wallet)
-    if (known?.firstDay !== undefined) return { day: known.firstDay, isCut: false }
-    if (known === undefined && !(await hasMoved(place, wallet))) return undefined
+    const series = await store.series(market, wallet)
+    const known = series?.first
+    if (known !== undefined && !recheck.isDue(place.client, known.witnesses)) return { day: known.day, isCut: false }
+    if (series === undefined && !(await hasMoved(place, wallet)).hasMoved) return undefined
     // Noted at once: without past state each midnight that passes unnoticed is lost.
-    if (known === undefined) await store.follow(market, wallet, undefined)
+    if (series === undefined) await store.follow(market, wallet, undefined)
+    try {
+      const { first, witnesses } = await findFirst(request, signal)
+      // Another one cannot have been found before: no endpoint reaches back.
+      if (known !== undefined && first.isCut) return { day: known.day, isCut: false }
+      if (!first.isCut) await noteFirst(request, { known, found: { day: first.day, witnesses } })
+      return first
+    } catch (error) {
+      if (known === undefined || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+      recheck.answered(place.client, 0)
+      return { day: known.day, isCut: false }
+    }
+  }
+
+  async function findFirst(request: SeriesRequest, signal: AbortSignal) {
+    let witnesses = Number.POSITIVE_INFINITY
+    const heard = (said: number) => {
+      witnesses = Math.min(witnesses, said)
+    }
     const search = { from: FIRST_DAY_MIN, to: today() + 1 }
-    const first = await findFirstDay(search, (day) => movementAt(request, day, signal))
-    if (!first.isCut) await store.follow(market, wallet, first.day)
-    return first
+    const first = await findFirstDay(search, (day) => movementAt(request, { day, heard }, signal))
+    // Without an answer that counts nobody gave it.
+    const counted = Number.isFinite(witnesses) ? witnesses : 1
+    recheck.answered(request.place.client, counted)
+    return { first, witnesses: counted }
+  }
+
+  async function noteFirst(
+    { place, wallet }: SeriesRequest,
+    { known, found }: { readonly known: FirstDay | undefined; readonly found: FirstDay },
+  ): Promise<void> {
+    const { chain, log } = place.client
+    if (known !== undefined && known.day !== found.day) {
+      if (found.witnesses <= known.witnesses) {
+        throw new DisputeError(
+          `Cannot believe the first day of wallet ${wallet} on chain ${chain.id} (${chain.name}): one endpoint gave ` +
+            'another one before (second witness)',
+        )
+      }
+      log.warn({ msg: 'Replaced a first day that one RPC endpoint had given', chainId: chain.id, wallet })
+    }
+    await store.follow(marketOf(place), wallet, found)
   }
 
   async function complete(request: SeriesRequest, days: Flight['days'], signal: AbortSignal) {
@@ -102,25 +153,53 @@ export function createSnapshotSeries(parts: {
     if (first === undefined) return { isCut: false }
     const { place, wallet } = request
     const last = today()
-    const stored = new Set((await store.list(marketOf(place), wallet, SNAPSHOTS_MAX)).map(({ day }) => day))
-    const missing: number[] = []
+    const stored = new Map((await store.list(marketOf(place), wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
+    const wanted: number[] = []
+    let rechecked = 0
     // The newest first: they are what endpoints keep.
-    for (let day = last; day >= first.day; day--) if (!stored.has(day)) missing.push(day)
-    if (missing.length === 0) return { isCut: first.isCut }
-    await midnights.load(place.client, { from: missing.at(-1) ?? last, to: last })
-    days.wanted = missing.length
+    for (let day = last; day >= first.day; day--) {
+      const known = stored.get(day)
+      const isDoubtful = known !== undefined && recheck.isDue(place.client, known.witnesses)
+      if (known === undefined || (isDoubtful && rechecked++ < RECHECKED_MAX)) wanted.push(day)
+    }
+    if (wanted.length === 0) return { isCut: first.isCut }
+    await midnights.load(place.client, { from: wanted.at(-1) ?? last, to: last })
+    days.wanted = wanted.length
     const ends = await Promise.allSettled(
-      missing.map(async (day) => {
-        await taker.take({ place, day, wallet }, signal)
+      wanted.map(async (day) => {
+        recheck.answered(place.client, await taker.take({ place, day, wallet }, signal))
         days.taken++
       }),
     )
-    const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    const failures = ends.flatMap((end, index) =>
+      end.status === 'rejected' ? [{ error: end.reason as unknown, isStored: stored.has(wanted[index] ?? last) }] : [],
+    )
+    if (rechecked > 0) await tellReplaced(request, { stored, days: wanted })
+    const fault = failures.find(({ error, isStored }) => isFault(error, isStored))
+    if (fault !== undefined) throw fault.error
+    const isCut = failures.some(({ error, isStored }) => !isStored && error instanceof DepthError)
+    return { isCut: first.isCut || isCut }
+  }
+
+  /** What could not be read again stays as it is, unless endpoints contradict each other about it. */
+  function isFault(error: unknown, isStored: boolean): boolean {
+    if (isStored && error instanceof UnavailableError) return error instanceof DisputeError
     // A midnight without a later block is not over yet.
-    const isLost = (error: unknown) => error instanceof DepthError || error instanceof NoBlockError
-    const fault = failures.find((error) => !isLost(error))
-    if (fault !== undefined) throw fault
-    return { isCut: first.isCut || failures.some((error) => error instanceof DepthError) }
+    return !(error instanceof DepthError || error instanceof NoBlockError)
+  }
+
+  async function tellReplaced(
+    { place, wallet }: SeriesRequest,
+    { stored, days }: { readonly stored: ReadonlyMap<number, StoredSnapshot>; readonly days: readonly number[] },
+  ): Promise<void> {
+    const { chain, log } = place.client
+    const now = new Map((await store.list(marketOf(place), wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
+    for (const day of days) {
+      const before = stored.get(day)
+      if (before === undefined) continue
+      if (JSON.stringify(before.figures) === JSON.stringify(now.get(day)?.figures)) continue
+      log.warn({ msg: 'Replaced a snapshot that one RPC endpoint had given', chainId: chain.id, wallet, day })
+    }
   }
 
   function depart(key: string, request: SeriesRequest): Flight {

@@ -1,12 +1,14 @@
 import type { Address } from 'viem'
+import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
 import { DepthError } from '../../../../chain/rpc/client.ts'
 import type { Midnights } from '../../../../history/midnight.ts'
-import type { Market, SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
+import type { Market, SnapshotFigures, SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
 import { pause } from '../../../../lib/async/abort.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ChainRead } from '../../position.ts'
 import { figuresOf, NOTHING } from '../../present.ts'
 import type { LendingReader, Place } from '../read.ts'
+import { contradictionIn } from './contradiction.ts'
 
 /** Wallets in one reading: so many fit into one call. */
 const WALLETS_MAX = 250
@@ -18,16 +20,20 @@ const CALM = 16
 /** Pauses before a failed reading is tried again, milliseconds. */
 const PAUSES_MS = [500, 1_500] as const
 
-/** Reads midnights and stores what wallets had then; wallets that wait for the same midnight share a reading. */
+/**
+ * Reads midnights of two endpoints at the same time and stores what wallets had then; wallets that wait for the same
+ * midnight share a reading.
+ */
 export interface SnapshotTaker {
   /**
-   * Resolves once the wallet's snapshot of a day is stored. Throws as `Midnights.of` and `LendingReader.read`;
-   * `AbortedError` if `signal` fires before its turn comes.
+   * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
+   * `Midnights.of` and `LendingReader.readAgreed`, `DisputeError` if the figures of a single endpoint contradict
+   * themselves; `AbortedError` if `signal` fires before its turn comes.
    */
   take(
     request: { readonly place: Place; readonly day: number; readonly wallet: Address },
     signal: AbortSignal,
-  ): Promise<void>
+  ): Promise<number>
 }
 
 /** A reading that waits for its turn. */
@@ -37,7 +43,7 @@ interface Group {
   readonly waiting: {
     readonly wallet: Address
     readonly signal: AbortSignal
-    readonly settle: { resolve(): void; reject(error: unknown): void }
+    readonly settle: { resolve(witnesses: number): void; reject(error: unknown): void }
   }[]
 }
 
@@ -60,33 +66,38 @@ export function createSnapshotTaker(options: {
   const { reader, midnights, store } = options
   const queues = new Map<string, Queue>()
 
-  async function read({ place, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<void> {
+  async function read({ place, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<number> {
     const block = await midnights.of(place.client, day, signal)
     const at: Place = { ...place, block, priority: 'background' }
-    const [found] = await reader().read(wallets, { places: [at], signal })
-    if (found === undefined) throw new UpstreamError('The endpoint answers about no place')
-    const rows = wallets.map((wallet) => ({ wallet, figures: figuresAt(found, wallet) }))
-    if (!(await store.keep(marketOf(place), { day, block }, rows))) {
+    const rowsOf = (found: ChainRead) => wallets.map((wallet) => ({ wallet, figures: figuresAt(found, wallet) }))
+    const textOf = (found: ChainRead) => JSON.stringify(rowsOf(found))
+    const { value, endpoints } = await reader().readAgreed(wallets, { place: at, textOf, signal })
+    const witnesses = endpoints.length
+    if (witnesses < QUORUM) checkAlone(value, { place: at, day })
+    if (!(await store.keep(marketOf(place), { day, block, witnesses }, rowsOf(value)))) {
       throw new UpstreamError('The block of a midnight was replaced while it was read')
     }
+    return witnesses
   }
 
   /** Reads, slower after a failure: an endpoint may limit its rate. */
-  async function readPatiently(queue: Queue, group: Group, wallets: readonly Address[]): Promise<void> {
+  async function readPatiently(queue: Queue, group: Group, wallets: readonly Address[]): Promise<number> {
     const { signal } = new AbortController()
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       try {
-        await read(group, wallets, signal)
+        const witnesses = await read(group, wallets, signal)
         queue.succeeded++
         if (queue.succeeded % CALM === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
-        return
+        return witnesses
       } catch (error) {
-        const mayPass = error instanceof UnavailableError && !(error instanceof DepthError)
+        const isClear = error instanceof DepthError || error instanceof DisputeError
+        const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))
         await pause(pauseMs, signal)
       }
     }
+    throw new Error('The last try neither answers nor fails')
   }
 
   async function run(queue: Queue, group: Group): Promise<void> {
@@ -94,8 +105,8 @@ export function createSnapshotTaker(options: {
     const wallets = [...new Set(present.map(({ wallet }) => wallet))]
     try {
       // A reading that has begun is finished: what it stores serves the next one who asks.
-      if (wallets.length > 0) await readPatiently(queue, group, wallets)
-      for (const { settle } of present) settle.resolve()
+      const witnesses = wallets.length > 0 ? await readPatiently(queue, group, wallets) : 0
+      for (const { settle } of present) settle.resolve(witnesses)
     } catch (error) {
       for (const { settle } of present) settle.reject(error)
     }
@@ -132,7 +143,7 @@ export function createSnapshotTaker(options: {
         queue.open.set(day, group)
       }
       const { waiting } = group
-      await new Promise<void>((resolve, reject) => {
+      return await new Promise<number>((resolve, reject) => {
         waiting.push({ wallet, signal, settle: { resolve, reject } })
       })
     },
@@ -145,8 +156,24 @@ export function marketOf({ client, deployments: [deployment] }: Place): Market {
   return { chainId: client.chain.id, provider: deployment.poolAddressesProvider }
 }
 
+/** Throws `DisputeError` if what one endpoint alone says of a wallet cannot be so. */
+function checkAlone(
+  { wallets }: ChainRead,
+  { place: { client }, day }: { readonly place: Place; readonly day: number },
+) {
+  const { id, name } = client.chain
+  for (const { wallet, positions } of wallets) {
+    const because = positions.map(contradictionIn).find((each) => each !== undefined)
+    if (because === undefined) continue
+    throw new DisputeError(
+      `Cannot believe what wallet ${wallet} had at the midnight of day ${day} on chain ${id} (${name}): ${because} ` +
+        '(own sums)',
+    )
+  }
+}
+
 /** Zeros for a wallet that has nothing, undefined if the market could not be valued. */
-function figuresAt({ wallets, unanswerable }: ChainRead, wallet: Address) {
+function figuresAt({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
   if (unanswerable.some((each) => each.wallet === wallet)) return undefined
   const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
   return position === undefined ? NOTHING : figuresOf(position)

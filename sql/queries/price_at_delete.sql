@@ -1,0 +1,8 @@
+-- Drops prices that one endpoint alone gave and that several deny.
+-- $1 chain_id bigint
+-- $2 asker text
+-- $3 tokens text[], hexadecimal without prefix, with $4 once for each price
+-- $4 blocks bigint[]
+delete from price_at p
+using unnest($3::text[], $4::bigint[]) w (token, block)
+where p.chain_id = $1 and p.asker = $2 and p.token = decode(w.token, 'hex') and p.block = w.block and p.witnesses < 2
