@@ -24,7 +24,7 @@ function startChain() {
   }
   const endpoint = { request, observeBlock: () => {} } as unknown as Endpoint
   const client = {
-    chain: { id: 1, name: 'Chain', blockTimeMs: BLOCK_SEC * 1_000 },
+    chain: { id: 1, name: 'Chain', rpcUrls: ['one'], blockTimeMs: BLOCK_SEC * 1_000 },
     read: (attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<unknown>) => attempt(endpoint, patient),
   } as unknown as ChainClient
   const finder = createBlockFinder(clock)

@@ -167,6 +167,7 @@ test('a moment before the first round has no price, and the reason names the blo
   expect(outcome).toEqual({
     kind: 'missing',
     because: 'no endpoint keeps the state of block 1, and no feed of it keeps rounds so old',
+    witnesses: 0,
   })
 })
 
@@ -175,7 +176,7 @@ test('a round that was stale then is a missing price', async () => {
   const last = moments.at(-1)
   if (last === undefined) throw new Error('There is no moment')
   const [outcome] = await pricesAt({ ...last, timestampSec: last.timestampSec + 100n * BigInt(HOUR_SEC) }, [TOKEN])
-  expect(outcome).toEqual({ kind: 'missing', because: 'its price feed is stale' })
+  expect(outcome).toEqual({ kind: 'missing', because: 'its price feed is stale', witnesses: 1 })
 })
 
 test('a stablecoin without any other source is a dollar in the past as well', async () => {

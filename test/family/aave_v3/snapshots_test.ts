@@ -363,24 +363,25 @@ describe('the daily job', () => {
       const store = createSnapshotStore(fresh.db)
       const market = { chainId: 1, provider: MARKETS.main.provider }
       const midnight = (hash: string, isFinal: boolean) =>
-        fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7) as stored', [
-          ...[1, 100, '5', hash.repeat(32), '00'.repeat(32), '1', isFinal],
+        fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored', [
+          ...[1, 100, '5', hash.repeat(32), '00'.repeat(32), '1', isFinal, 1],
         ])
       const block = (hash: string): PinnedBlock => ({
         ...{ chainId: 1, number: 5n, timestampSec: 1n, hash: `0x${hash.repeat(32)}`, parentHash: pad('0x') },
       })
       const figures = { collateralUsd: '1.000000', debtUsd: '0.000000', netWorthUsd: '1.000000', healthFactor: 'MAX' }
-      const keep = (hash: string) => store.keep(market, { day: 100, block: block(hash) }, [{ wallet: W.left, figures }])
+      const keep = (hash: string) =>
+        store.keep(market, { day: 100, block: block(hash), witnesses: 1 }, [{ wallet: W.left, figures }])
       await midnight('aa', false)
       expect(await keep('aa')).toBe(true)
       expect(await keep('bb')).toBe(false)
-      expect(await store.list(market, W.left, 9)).toEqual([{ day: 100, figures }])
+      expect(await store.list(market, W.left, 9)).toEqual([{ day: 100, figures, witnesses: 1 }])
       expect((await midnight('bb', true))[0]?.stored).toBe(true)
       expect(await store.list(market, W.left, 9)).toEqual([])
       expect(await keep('bb')).toBe(true)
       expect((await midnight('aa', false))[0]?.stored).toBe(false)
       expect((await midnight('aa', true))[0]?.stored).toBe(false)
-      expect(await store.list(market, W.left, 9)).toEqual([{ day: 100, figures }])
+      expect(await store.list(market, W.left, 9)).toEqual([{ day: 100, figures, witnesses: 1 }])
     } finally {
       await fresh.close()
     }

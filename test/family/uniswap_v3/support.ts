@@ -8,7 +8,7 @@ import type { Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { Steps } from '../../../src/lib/async/turns.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
+import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 import type { Opinion } from '../../support/staged/opinions.ts'
 import { createStagedReader } from './staged/reader.ts'
@@ -28,14 +28,14 @@ export interface Counted {
 }
 
 /** A client of the chain that notes what it asks. */
-export function countedClient(chain: Chain): Counted {
+export function countedClient(chain: Chain, log: Log = silentLog): Counted {
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
     const { method } = JSON.parse(String(init.body)) as { readonly method: string }
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  return { client: createChainClient({ chain, clock: systemClock, log: silentLog, fetch: counting }), requests }
+  return { client: createChainClient({ chain, clock: systemClock, log, fetch: counting }), requests }
 }
 
 /** A reader of one chain, and its only place. */

@@ -200,9 +200,9 @@ test.each([
   try {
     const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
     const read = () => readBirth({ client, deployment: DEPLOYMENT, first: question, clock: systemClock }, patient)
-    const told = await read()
+    const { value: told } = await read()
     rpc.rule(({ method }) => (method === 'eth_getTransactionReceipt' ? { kind: 'change', change: copied } : undefined))
-    expect(await read()).toEqual(told)
+    expect((await read()).value).toEqual(told)
     expect(told.pool).toBe(burned?.pool.address ?? '0x')
   } finally {
     await rpc.stop()

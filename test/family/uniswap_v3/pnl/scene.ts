@@ -6,7 +6,7 @@ import { createHistory, type HistoryService } from '../../../../src/history/hist
 import type { History } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { silentLog } from '../../../../src/lib/log.ts'
+import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { chainOf } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { buildLives, type Lives } from '../../../devnet/uniswap_v3_lives/mod.ts'
@@ -42,6 +42,7 @@ interface RouteOptions {
   readonly chain?: Partial<Chain>
   readonly deployments?: readonly UniswapV3Deployment[]
   readonly database?: TestDatabase
+  readonly log?: Log
   /** Stands between the routes and their history. */
   readonly around?: (history: History) => History
 }
@@ -61,10 +62,10 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
   const same = (history: History) => history
   return {
     ...{ devnet, lives, flows, database },
-    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, around = same } = {}) => {
+    routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = {}) => {
       const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }
-      const { client, requests } = countedClient(chainOf(devnet, { prices, finality, ...chain }))
+      const { client, requests } = countedClient(chainOf(devnet, { prices, finality, ...chain }), log)
       const clients = new Map([[client.chain.id, client]])
       const holder = `scene ${histories.length}`
       const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder })
