@@ -11,7 +11,7 @@ import type { LogRange } from './logs/check_logs.ts'
 import { createEvidence, type Witness } from './logs/evidence.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
-import { createLogSource, type LogSource } from './logs/source.ts'
+import { createLogSource } from './logs/source.ts'
 import { piecesOf, type Range } from './logs/window.ts'
 import { compareReads } from './logs/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
@@ -111,6 +111,7 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
   const source = createLogSource(endpoint, client.chain.id)
+  const first: Witness = { source, ask: (task) => task(source) }
   const filters = stream.filters(place, null)
   const last = Number(tip.block.number)
   const fromBlock = Math.max(Number(tip.finalized.number) + 1, place.startBlock)
@@ -127,23 +128,23 @@ async function readTailFrom<Row, Place extends StreamPlace>(
     for (const other of others) {
       const ranges = [...piecesFor(asked, { requests, caps: [cap, other.cap] })[1], ...hashes]
       try {
-        return { other, logs: await other.ask((each) => readAll(each, { filters, ranges }, signal), signal) }
+        return { other, logs: await readAll(other, { filters, ranges }, signal) }
       } catch (error) {
         // It may be behind, or fail.
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
       }
     }
-    return { logs: await readAll(source, { filters, ranges: alone[1] }, signal) }
+    return { logs: await readAll(first, { filters, ranges: alone[1] }, signal) }
   }
 
   const [older, newer, again] = await Promise.all([
-    readAll(source, { filters, ranges: alone[0] }, signal),
-    readAll(source, { filters, ranges: hashes }, signal),
+    readAll(first, { filters, ranges: alone[0] }, signal),
+    readAll(first, { filters, ranges: hashes }, signal),
     second(),
   ])
   const { other } = again
   const end: End = {
-    first: { source, ask: (task) => task(source) },
+    first,
     other,
     reads: [[...older, ...newer], other === undefined ? [...again.logs, ...newer] : again.logs],
   }
@@ -190,12 +191,14 @@ async function hashesOf(
 }
 
 async function readAll(
-  source: LogSource,
+  witness: Witness,
   { filters, ranges }: { readonly filters: readonly LogFilter[]; readonly ranges: readonly LogRange[] },
   signal: AbortSignal,
 ): Promise<readonly HistoryLog[]> {
   const lists = await Promise.all(
-    ranges.flatMap((range) => filters.map((filter) => source.logs(filter, range, signal))),
+    ranges.flatMap((range) =>
+      filters.map((filter) => witness.ask((source) => source.logs(filter, range, signal), signal)),
+    ),
   )
   return compareReads(lists).union
 }

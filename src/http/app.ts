@@ -86,11 +86,9 @@ export function createApp(options: AppOptions): App {
   const inFlightMax = limits.inFlightMax ?? IN_FLIGHT_MAX
   const table = createRouteTable(options.routes, options.aliases)
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
-  const slots = createOrganizationSlots({
-    max: limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX,
-    // The request that asks has its place already.
-    placesLeft: () => inFlightMax + 1 - inFlight.count(),
-  })
+  // The request that asks has its place already.
+  const placesLeft = () => inFlightMax + 1 - inFlight.count()
+  const slots = createOrganizationSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, placesLeft)
   const cors = createCors(options.corsOrigins)
   const hostFault = createHostFault(options.hostNames)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })

@@ -1,6 +1,6 @@
 import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
-import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots.ts'
+import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import { pause } from '../lib/async/abort.ts'
 import { createRate } from '../lib/async/rate.ts'

@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
 import type { Refusal } from './refusal.ts'
-import type { Priority } from './slots.ts'
+import type { Priority } from './slots/slots.ts'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {

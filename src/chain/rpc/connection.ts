@@ -5,7 +5,7 @@ import { type Read, RevertError } from './client.ts'
 import { BusyError } from './error.ts'
 import { createHealth, type Health } from './memory/health.ts'
 import { type RpcRecorder, recorded } from './metrics.ts'
-import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots } from './slots.ts'
+import { createSlots, ENDPOINT_LIMITS, type Priority, type Slots } from './slots/slots.ts'
 import { createTransport, type Fetch, LateAnswerError, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: a limited number of requests at a time, each measured and recorded. */

@@ -17,7 +17,7 @@ import { MissingBlockError, MissingStateError, ShallowError } from './error.ts'
 import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
-import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy } from './rotation.ts'
+import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy } from './rotation/rotation.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500

@@ -2,7 +2,12 @@ import { UpstreamError } from '../../lib/error.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
 import { withinDeadline } from '../rpc/deadline.ts'
 import { createSpread } from '../rpc/memory/health.ts'
-import { createRotation, type EndpointReport, type RotatingEndpoint, type RotationPolicy } from '../rpc/rotation.ts'
+import {
+  createRotation,
+  type EndpointReport,
+  type RotatingEndpoint,
+  type RotationPolicy,
+} from '../rpc/rotation/rotation.ts'
 import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
 import { SOLANA_MEANINGS } from './error.ts'

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
+import { BusyError } from '../../chain/rpc/error.ts'
 import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -10,7 +11,7 @@ import { merged } from './merged.ts'
 import { LogsRefusedError, type Reaction } from './refusal.ts'
 import { createRests } from './rests.ts'
 import type { LogSource } from './source.ts'
-import { createThrottle } from './throttle.ts'
+import { createSmallAsk, createThrottle } from './throttle.ts'
 import { cutNewest, lengthOf, piecesOf, type Range } from './window.ts'
 
 /** What is read, and how it is divided. */
@@ -47,7 +48,7 @@ export interface LearnedSource {
    * say. Asked once for each block.
    */
   follows(final: FinalBlock, signal: AbortSignal): Promise<boolean | undefined>
-  /** Runs a small request within the endpoint's limits. */
+  /** Runs a small request within the endpoint's limits, a few times if it fails. */
   ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Leaves it alone for some time: it gave what is not so. */
   distrust(): void
@@ -88,6 +89,7 @@ export function createLearnedSource(options: {
 }): LearnedSource {
   const { source, clock, sleep, record = () => {} } = options
   const throttle = createThrottle({ clock, sleep })
+  const ask = createSmallAsk({ source, throttle, clock })
   const limits = createLimits(clock)
   const probes = new Map<string, Promise<unknown>>()
   /** The length that one request tries at the moment, above the cap. */
@@ -156,16 +158,15 @@ export function createLearnedSource(options: {
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
-        if (isAsked) record(error instanceof LogsRefusedError ? 'refused' : 'failed')
+        const isRefused = error instanceof LogsRefusedError || error instanceof BusyError
+        if (isAsked) record(isRefused ? 'refused' : 'failed')
+        if (error instanceof LogsRefusedError) throw error
         if (error instanceof FalseLogsError) rests.start('false')
-        if (error instanceof LogsRefusedError) {
-          if (error.reaction.kind !== 'rate') throw error
-          throttle.limited(error.reaction.pauseMs)
+        if (error instanceof BusyError) {
+          throttle.limited(error.retryAfterMs)
           if (++waits <= RATE_WAITS) continue
-          rests.start('failed')
-          throw new UpstreamError('The endpoint limits its rate')
         }
-        if (error instanceof FalseLogsError || ++failures > RETRIES) {
+        if (error instanceof BusyError || error instanceof FalseLogsError || ++failures > RETRIES) {
           rests.start('failed')
           throw error
         }
@@ -274,7 +275,7 @@ export function createLearnedSource(options: {
     async follows({ number, hash }, signal) {
       if (followed?.hash === hash) return followed.verdict
       try {
-        const header = await throttle.run(() => source.header(BigInt(number), signal), { signal })
+        const header = await ask((each) => each.header(BigInt(number), signal), signal)
         if (header !== undefined) {
           followed = { hash, verdict: header.hash === hash }
           return followed.verdict
@@ -285,7 +286,7 @@ export function createLearnedSource(options: {
       rests.start('failed')
       return undefined
     },
-    ask: (task, signal) => throttle.run(() => task(source), { signal }),
+    ask,
     distrust: () => rests.start('false'),
   }
 }

@@ -3,6 +3,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { type BlockName, readHeader } from '../../chain/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
+import { BusyError } from '../../chain/rpc/error.ts'
 import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type BlockLogs, readBlockLogs } from './block_logs.ts'
@@ -82,6 +83,7 @@ async function readLogs(
         timeoutMs: LOGS_MS,
         refusal(refusal) {
           const reaction = reactionTo(refusal, asked)
+          if (reaction?.kind === 'rate') return new BusyError('The endpoint limits its rate', reaction.pauseMs)
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },
       },

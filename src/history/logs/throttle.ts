@@ -1,6 +1,8 @@
+import { createAgain } from '../../chain/rpc/rotation/again.ts'
 import { type pause, untilAborted } from '../../lib/async/abort.ts'
 import { createFairQueue } from '../../lib/async/fair_queue.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { LogSource } from './source.ts'
 
 /** How many requests of history one endpoint gets at a time, and how long it is left alone after it limits its rate. */
 interface Throttle {
@@ -15,7 +17,8 @@ interface Throttle {
 
 /** A quarter of the slots that an endpoint had when history was designed; its own queue still lets callers go first. */
 const RUNNING_MAX = 8
-const PAUSE_MS = 1_000
+/** Pause after a rate limit that names none, doubled with each in a row. */
+const PAUSE_MS = 200
 const PAUSE_MS_MAX = 60_000
 
 /** Makes a throttle; `sleep` waits as `pause` does. */
@@ -88,5 +91,24 @@ export function createThrottle({ clock, sleep }: { readonly clock: Clock; readon
       succeeded = 0
       untilMs = clock.monotonicMs() + Math.min(PAUSE_MS_MAX, pauseMs ?? PAUSE_MS * 2 ** (pauses - 1))
     },
+  }
+}
+
+/** Time for a small request over all its tries, milliseconds, and how often it is sent again: callers wait for some. */
+const TRIES_MS = 1_500
+const AGAIN_MAX = 3
+
+/** Runs small requests of one endpoint in their turn, each a few times if it fails. */
+export function createSmallAsk(options: {
+  readonly source: LogSource
+  readonly throttle: Throttle
+  readonly clock: Clock
+}) {
+  const { source, throttle, clock } = options
+  return <T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const untilMs = clock.monotonicMs() + TRIES_MS
+    const remainingMs = () => untilMs - clock.monotonicMs()
+    const again = createAgain({ remainingMs, isBegun: true, timesMax: AGAIN_MAX, random: () => 0 })
+    return again(() => throttle.run(() => task(source), { signal }), signal)
   }
 }

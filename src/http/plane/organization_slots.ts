@@ -7,14 +7,10 @@ export interface OrganizationSlots {
 }
 
 /**
- * Makes `max` slots for each organization, and never more than as many as places are left in the process: many that are
- * greedy leave room for the next who comes. Organizations without work under way take no memory.
+ * Makes `max` slots for each organization, and never more than as many as places are left for all: many that are greedy
+ * leave room for the next who comes. Organizations without work under way take no memory.
  */
-export function createOrganizationSlots(options: {
-  readonly max: number
-  readonly placesLeft: () => number
-}): OrganizationSlots {
-  const { max, placesLeft } = options
+export function createOrganizationSlots(max: number, placesLeft: () => number = () => max): OrganizationSlots {
   const taken = new Map<string, number>()
   return {
     take(organizationId) {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/slots.ts'
+import { ENDPOINT_LIMITS } from '../../../src/chain/rpc/slots/slots.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'

@@ -3,7 +3,7 @@ import { startDeadline } from '../../../src/chain/rpc/deadline.ts'
 import { BusyError } from '../../../src/chain/rpc/error.ts'
 import { HeadError } from '../../../src/chain/rpc/memory/heads.ts'
 import { createHealth } from '../../../src/chain/rpc/memory/health.ts'
-import { createRotation, type Exhaustion, type RotationPolicy } from '../../../src/chain/rpc/rotation.ts'
+import { createRotation, type Exhaustion, type RotationPolicy } from '../../../src/chain/rpc/rotation/rotation.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 

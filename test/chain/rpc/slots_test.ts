@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { CrowdedError, createSlots, type Priority } from '../../../src/chain/rpc/slots.ts'
+import { CrowdedError, createSlots, type Priority } from '../../../src/chain/rpc/slots/slots.ts'
 import { onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { AbortedError } from '../../../src/lib/error.ts'
 

@@ -1,4 +1,4 @@
-import type { Askers } from '../../lib/async/askers.ts'
+import type { Askers } from '../../../lib/async/askers.ts'
 
 /** Places that are taken, by asker. */
 export interface Tally {

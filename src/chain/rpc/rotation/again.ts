@@ -1,13 +1,13 @@
-import { pause } from '../../lib/async/abort.ts'
-import { UpstreamError } from '../../lib/error.ts'
-import { RevertError } from './client.ts'
-import { BusyError, MissingBlockError, MissingStateError } from './error.ts'
-import { CrowdedError } from './slots.ts'
-import { LateAnswerError, LongAnswerError } from './transport.ts'
+import { pause } from '../../../lib/async/abort.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { RevertError } from '../client.ts'
+import { BusyError, MissingBlockError, MissingStateError } from '../error.ts'
+import { CrowdedError } from '../slots/slots.ts'
+import { LateAnswerError, LongAnswerError } from '../transport.ts'
 
 /** Pause before a request is sent again, milliseconds; doubled each time and spread by as much again. */
 const AGAIN_MS = 50
-/** How often one request is sent again. */
+/** So often a request of a caller is sent again. */
 const AGAIN_MAX = 4
 /** Another try would end alike, or would take as long again. */
 const LASTING = [CrowdedError, LateAnswerError, LongAnswerError, MissingBlockError, MissingStateError] as const
@@ -23,12 +23,16 @@ export type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promi
 export function createAgain(options: {
   readonly remainingMs: () => number
   /** Told of each rate limit, with the pause that the endpoint asks for. */
-  readonly limited: (retryAfterMs: number | undefined) => void
+  readonly limited?: (retryAfterMs: number | undefined) => void
   /** Numbers in [0, 1) that spread pauses. */
   readonly random: () => number
+  /** True if even the first request is sent again. @default {false} */
+  readonly isBegun?: boolean
+  /** How often one request is sent again. @default {4} */
+  readonly timesMax?: number
 }): Again {
-  const { remainingMs, limited, random } = options
-  let isBegun = false
+  const { remainingMs, limited = () => {}, random, timesMax = AGAIN_MAX } = options
+  let { isBegun = false } = options
   return async (request, signal) => {
     for (let times = 0; ; times++) {
       try {
@@ -37,7 +41,7 @@ export function createAgain(options: {
         return answer
       } catch (error) {
         if (error instanceof RevertError) isBegun = true
-        if (!isBegun || times >= AGAIN_MAX || !mayPass(error)) throw error
+        if (!isBegun || times >= timesMax || !mayPass(error)) throw error
         const askedMs = error instanceof BusyError ? (error.retryAfterMs ?? 0) : 0
         const pauseMs = Math.max(askedMs, AGAIN_MS * 2 ** times * (1 + random()))
         if (pauseMs >= remainingMs()) throw error

@@ -1,6 +1,6 @@
-import { untilAborted } from '../../lib/async/abort.ts'
-import { type Askers, askersOf } from '../../lib/async/askers.ts'
-import { UpstreamError } from '../../lib/error.ts'
+import { untilAborted } from '../../../lib/async/abort.ts'
+import { type Askers, askersOf } from '../../../lib/async/askers.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import { createTally } from './tally.ts'
 
 /** Too many of our own calls already wait for an endpoint; says nothing about its health. */
