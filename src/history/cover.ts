@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
-import { createProof, type Proof, rankedSources, UNSETTLED } from './logs/proof.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
+import { createProof, type Proof, rankedSources, UNSETTLED } from './proof/proof.ts'
 import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace, verdictOf } from './stream.ts'
 
 /** What is to be stored, and how. */

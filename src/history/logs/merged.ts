@@ -1,6 +1,6 @@
+import { compareLogs, isSameLog } from '../proof/witness.ts'
 import type { HistoryLog } from '../stream.ts'
 import { FalseLogsError } from './check_logs.ts'
-import { compareLogs, isSameLog } from './witness.ts'
 
 /**
  * Lists of different filters as one; a log that several filters found comes once. Throws `FalseLogsError` if they differ

@@ -1,4 +1,4 @@
-import { byChain } from '../../../chain/by_chain.ts'
+import { byChain } from '../../../chain/table/by_chain.ts'
 import type { MorphoBlueDeployment } from '../deployments.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
+import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
+import type { Range } from '../logs/window.ts'
 import { type HistoryLog, IncompleteError } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
-import type { FinalBlock, LearnedSource, LogsRequest } from './reader.ts'
-import type { Range } from './window.ts'
 import { type Comparison, compareReads } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */

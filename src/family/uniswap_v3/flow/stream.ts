@@ -1,8 +1,8 @@
 import { POSITION_FLOWS, type PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { FLOW_KINDS, flowsOf } from '../flow/log.ts'
-import { createFlowCheck } from './verify.ts'
+import { createFlowCheck } from '../read/verify.ts'
+import { FLOW_KINDS, flowsOf } from './log.ts'
 
 const NAME = 'uniswap_v3_flow'
 const TOPICS = [...FLOW_KINDS.keys()]
