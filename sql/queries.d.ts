@@ -101,6 +101,14 @@ declare module '*/queries/database_examine.sql' {
   export default text
 }
 
+declare module '*/queries/feature_disabled_find.sql' {
+  const text: SqlText<
+    [feature: string],
+    { is_off: boolean }
+  >
+  export default text
+}
+
 declare module '*/queries/gate_admit.sql' {
   const text: SqlText<
     [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[], payers: readonly string[], keys: readonly string[]],

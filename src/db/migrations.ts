@@ -9,6 +9,7 @@ import sessionSpending from '../../sql/migrations/0008_session_spending.sql' wit
 import historyWanted from '../../sql/migrations/0009_history_wanted.sql' with { type: 'text' }
 import sessionPage from '../../sql/migrations/0010_session_page.sql' with { type: 'text' }
 import witness from '../../sql/migrations/0011_witness.sql' with { type: 'text' }
+import historySwitch from '../../sql/migrations/0012_history_switch.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -32,6 +33,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0009_history_wanted', historyWanted],
   ['0010_session_page', sessionPage],
   ['0011_witness', witness],
+  ['0012_history_switch', historySwitch],
 ]
 
 /** Every migration, in order. */

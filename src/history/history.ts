@@ -1,11 +1,12 @@
+import featureSql from '../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-
+import { query } from '../db/query.ts'
 import { pause, timeLimit } from '../lib/async/abort.ts'
 import { askersOf } from '../lib/async/askers.ts'
 
 import type { Clock } from '../lib/clock.ts'
-import { AbortedError, PendingError } from '../lib/error.ts'
+import { AbortedError, PendingError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, type StoredProgress } from './coverage.ts'
 import { createFinality } from './finality.ts'
@@ -15,6 +16,8 @@ import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
 import type { EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
 import { createTails } from './tail.ts'
+
+const findOff = query(featureSql, 'read')
 
 /** The histories of one process. */
 export interface HistoryService extends History, HistoryReader {
@@ -28,6 +31,7 @@ export interface HistoryService extends History, HistoryReader {
 
 /** How long a caller waits for its history, milliseconds; then it is told when to come back. */
 const WAIT_MS = 4_000
+const OFF_RETRY_SEC = 60
 const RETRY_SEC = { least: 1, unknown: 5, most: 15 }
 
 /** Makes the histories of all chains. Nothing is asked of any endpoint until somebody asks for a history. */
@@ -39,8 +43,10 @@ export function createHistory(options: {
   /** Names this process in what it shares with others. */
   readonly holder: string
   readonly recorder?: HistoryRecorder
+  /** True if configuration switches histories off; the operator can do so as well. */
+  readonly isOff?: boolean
 }): HistoryService {
-  const { clients, db, clock, log, holder, recorder } = options
+  const { clients, db, clock, log, holder, recorder, isOff = false } = options
   const coverage = createCoverage(db, holder)
   const finality = createFinality({ coverage, clock, log })
   const tails = createTails({ clock })
@@ -112,7 +118,8 @@ export function createHistory(options: {
       const { stream, place, subject } = request
       const startedMs = clock.monotonicMs()
       const client = clientOf(place)
-      const tip = await finality.tip(client, signal)
+      const [tip, [row]] = await Promise.all([finality.tip(client, signal), findOff(db, ['history'])])
+      if (isOff || row?.is_off === true) throw switchedOff(client)
       const storedTo = Number(tip.finalized.number)
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
       await complete(request, { client, final: { number: storedTo, hash: tip.finalized.hash }, waitMs }, signal)
@@ -137,6 +144,11 @@ export function createHistory(options: {
       await Promise.all([...followers.values()].map((follower) => follower.close()))
     },
   }
+}
+
+function switchedOff({ chain: { id, name } }: ChainClient): UnavailableError {
+  const message = `The history of chain ${id} (${name}) is not read: the operator has switched histories off`
+  return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
 }
 
 function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): PendingError {

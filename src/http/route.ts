@@ -40,7 +40,7 @@ export interface Pagination {
 }
 
 /** What the operator can switch off as a whole. */
-export const FEATURES = ['snapshots', 'mcp'] as const
+export const FEATURES = ['snapshots', 'mcp', 'history'] as const
 export type Feature = (typeof FEATURES)[number]
 
 /** What the table of routes, OpenAPI and the operator know about a route. */

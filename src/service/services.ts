@@ -113,6 +113,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         ...{ clients: clients.evm, db, clock, log },
         holder: crypto.randomUUID(),
         recorder: createHistoryMetrics(metrics),
+        isOff: config.featuresOff.includes('history'),
       }),
     stop: (started) => started.close(),
     limitMs: STOP_LIMITS_MS.instant,

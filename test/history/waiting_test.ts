@@ -191,3 +191,15 @@ test.each([
     expect(logRequests()).toBe(end === FINAL ? 0 : 8)
   },
 )
+
+test('while the operator has histories switched off, nothing is read for anybody', async () => {
+  const history = open()
+  await database.db.run("insert into feature_disabled (feature) values ('history')", [])
+  const failure = await failureOf(ensure(history))
+  expect(failure.message).toBe(
+    'The history of chain 31337 (Devnet 31337) is not read: the operator has switched histories off',
+  )
+  expect(logRequests()).toBe(0)
+  await database.db.run('delete from feature_disabled', [])
+  expect((await ensure(history)).storedTo).toBe(FINAL)
+})

@@ -66,6 +66,7 @@ describe('readConfig()', () => {
     expect(off({ SNAPSHOTS: 'on', MCP: '' })).toEqual([])
     expect(off({ MCP: 'off' })).toEqual(['mcp'])
     expect(off({ SNAPSHOTS: 'off', MCP: 'off' })).toEqual(['snapshots', 'mcp'])
+    expect(off({ HISTORY: 'off' })).toEqual(['history'])
     for (const wrong of ['OFF', '0', 'false', 'no']) {
       expect(mistakesOf({ SNAPSHOTS: wrong })).toEqual(['SNAPSHOTS: expected on or off'])
     }

@@ -8,7 +8,7 @@ import { id, listOf, moment, one, pageEntries } from './input.ts'
 import { presentSwitch, switchSchema } from './present.ts'
 import { listSwitches, type Switchboard, setSwitch } from './switches.ts'
 
-const SWITCH_NAME = 'expected snapshots, mcp, or an endpoint such as "GET /v1/lending/aave-v3"'
+const SWITCH_NAME = 'expected snapshots, mcp, history, or an endpoint such as "GET /v1/lending/aave-v3"'
 
 const auditSchema = v.strictObject({
   id: v.string(),

@@ -25,7 +25,7 @@ export const settingsCommands: readonly Command[] = [
 function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; readonly summary: string }): Command {
   return {
     name: `settings ${verb}`,
-    positionals: ['snapshots, mcp or an endpoint such as "GET /v1/lending/aave-v3"'],
+    positionals: ['snapshots, mcp, history or an endpoint such as "GET /v1/lending/aave-v3"'],
     summary,
     run: async (args, io) => {
       const [name = ''] = args.positionals

@@ -39,6 +39,7 @@ export function eventsRoute(options: {
     input,
     output: eventsOutput,
     errors: [503],
+    feature: 'history',
     price: '1 credit per successful call.',
     creditsMin: () => CREDITS,
     async read({ chain_id, market_id = MARKET_DEFAULT, ...question }, { signal }) {

@@ -30,6 +30,7 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     input,
     output: eventsOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
+    feature: 'history',
     price: '1 credit.',
     creditsMin: () => CREDITS_EVENTS,
     async read({ page, limit, ...asked }, { signal }) {

@@ -30,6 +30,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     input,
     output: pnlOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
+    feature: 'history',
     price: '8 credits; 4 with status=inactive.',
     creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
     async read({ status, ...asked }, { signal }) {
