@@ -37,7 +37,7 @@ export function toolsOf(routes: readonly Route[]): ReadonlyMap<string, Tool> {
 function toolOf(name: string, route: Route): Tool {
   const own = endpointOf(route)
   const endpoint = { ...own, features: [...own.features, 'mcp' as const] }
-  const inBody = new Set(fieldsOf(route.body).map((field) => field.name))
+  const inInput = new Set(fieldsOf(route.input).map((field) => field.name))
   return {
     listing: {
       name,
@@ -48,8 +48,10 @@ function toolOf(name: string, route: Route): Tool {
     },
     message(given) {
       const fields = Object.entries(given)
-      const body = Object.fromEntries(fields.filter(([field]) => inBody.has(field)))
-      const rest = Object.fromEntries(fields.filter(([field]) => !inBody.has(field)))
+      // Of a route with a body most fields are the body's: its schema refuses a mistyped one, and names the nearest.
+      const isParameter = ([field]: readonly [string, unknown]) => route.body === undefined || inInput.has(field)
+      const rest = Object.fromEntries(fields.filter(isParameter))
+      const body = Object.fromEntries(fields.filter((each) => !isParameter(each)))
       return {
         endpoint,
         asked: () => ({

@@ -179,6 +179,15 @@ describe('a mistake in the input has the message of HTTP', () => {
   })
 })
 
+test.each([
+  [LIST, { wallet: WALLET, chainId: 1 }, '"chainId": expected no such field, the nearest is "chain_id"'],
+  [BATCH, { walets: [WALLET] }, '"wallets": it is required'],
+  [BATCH, { wallets: [WALLET], walets: 1 }, '"walets": expected no such field, the nearest is "wallets"'],
+])('a mistyped argument of %s is refused, and the nearest one named', async (tool, given, says) => {
+  const { body } = await scene().post(call(tool, given))
+  expect(body.result.content[0].text).toContain(says)
+})
+
 describe('failures of the work are results that say how to go on', () => {
   test('the rate limit with its wait', async () => {
     const made = scene()
