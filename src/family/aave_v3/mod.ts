@@ -49,7 +49,7 @@ export const AAVE_V3 = defineFamily({
     const events = once(() => createEventReader(connect()))
     return [
       ...createRoutes({ chainIds, markets, reader }),
-      eventsRoute({ chainIds, markets, reader, events }),
+      eventsRoute({ chainIds: [...settings.keys()], markets, reader, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
   },

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { LENDING_EVENT_TYPES } from '../../history/rows/lending_event.ts'
-import { chainIdIn, choice, evmAddress, limit, page } from '../../http/request/input.ts'
+import { choice, evmAddress, limit, page } from '../../http/request/input.ts'
 import { pagination } from '../../http/request/page.ts'
 import { type Route, route } from '../../http/route.ts'
 import { presentEvent } from './event/present.ts'
 import type { LendingReader } from './read/read.ts'
 import type { EventReader } from './read/read_events.ts'
-import { MARKET_DEFAULT, marketIdIn, notConfigured } from './routes_market.ts'
+import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
 import { eventsOutput } from './schema.ts'
 
 /** What a page of events costs. */
@@ -14,6 +14,7 @@ const CREDITS = 1
 
 /** The history of a wallet in one market. */
 export function eventsRoute(options: {
+  /** Chains that have Aave V3. */
   readonly chainIds: readonly number[]
   /** Names of the markets on them. */
   readonly markets: ReadonlySet<string>
@@ -22,9 +23,9 @@ export function eventsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, events } = options
   const input = v.object({
-    chain_id: chainIdIn(chainIds),
+    chain_id: chainWithMarkets(chainIds),
     wallet: evmAddress,
-    market_id: v.optional(marketIdIn(markets)),
+    market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     type: v.optional(choice(LENDING_EVENT_TYPES)),
     page,
     limit,
@@ -42,20 +43,15 @@ export function eventsRoute(options: {
     feature: 'history',
     price: '1 credit per successful call.',
     creditsMin: () => CREDITS,
-    async read({ chain_id, market_id = MARKET_DEFAULT, ...question }, { signal }) {
-      const { places } = reader()
-      if (places.size === 0) throw notConfigured()
-      const place = places.get(chain_id)
-      const deployment = place?.deployments.find(({ market }) => market === market_id)
-      // A chain without the market has no events of it, as it has no positions in it.
-      if (place === undefined || deployment === undefined) return undefined
-      return events().read({ client: place.client, deployment, ...question }, signal)
+    async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
+      const { client, deployment } = marketPlace(reader(), { chainId, market })
+      return events().read({ client, deployment, ...question }, signal)
     },
     credits: () => CREDITS,
-    present: (read, { chain_id, page, limit }, { url }) => ({
-      data: read?.events.map(presentEvent) ?? [],
-      pagination: pagination({ page, limit, total: read?.total ?? 0, url }),
-      asOf: read === undefined ? [] : [{ chainId: chain_id, blockNumber: read.block.number }],
+    present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
+      data: events.map(presentEvent),
+      pagination: pagination({ page, limit, total, url }),
+      asOf: [{ chainId: chain_id, blockNumber: block.number }],
     }),
   })
 }

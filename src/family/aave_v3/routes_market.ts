@@ -1,7 +1,8 @@
 import * as v from 'valibot'
-import { documented } from '../../http/request/input.ts'
+import { chainIdIn, documented, wholeNumber } from '../../http/request/input.ts'
 import { CodedError } from '../../lib/error.ts'
-import { MARKET_ALIASES } from './deployments.ts'
+import { type AaveV3Deployment, MARKET_ALIASES } from './deployments.ts'
+import type { LendingReader, Place } from './read/read.ts'
 
 /** The market of a wallet's history if the caller does not name one. */
 export const MARKET_DEFAULT = 'main'
@@ -24,4 +25,27 @@ export function marketIdIn(names: ReadonlySet<string>) {
 /** The error if none of the chains that are asked has the family. */
 export function notConfigured(): CodedError {
   return new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+}
+
+/** One of the chains that have Aave V3; without any, every id passes: the route then answers that nothing is configured. */
+export function chainWithMarkets(chainIds: readonly number[]) {
+  return chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : ANY_CHAIN_ID
+}
+
+const ANY_CHAIN_ID = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+/** One market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
+export function marketPlace(
+  { places }: LendingReader,
+  { chainId, market }: { readonly chainId: number; readonly market: string },
+): Place & { readonly deployment: AaveV3Deployment } {
+  const place = places.get(chainId)
+  if (place === undefined) throw notConfigured()
+  const deployment = place.deployments.find((each) => each.market === market)
+  if (deployment !== undefined) return { ...place, deployments: [deployment], deployment }
+  const known = place.deployments.map((each) => `"${each.market}"`).join(', ')
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${known}), got "${market}"`,
+  )
 }

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
-import { chainIdIn, evmAddress, wholeNumber } from '../../http/request/input.ts'
+import { evmAddress, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route.ts'
-import { CodedError } from '../../lib/error.ts'
 import { presentSnapshots } from './present.ts'
-import type { LendingReader, Place } from './read/read.ts'
+import type { LendingReader } from './read/read.ts'
 import { SNAPSHOTS_MAX, type SnapshotSeries } from './read/snapshot/series.ts'
-import { MARKET_DEFAULT, marketIdIn, notConfigured } from './routes_market.ts'
+import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
 import { snapshotsOutput } from './schema.ts'
 
 const CREDITS = 2
@@ -21,7 +20,7 @@ export function snapshotsRoute(options: {
 }): Route {
   const { chainIds, markets, reader, series } = options
   const input = v.object({
-    chain_id: chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : anyChainId,
+    chain_id: chainWithMarkets(chainIds),
     wallet: evmAddress,
     market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(wholeNumber({ min: 1, max: SNAPSHOTS_MAX })),
@@ -39,8 +38,9 @@ export function snapshotsRoute(options: {
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
     price: `${CREDITS} credits per successful call.`,
     creditsMin: () => CREDITS,
-    read: ({ chain_id, wallet, market_id, max_snapshots }, { signal }) =>
-      series().of({ place: placeOf(reader(), chain_id, market_id), wallet, max: max_snapshots }, signal),
+    read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
+      return series().of({ place: marketPlace(reader(), { chainId, market }), wallet, max }, signal)
+    },
     credits: () => CREDITS,
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),
@@ -59,20 +59,6 @@ const DESCRIPTION =
   'empty list. Past midnights need an endpoint that keeps old state (an archive node). Without one the series begins ' +
   'when it is first asked for: the service then takes each midnight right after it has passed, one at which it did not ' +
   `run is missing, and the header \`${FROM}\` says where the series begins.`
-
-const anyChainId = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
-
-function placeOf({ places }: LendingReader, chainId: number, market: string): Place {
-  const place = places.get(chainId)
-  if (place === undefined) throw notConfigured()
-  const deployments = place.deployments.filter((each) => each.market === market)
-  if (deployments.length > 0) return { ...place, deployments }
-  const known = place.deployments.map((each) => `"${each.market}"`).join(', ')
-  throw new CodedError(
-    'INVALID_PARAMETER',
-    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${known}), got "${market}"`,
-  )
-}
 
 function dateOf(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10)

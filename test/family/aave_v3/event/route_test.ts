@@ -311,7 +311,7 @@ test('a wallet that was only sent aTokens has no events, though its balance is c
   expect(rows.map(({ kind }) => kind)).toEqual(['receive'])
 })
 
-test('a wallet without events and a market that the chain does not have are empty lists', async () => {
+test('a wallet without events, in any market, has an empty list', async () => {
   const stranger = getAddress('0x00000000000000000000000000000000000abcde')
   expect((await ask(stranger)).reply).toMatchObject({ data: [], pagination: { total: 0 } })
   const [wallet] = past.wallets as [Address]
