@@ -16,6 +16,9 @@ const IDS = CHAINS.map(({ id }) => id)
 /** Registry chains that are left out: EraVM (ZKsync Era, Abstract, Lens) and Polygon zkEVM, which ends in 2026. */
 const LEFT_OUT = [324, 2_741, 232, 1_101]
 
+/** Uniswap's first. */
+const CODES = ['uniswap_v3', 'pancakeswap_v3', 'sushiswap_v3', 'projectx_v3']
+
 function listed(code: string): (readonly [number, ListedExchange])[] {
   return [...UNISWAP_V3_DEPLOYMENTS].flatMap(([id, deployments]) =>
     deployments.filter((each) => each.code === code).map(({ manager, factory }) => [id, { manager, factory }] as const),
@@ -60,6 +63,13 @@ test('every manager and factory of PancakeSwap V3 is the one of its package, and
   }
 })
 
+test('the manager of Project X is on HyperEVM alone; no package lists it', () => {
+  const manager = '0xeaD19AE861c29bBb2101E834922B2FEee69B9091'
+  const factory = '0xFf7B3e8C00e57ea31477c32A5B52a58Eea47b072'
+  expect(listed('projectx_v3')).toEqual([[999, { manager, factory }]])
+  expect(IDS).toContain(999)
+})
+
 test('every manager of Uniswap V3 that Oku knows has no events before the block that is listed', () => {
   let compared = 0
   for (const [id, deployments] of UNISWAP_V3_DEPLOYMENTS) {
@@ -80,11 +90,11 @@ test('addresses are checksummed, and a manager is listed once per chain, Uniswap
     for (const { manager, factory, startBlock, code } of deployments) {
       expect([getAddress(manager), getAddress(factory)]).toEqual([manager, factory])
       expect(Number.isSafeInteger(startBlock) && startBlock >= 0).toBe(true)
-      expect(['uniswap_v3', 'pancakeswap_v3', 'sushiswap_v3']).toContain(code)
+      expect(CODES).toContain(code)
     }
   }
 })
 
 function rank({ code }: UniswapV3Deployment): number {
-  return ['uniswap_v3', 'pancakeswap_v3', 'sushiswap_v3'].indexOf(code)
+  return CODES.indexOf(code)
 }

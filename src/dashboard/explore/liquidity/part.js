@@ -11,7 +11,12 @@ import { ProfitAndLoss } from './pnl.js'
 import { RangePicture } from './range.js'
 
 /** @type {Record<string, string>} */
-const PROTOCOLS = { uniswap_v3: 'Uniswap V3', pancakeswap_v3: 'PancakeSwap V3', sushiswap_v3: 'SushiSwap V3' }
+const PROTOCOLS = {
+  uniswap_v3: 'Uniswap V3',
+  pancakeswap_v3: 'PancakeSwap V3',
+  sushiswap_v3: 'SushiSwap V3',
+  projectx_v3: 'Project X',
+}
 
 /**
  * The positions of one answer, whatever it left out, and where it comes from.

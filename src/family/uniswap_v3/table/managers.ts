@@ -8,11 +8,12 @@ const MANAGER: Address = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 
 /**
  * Position managers by chain id: Uniswap's own, those that Oku keeps by decision of Uniswap's governance,
- * PancakeSwap V3 and SushiSwap V3. The last two kept the functions of Uniswap's interface that we read.
+ * PancakeSwap V3, SushiSwap V3 and Project X. The last three kept the functions of Uniswap's interface that we read.
  *
  * Sources. Uniswap: `@uniswap/sdk-core` 7.19.4; Oku: `@gfxlabs/oku-chains` 1.12.36; PancakeSwap: `@pancakeswap/v3-sdk`
  * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/family/uniswap_v3/deployments_test.ts` checks the table against the
- * packages. Blocks: Oku and DefiLlama's adapters, of the manager or of its factory, which is older; 0 if no source
+ * packages. Project X publishes no registry: ten public repositories that know nothing of each other name these
+ * addresses. Blocks: Oku and DefiLlama's adapters, of the manager or of its factory, which is older; 0 if no source
  * knows it.
  */
 export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deployment[]> = byChain({
@@ -79,6 +80,13 @@ export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deplo
   ],
   480: [uniswap('0xec12a9F9a09f50550686363766Cc153D03c27b5e', '0x7a5028BDa40e7B173C278C5342087826455ea25a', 1_603_405)],
   698: [oku('0x743E03cceB4af2efA3CC76838f6E8B50B63F184c', '0xcb2436774C3e191c85056d248EF4260ce5f27A9D', 37_613_469)],
+  999: [
+    {
+      manager: '0xeaD19AE861c29bBb2101E834922B2FEee69B9091',
+      factory: '0xFf7B3e8C00e57ea31477c32A5B52a58Eea47b072',
+      ...{ startBlock: 7_876_741, code: 'projectx_v3' },
+    },
+  ],
   1088: [
     sushiswap('0x630BE2985674D31920BAbb4F96657960F131E7b1', '0x145d82bCa93cCa2AE057D1c6f26245d1b9522E6F', 9_077_930),
   ],
