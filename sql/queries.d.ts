@@ -149,17 +149,33 @@ declare module '*/queries/gate_void.sql' {
   export default text
 }
 
+declare module '*/queries/history_chain_fall_back.sql' {
+  const text: SqlText<
+    [chain_id: string | number, epoch: string | number, number: string | number, hash: string, witnesses: number],
+    { taken: boolean }
+  >
+  export default text
+}
+
 declare module '*/queries/history_chain_find.sql' {
   const text: SqlText<
     [chain_id: string | number],
-    { anchor_number: string; anchor_hash: string; stopped: boolean }
+    { anchor_number: string | null; anchor_hash: string | null; anchor_witnesses: number; previous_number: string | null; previous_hash: string | null; stopped: boolean; epoch: string }
   >
   export default text
 }
 
 declare module '*/queries/history_chain_move.sql' {
   const text: SqlText<
-    [chain_id: string | number, number: string | number, hash: string],
+    [chain_id: string | number, number: string | number, hash: string, witnesses: number, epoch: string | number],
+    Record<never, never>
+  >
+  export default text
+}
+
+declare module '*/queries/history_chain_resume.sql' {
+  const text: SqlText<
+    [chain_id: string | number, epoch: string | number],
     Record<never, never>
   >
   export default text
@@ -184,7 +200,7 @@ declare module '*/queries/history_coverage_lease.sql' {
 declare module '*/queries/history_coverage_list.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string],
-    { subject: string; first_blocks: readonly string[]; last_blocks: readonly string[]; checked_to: string | null; is_leased: boolean }
+    { subject: string; first_blocks: readonly string[]; last_blocks: readonly string[]; first_agreed: readonly string[]; last_agreed: readonly string[]; checked_to: string | null; is_leased: boolean }
   >
   export default text
 }
@@ -216,7 +232,7 @@ declare module '*/queries/history_forget.sql' {
 declare module '*/queries/history_progress_list.sql' {
   const text: SqlText<
     [],
-    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string; stopped: boolean }
+    { chain_id: string; contract: string; stream: string; subjects: number; first_blocks: readonly string[]; last_blocks: readonly string[]; wanted: string | null; missing: string | null; anchor_number: string | null; stopped: boolean }
   >
   export default text
 }
@@ -247,7 +263,7 @@ declare module '*/queries/lending_event_list.sql' {
 
 declare module '*/queries/lending_event_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], indexes: readonly string[]],
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], indexes: readonly string[], epoch: string | number],
     { stored: boolean }
   >
   export default text
@@ -399,7 +415,7 @@ declare module '*/queries/position_flow_list.sql' {
 
 declare module '*/queries/position_flow_store.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, token_ids: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], kinds: readonly string[], liquidities: readonly string[], amounts0: readonly string[], amounts1: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[]],
+    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, token_ids: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], kinds: readonly string[], liquidities: readonly string[], amounts0: readonly string[], amounts1: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], epoch: string | number, row_subjects: readonly string[], subject_ids: readonly string[]],
     { stored: boolean }
   >
   export default text

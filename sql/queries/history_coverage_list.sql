@@ -1,4 +1,4 @@
--- Which blocks of some subjects are stored, and whether another process works on them or the chain's history stopped.
+-- Which blocks of some subjects are stored and agreed on by two endpoints, and whether another process works on them or the chain's history stopped.
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text
@@ -7,6 +7,8 @@
 -- subject not null
 -- first_blocks not null
 -- last_blocks not null
+-- first_agreed not null
+-- last_agreed not null
 -- is_leased not null
 with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
@@ -15,6 +17,8 @@ select
   encode(c.subject, 'hex') as subject,
   array(select lower(r) from unnest(c.blocks) r order by lower(r))::text[] as first_blocks,
   array(select upper(r) - 1 from unnest(c.blocks) r order by lower(r))::text[] as last_blocks,
+  array(select lower(r) from unnest(c.agreed) r order by lower(r))::text[] as first_agreed,
+  array(select upper(r) - 1 from unnest(c.agreed) r order by lower(r))::text[] as last_agreed,
   c.checked_to,
   coalesce(c.lease_until > now() and c.lease_holder <> $5, false) as is_leased
 from place join history_coverage c on c.place = place.id

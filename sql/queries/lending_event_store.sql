@@ -17,5 +17,6 @@
 -- $16 tx_hashes text[]
 -- $17 times bigint[], -1 for unknown
 -- $18 indexes numeric[], -1 for none
+-- $19 epoch bigint
 -- stored not null
-select lending_event_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) as stored
+select lending_event_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) as stored

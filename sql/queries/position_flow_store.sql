@@ -15,5 +15,8 @@
 -- $14 amounts1 numeric[]
 -- $15 tx_hashes text[]
 -- $16 times bigint[], -1 for unknown
+-- $17 epoch bigint
+-- $18 row_subjects text[], the token ids in 32 bytes
+-- $19 subject_ids numeric[], the subjects as numbers
 -- stored not null
-select position_flow_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) as stored
+select position_flow_store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) as stored

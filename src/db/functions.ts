@@ -6,7 +6,10 @@ import gateSettle from '../../sql/functions/gate_settle.sql' with { type: 'text'
 import gateSettleLimited from '../../sql/functions/gate_settle_limited.sql' with { type: 'text' }
 import gateVoid from '../../sql/functions/gate_void.sql' with { type: 'text' }
 import historyCover from '../../sql/functions/history_cover.sql' with { type: 'text' }
+import historyCut from '../../sql/functions/history_cut.sql' with { type: 'text' }
+import historyFallBack from '../../sql/functions/history_fall_back.sql' with { type: 'text' }
 import historyForget from '../../sql/functions/history_forget.sql' with { type: 'text' }
+import historyIsAgreed from '../../sql/functions/history_is_agreed.sql' with { type: 'text' }
 import historyPlaceId from '../../sql/functions/history_place_id.sql' with { type: 'text' }
 import lendingEventStore from '../../sql/functions/lending_event_store.sql' with { type: 'text' }
 import lendingSeriesStore from '../../sql/functions/lending_series_store.sql' with { type: 'text' }
@@ -54,6 +57,9 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['request_log_drop', requestLogDrop],
   ['history_place_id', historyPlaceId],
   ['history_cover', historyCover],
+  ['history_is_agreed', historyIsAgreed],
+  ['history_cut', historyCut],
+  ['history_fall_back', historyFallBack],
   ['history_forget', historyForget],
   ['lending_event_store', lendingEventStore],
   ['position_flow_store', positionFlowStore],

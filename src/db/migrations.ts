@@ -10,6 +10,7 @@ import historyWanted from '../../sql/migrations/0009_history_wanted.sql' with { 
 import sessionPage from '../../sql/migrations/0010_session_page.sql' with { type: 'text' }
 import witness from '../../sql/migrations/0011_witness.sql' with { type: 'text' }
 import historySwitch from '../../sql/migrations/0012_history_switch.sql' with { type: 'text' }
+import historyAgreed from '../../sql/migrations/0013_history_agreed.sql' with { type: 'text' }
 
 /** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
 export interface Migration {
@@ -34,6 +35,7 @@ const TEXTS: readonly (readonly [name: string, text: string])[] = [
   ['0010_session_page', sessionPage],
   ['0011_witness', witness],
   ['0012_history_switch', historySwitch],
+  ['0013_history_agreed', historyAgreed],
 ]
 
 /** Every migration, in order. */

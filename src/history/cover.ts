@@ -13,6 +13,8 @@ interface CoverRequest<Row, Place extends StreamPlace> {
   readonly subjects: readonly Hex[] | null
   readonly range: Range
   readonly sources: readonly LearnedSource[]
+  /** Of the chain's history; nothing is stored if it was taken back meanwhile. */
+  readonly epoch: number
   /** In whose turn; absent: it serves everybody. */
   readonly asker?: string | undefined
   readonly db: Database
@@ -124,11 +126,11 @@ async function storeAfter<Row, Place extends StreamPlace>(
   decoded: Promise<Meaning<Row>>,
 ): Promise<void> {
   await before
-  const { stream, place, subjects, db } = request
+  const { stream, place, subjects, epoch, db } = request
   const { rows, witnesses } = await decoded
   const wanted = new Set(subjects)
   const mine = subjects === null ? rows : rows.filter((row) => wanted.has(stream.table.subjectOf(row)))
-  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, rows: mine })
+  await stream.table.store(db, { place, stream: stream.name, subjects, ...range, witnesses, epoch, rows: mine })
   request.onStored(range)
 }
 

@@ -1,6 +1,8 @@
 import type { Hex } from 'viem'
+import fallBackSql from '../../sql/queries/history_chain_fall_back.sql' with { type: 'text' }
 import findSql from '../../sql/queries/history_chain_find.sql' with { type: 'text' }
 import moveSql from '../../sql/queries/history_chain_move.sql' with { type: 'text' }
+import resumeSql from '../../sql/queries/history_chain_resume.sql' with { type: 'text' }
 import stopSql from '../../sql/queries/history_chain_stop.sql' with { type: 'text' }
 import leaseSql from '../../sql/queries/history_coverage_lease.sql' with { type: 'text' }
 import listSql from '../../sql/queries/history_coverage_list.sql' with { type: 'text' }
@@ -16,6 +18,8 @@ import { type HistoryName, nameParams, subjectParam, toDigits } from './rows/par
 const find = query(findSql, 'read')
 const move = query(moveSql, 'read')
 const stop = query(stopSql, 'read')
+const resume = query(resumeSql, 'read')
+const fallBack = query(fallBackSql, 'background')
 const lease = query(leaseSql, 'background')
 const list = query(listSql, 'read')
 const release = query(releaseSql, 'background')
@@ -27,6 +31,8 @@ const progress = query(progressSql, 'background')
 export interface Covered {
   /** Ranges of blocks, ascending, apart. */
   readonly ranges: readonly Range[]
+  /** Those of them that two different endpoints agreed on; of the others there is one's word. */
+  readonly agreed: readonly Range[]
   /** The block up to which its rows agreed with the chain's state; -1 if that was never checked. */
   readonly checkedTo: number
   /** True if another process works on it at the moment. */
@@ -34,10 +40,26 @@ export interface Covered {
 }
 
 /** The block that a chain's history was built on last. */
-export interface Anchor {
+export interface Anchor extends FinalMark {
+  /** How many different endpoints had it then. */
+  readonly witnesses: number
+  /** The one before it. */
+  readonly previous: FinalMark | undefined
+  readonly isStopped: boolean
+}
+
+/** A final block. */
+export interface FinalMark {
   readonly number: number
   readonly hash: Hex
-  readonly isStopped: boolean
+}
+
+/** What a chain's history stands on. */
+export interface Ground {
+  /** Undefined if nothing was built yet. */
+  readonly anchor: Anchor | undefined
+  /** Counts how often the history was taken back. */
+  readonly epoch: number
 }
 
 /** What is stored of one history, for the operator. */
@@ -61,11 +83,15 @@ export interface Coverage {
   lease(name: HistoryName, subjects: readonly Hex[] | null, wanted: Range): Promise<readonly (Hex | null)[]>
   release(name: HistoryName, subjects: readonly Hex[] | null): Promise<void>
   checked(name: HistoryName, subject: Hex, toBlock: number): Promise<void>
-  /** Undefined if nothing is stored of the chain. */
-  anchor(chainId: number): Promise<Anchor | undefined>
-  moveAnchor(chainId: number, to: Pick<Anchor, 'number' | 'hash'>): Promise<void>
+  ground(chainId: number): Promise<Ground>
+  /** Moves the anchor forward, and keeps it as the previous one. */
+  moveAnchor(chainId: number, to: FinalMark & { readonly witnesses: number }, epoch: number): Promise<void>
+  /** Takes the anchor back to an older block and forgets what was stored after it; false if that was done meanwhile. */
+  fallBack(chainId: number, to: FinalMark & { readonly witnesses: number }, epoch: number): Promise<boolean>
   /** Stops a chain's history, if its anchor is still this one. */
-  stop(chainId: number, at: Pick<Anchor, 'number' | 'hash'>): Promise<void>
+  stop(chainId: number, at: FinalMark): Promise<void>
+  /** Ends the stop. */
+  resume(chainId: number, epoch: number): Promise<void>
   progress(): Promise<readonly StoredProgress[]>
 }
 
@@ -81,9 +107,13 @@ export function createCoverage(db: Database, holder: string): Coverage {
       const names = subjects.map((subject) => (subject === null ? '' : toDigits(subject)))
       const rows = await list(db, [...nameParams(name), names, holder])
       return new Map(
-        rows.map(({ subject, first_blocks, last_blocks, checked_to, is_leased }) => [
-          subjectOf(subject),
-          { ranges: rangesOf(first_blocks, last_blocks), checkedTo: Number(checked_to ?? -1), isLeased: is_leased },
+        rows.map((row) => [
+          subjectOf(row.subject),
+          {
+            ranges: rangesOf(row.first_blocks, row.last_blocks),
+            agreed: rangesOf(row.first_agreed, row.last_agreed),
+            ...{ checkedTo: Number(row.checked_to ?? -1), isLeased: row.is_leased },
+          },
         ]),
       )
     },
@@ -98,13 +128,26 @@ export function createCoverage(db: Database, holder: string): Coverage {
     async checked(name, subject, toBlock) {
       await checked(db, [...nameParams(name), toDigits(subject), toBlock])
     },
-    async anchor(chainId) {
+    async ground(chainId) {
       const [row] = await find(db, [chainId])
-      if (row === undefined) return undefined
-      return { number: Number(row.anchor_number), hash: `0x${row.anchor_hash}`, isStopped: row.stopped }
+      if (row === undefined) return { anchor: undefined, epoch: 0 }
+      const anchor = markOf(row.anchor_number, row.anchor_hash)
+      const previous = markOf(row.previous_number, row.previous_hash)
+      return {
+        anchor: anchor && { ...anchor, previous, witnesses: row.anchor_witnesses, isStopped: row.stopped },
+        epoch: Number(row.epoch),
+      }
     },
-    async moveAnchor(chainId, { number, hash }) {
-      await move(db, [chainId, number, toDigits(hash)])
+    async moveAnchor(chainId, { number, hash, witnesses }, epoch) {
+      await move(db, [chainId, number, toDigits(hash), witnesses, epoch])
+    },
+    async fallBack(chainId, { number, hash, witnesses }, epoch) {
+      const options = { deadlineMs: FORGET_DEADLINE_MS }
+      const [row] = await fallBack(db, [chainId, epoch, number, toDigits(hash), witnesses], options)
+      return row?.taken === true
+    },
+    async resume(chainId, epoch) {
+      await resume(db, [chainId, epoch])
     },
     async stop(chainId, { number, hash }) {
       await stop(db, [chainId, number, toDigits(hash)])
@@ -135,6 +178,10 @@ export async function forgetHistory(db: Database, chainId: number) {
 
 function subjectOf(digits: string): Hex | null {
   return digits === '' ? null : `0x${digits}`
+}
+
+function markOf(number: string | null, hash: string | null): FinalMark | undefined {
+  return number === null || hash === null ? undefined : { number: Number(number), hash: `0x${hash}` }
 }
 
 function rangesOf(firstBlocks: readonly string[], lastBlocks: readonly string[]): readonly Range[] {

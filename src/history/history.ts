@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, type StoredProgress } from './coverage.ts'
-import { createFinality } from './finality.ts'
+import { createFinality, type Tip } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
@@ -122,14 +122,13 @@ export function createHistory(options: {
       if (isOff || row?.is_off === true) throw switchedOff(client)
       const storedTo = Number(tip.finalized.number)
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
-      await complete(request, { client, final: { number: storedTo, hash: tip.finalized.hash }, waitMs }, signal)
+      await complete(request, { client, final: finalOf(tip), waitMs }, signal)
       const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
       return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
     },
     async complete({ stream, place }, signal) {
       const client = clientOf(place)
-      const { number, hash } = (await finality.tip(client, signal)).finalized
-      const final = { number: Number(number), hash }
+      const final = finalOf(await finality.tip(client, signal))
       if (place.startBlock > final.number) return
       const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
       await followerOf(client, stream, place).complete(wanted, place, signal)
@@ -149,6 +148,10 @@ export function createHistory(options: {
 function switchedOff({ chain: { id, name } }: ChainClient): UnavailableError {
   const message = `The history of chain ${id} (${name}) is not read: the operator has switched histories off`
   return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
+}
+
+function finalOf({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
+  return { number: Number(number), hash, epoch }
 }
 
 function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): PendingError {

@@ -50,16 +50,18 @@ export interface StoredPart<Row> {
   readonly subjects: readonly Hex[] | null
   readonly fromBlock: number
   readonly toBlock: number
-  /** How many different endpoints gave the logs; each block was read twice at least. */
+  /** How many different endpoints gave the logs; each block was read twice at least. Of 1 it is marked as one's word. */
   readonly witnesses: number
+  /** Of the chain's history when this was read; nothing is stored if it was taken back since. */
+  readonly epoch: number
   readonly rows: readonly Row[]
 }
 
-/** How rows of a stream are stored. Rows that are there already stay as they are. */
+/** How rows of a stream are stored. Rows that are there already stay, but what two endpoints gave replaces one's word. */
 export interface StreamTable<Row> {
   /** Whose row it is, as `EnsureRequest.subject` names it. */
   subjectOf(row: Row): Hex
-  /** Stores rows and what is complete now in one statement. Throws as `Database.run`, and if the history is stopped. */
+  /** Stores rows and what is complete now in one statement. Throws as `Database.run`, `NotStoredError`. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { type Hex, toHex } from 'viem'
 import type { Chain } from '../../src/chain/chain.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
-import { createFinality } from '../../src/history/finality.ts'
+import { createFinality } from '../../src/history/final/finality.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -70,7 +70,10 @@ async function hashOf(number: number): Promise<Hex> {
 test('the tag says which block is final', async () => {
   proxies[0]?.rule(await finalIs(60))
   expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: 60, hash: await hashOf(60) })
-  expect(await createCoverage(database.db, 'test').anchor(CHAIN_ID)).toMatchObject({ number: 60, isStopped: false })
+  expect((await createCoverage(database.db, 'test').ground(CHAIN_ID)).anchor).toMatchObject({
+    number: 60,
+    isStopped: false,
+  })
 })
 
 test.each([HEAD - 7, HEAD, HEAD + 1, HEAD + 1_000])(
@@ -82,9 +85,11 @@ test.each([HEAD - 7, HEAD, HEAD + 1, HEAD + 1_000])(
 )
 
 test('a depth of less than eight blocks is eight, and no block before the first is final', async () => {
+  expect((await tipOf({ depth: HEAD + 1 })).finalized).toBe(0)
   expect((await tipOf({ depth: 9 })).finalized).toBe(HEAD - 9)
   expect((await tipOf({ depth: 0 })).finalized).toBe(HEAD - 8)
-  expect((await tipOf({ depth: HEAD + 1 })).finalized).toBe(0)
+  // What was final stays so.
+  expect((await tipOf({ depth: 9 })).finalized).toBe(HEAD - 8)
 })
 
 test.each<readonly [string, Fault]>([

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { createCoverage } from '../../src/history/coverage.ts'
+import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
 import {
   LENDING_EVENT_TYPES,
   LENDING_EVENTS,
@@ -53,7 +53,16 @@ function storeEvents(
   toBlock: number,
   subjects: Hex[] | null = [ALICE],
 ) {
-  return LENDING_EVENTS.store(database.db, { place, stream: STREAM, subjects, fromBlock, toBlock, witnesses: 1, rows })
+  return LENDING_EVENTS.store(database.db, {
+    place,
+    stream: STREAM,
+    subjects,
+    fromBlock,
+    toBlock,
+    witnesses: 1,
+    epoch: 0,
+    rows,
+  })
 }
 
 function readEvents(changes: Partial<Parameters<typeof readLendingEvents>[1]> = {}) {
@@ -158,6 +167,7 @@ test('flows of a position come back as they were stored, oldest first', async ()
     fromBlock: 110,
     toBlock: 200,
     witnesses: 2,
+    epoch: 0,
     rows,
   }
   await POSITION_FLOWS.store(database.db, part)
@@ -165,6 +175,18 @@ test('flows of a position come back as they were stored, oldest first', async ()
   expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
   expect(await readPositionFlows(database.db, { ...options, fromBlock: 109 })).toBeUndefined()
   expect(await readPositionFlows(database.db, { ...options, tokenId: 8n })).toBeUndefined()
+  // One endpoint's word changes nothing of it, and is itself replaced by that of two.
+  await POSITION_FLOWS.store(database.db, { ...part, witnesses: 1, rows: [flow({ block: 140 })] })
+  expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
+  const other = {
+    ...part,
+    subjects: [positionSubject(9n)],
+    rows: [flow({ tokenId: 9n }), flow({ tokenId: 9n, block: 150 })],
+  }
+  await POSITION_FLOWS.store(database.db, { ...other, witnesses: 1 })
+  await POSITION_FLOWS.store(database.db, { ...other, rows: other.rows.slice(0, 1) })
+  expect(await readPositionFlows(database.db, { ...options, tokenId: 9n })).toEqual(other.rows.slice(0, 1))
+  expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
 })
 
 test('coverage tells ranges of subjects and of everybody', async () => {
@@ -183,8 +205,8 @@ test('coverage tells ranges of subjects and of everybody', async () => {
   ]
   expect(await coverage.find(name, [ALICE, BOB, null])).toEqual(
     new Map([
-      [ALICE as Hex | null, { ranges, checkedTo: 120, isLeased: false }],
-      [null, { ranges: [{ fromBlock: 1, toBlock: 5 }], checkedTo: -1, isLeased: false }],
+      [ALICE as Hex | null, { ranges, agreed: [], checkedTo: 120, isLeased: false }],
+      [null, { ranges: [{ fromBlock: 1, toBlock: 5 }], agreed: [], checkedTo: -1, isLeased: false }],
     ]),
   )
   await coverage.lease(name, null, { fromBlock: 1, toBlock: 10 })
@@ -220,18 +242,71 @@ test('the anchor moves forward only; a stopped history stores nothing and keeps 
   const coverage = createCoverage(database.db, 'me')
   const hash = (digit: string) => `0x${digit.repeat(64)}` as Hex
   const { chainId } = place
-  expect(await coverage.anchor(chainId)).toBeUndefined()
-  await coverage.moveAnchor(chainId, { number: 200, hash: hash('a') })
-  await coverage.moveAnchor(chainId, { number: 190, hash: hash('b') })
-  expect(await coverage.anchor(chainId)).toEqual({ number: 200, hash: hash('a'), isStopped: false })
+  const anchor = async () => (await coverage.ground(chainId)).anchor
+  const move = (number: number, digit: string) =>
+    coverage.moveAnchor(chainId, { number, hash: hash(digit), witnesses: 1 }, 0)
+  expect(await coverage.ground(chainId)).toEqual({ anchor: undefined, epoch: 0 })
+  await move(200, 'a')
+  await move(190, 'b')
+  const first = { number: 200, hash: hash('a'), witnesses: 1, previous: undefined, isStopped: false }
+  expect(await anchor()).toEqual(first)
   await storeEvents([event()], 100, 200)
   await coverage.stop(chainId, { number: 200, hash: hash('c') })
-  expect((await coverage.anchor(chainId))?.isStopped).toBe(false)
+  expect((await anchor())?.isStopped).toBe(false)
   await coverage.stop(chainId, { number: 200, hash: hash('a') })
-  expect((await coverage.anchor(chainId))?.isStopped).toBe(true)
-  await coverage.moveAnchor(chainId, { number: 300, hash: hash('d') })
+  expect((await anchor())?.isStopped).toBe(true)
+  await move(300, 'd')
   await expect(storeEvents([event({ block: 201 })], 201, 210)).rejects.toThrow('stopped')
   expect(await readEvents({ toBlock: 210 })).toBeUndefined()
   expect((await readEvents())?.total).toBe(1)
-  expect((await coverage.anchor(chainId))?.number).toBe(200)
+  expect(await anchor()).toEqual({ ...first, isStopped: true })
+  await coverage.resume(chainId, 0)
+  await move(300, 'd')
+  expect(await anchor()).toMatchObject({ number: 300, previous: { number: 200, hash: hash('a') }, isStopped: false })
+})
+
+test('history that is taken back forgets what came after, and stores nothing that was read before', async () => {
+  const coverage = createCoverage(database.db, 'me')
+  const hash = (digit: string) => `0x${digit.repeat(64)}` as Hex
+  const { chainId } = place
+  await coverage.moveAnchor(chainId, { number: 200, hash: hash('a'), witnesses: 2 }, 0)
+  await storeEvents([event({ block: 150 }), event({ block: 180 })], 100, 200)
+  expect(await coverage.fallBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 1)).toBe(false)
+  expect(await coverage.fallBack(chainId, { number: 160, hash: hash('b'), witnesses: 2 }, 0)).toBe(true)
+  expect(await coverage.fallBack(chainId, { number: 150, hash: hash('b'), witnesses: 2 }, 0)).toBe(false)
+  expect(await coverage.ground(chainId)).toMatchObject({ anchor: { number: 160, previous: undefined }, epoch: 1 })
+  expect((await coverage.find({ place, stream: STREAM }, [ALICE])).get(ALICE)?.ranges).toEqual([
+    { fromBlock: 100, toBlock: 160 },
+  ])
+  expect((await readEvents({ toBlock: 160 }))?.events.map(({ block }) => block)).toEqual([150])
+  await expect(storeEvents([event({ block: 180 })], 161, 200)).rejects.toThrow('taken back')
+  // An anchor that was found before does not come back.
+  await coverage.moveAnchor(chainId, { number: 200, hash: hash('a'), witnesses: 2 }, 0)
+  expect((await coverage.ground(chainId)).anchor?.number).toBe(160)
+  await forgetHistory(database.db, chainId)
+  expect(await coverage.ground(chainId)).toEqual({ anchor: undefined, epoch: 2 })
+  expect(await coverage.find({ place, stream: STREAM }, [ALICE])).toEqual(new Map())
+})
+
+test('what two endpoints agreed on replaces one’s word, and one’s word never replaces that', async () => {
+  const coverage = createCoverage(database.db, 'me')
+  const store = (witnesses: number, rows: readonly LendingEvent[], subjects: readonly Hex[] | null) =>
+    LENDING_EVENTS.store(database.db, {
+      ...{ place, stream: STREAM, subjects, fromBlock: 100, toBlock: 200, witnesses, epoch: 0, rows },
+    })
+  const blocks = async () => (await readEvents({ toBlock: 200 }))?.events.map(({ block }) => block).sort()
+  for (const subjects of [[ALICE], null]) {
+    await store(1, [event({ block: 150 }), event({ block: 160 })], subjects)
+    const found = (await coverage.find({ place, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)
+    expect(found).toMatchObject({ ranges: [{ fromBlock: 100, toBlock: 200 }], agreed: [] })
+    await store(2, [event({ block: 150 }), event({ block: 170 })], subjects)
+    expect(await blocks()).toEqual([150, 170])
+    await store(1, [event({ block: 180 })], [ALICE])
+    await store(1, [event({ block: 190 })], null)
+    expect(await blocks()).toEqual([150, 170])
+    const agreed = (await coverage.find({ place, stream: STREAM }, [ALICE, null])).get(subjects?.[0] ?? null)?.agreed
+    expect(agreed).toEqual([{ fromBlock: 100, toBlock: 200 }])
+    await forgetHistory(database.db, place.chainId)
+    await database.db.run('delete from history_chain', [])
+  }
 })

@@ -7,11 +7,12 @@ import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { followersOf, rankedSources } from '../proof/proof.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
+import { countedOf } from './counted.ts'
 import { createEntry, type Entry, readApart } from './entry.ts'
 import { createFailures, tooNarrow } from './failure.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
-import { groupsOf, type Lacking, planOf, widestOf } from './plan.ts'
+import { groupsOf, type Lacking, planOf, type Task, widestOf } from './plan.ts'
 import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
@@ -45,12 +46,6 @@ const OTHERS_MS = 250
 /** Stands for those who ask without a name. */
 const NOBODY = ['']
 
-/** What one task works on, and in whose turn; a scan is everybody's. */
-interface Task {
-  readonly of: readonly Entry[]
-  readonly asker?: string
-}
-
 /** Makes a follower; it does nothing until somebody asks. */
 export function createFollower<Row, Place extends StreamPlace>(options: FollowerOptions<Row, Place>): Follower<Place> {
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
@@ -60,7 +55,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   const failures = createFailures({ ...{ chain: client.chain, stream: stream.name, place: options.place }, log, clock })
   const closing = new AbortController()
   let place = options.place
-  /** The newest final block that anybody asked for. */
+  /** The final block that was asked for last. */
   let final: FinalBlock | undefined
   let looking: Promise<void> | undefined
   let mustLook = false
@@ -104,13 +99,13 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
   async function startTasks(idle: readonly Entry[]): Promise<void> {
     const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
-    const everybody = covered.get(null)?.ranges ?? []
+    const everybody = countedOf(covered.get(null), sources)
     const alone: Lacking[] = []
     const scanned: Entry[] = []
     for (const entry of idle) {
       const asker = turns.nextFor(entry)
       const own = entry.subject === null ? undefined : covered.get(entry.subject)
-      const missing = missingOf(entry.range, [...(own?.ranges ?? []), ...everybody])
+      const missing = missingOf(entry.range, [...countedOf(own, sources), ...everybody])
       entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
       if (missing.length === 0) {
         if (isChecked(entry, own)) {
@@ -218,9 +213,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     let isFirst = true
     try {
       const following = final === undefined ? [] : await followersOf(sources, final, closing.signal)
+      const epoch = final?.epoch ?? 0
       const value = await cover(
         {
-          ...{ stream, place, subjects: mine, range, sources: following, db, onHealed, asker },
+          ...{ stream, place, subjects: mine, range, sources: following, epoch, db, onHealed, asker },
           later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           mayGoOn() {
             const may = isFirst || (clock.monotonicMs() - startedMs < TURN_MS && (of.length === 0 || of.some(isWanted)))
@@ -269,7 +265,9 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   return {
     async complete({ subject, fromBlock, final: asked, askers }, nextPlace, signal) {
       place = nextPlace
-      if (final === undefined || asked.number >= final.number) final = asked
+      if (final?.epoch !== asked.epoch) later = undefined
+      // Always the last that was asked for: one that turned out to be false must not stay.
+      final = asked
       const range = { fromBlock, toBlock: asked.number }
       const entry = entries.get(subject) ?? createEntry(subject, range, clock)
       entries.set(subject, entry)
@@ -277,7 +275,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       for (const asker of askers.size === 0 ? NOBODY : askers) entry.askers.add(asker)
       entry.range = {
         fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
-        toBlock: Math.max(entry.range.toBlock, range.toBlock),
+        toBlock: range.toBlock,
       }
       const completed = entry.settled(signal)
       look()

@@ -7,6 +7,12 @@ import type { Entry } from './entry.ts'
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
 type Plan = 'subject' | 'everybody' | 'impossible'
 
+/** What one task works on, and in whose turn; a scan is everybody's. */
+export interface Task {
+  readonly of: readonly Entry[]
+  readonly asker?: string
+}
+
 /** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
 export interface Lacking {
   readonly entry: Entry

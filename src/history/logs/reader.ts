@@ -47,7 +47,7 @@ export interface LearnedSource {
    * True if the endpoint has this final block, false if it has another one of that height, and undefined if it does not
    * say. Asked once for each block.
    */
-  follows(final: FinalBlock, signal: AbortSignal): Promise<boolean | undefined>
+  follows(final: Pick<FinalBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
   /** Runs a small request within the endpoint's limits, a few times if it fails. */
   ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Leaves it alone for some time: it gave what is not so. */
@@ -58,6 +58,8 @@ export interface LearnedSource {
 export interface FinalBlock {
   readonly number: number
   readonly hash: Hex
+  /** Counts how often the chain's history was taken back before it was read. */
+  readonly epoch: number
 }
 
 /** The filter names too many topics or addresses for an endpoint. */

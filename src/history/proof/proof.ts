@@ -34,8 +34,7 @@ export interface Proof {
 }
 
 const NO_WITNESS = 'A second endpoint does not answer at the moment'
-/** What is wrong if endpoints differ and nobody can say who is right. */
-/** The check that disputed logs be decided. */
+/** The check that disputed logs be decided: it fails if endpoints differ and nobody can say who is right. */
 export const UNSETTLED = 'second witness'
 const READS_MIN = 2
 /** Reads of one range before it is divided, and of one block before it is given up. */

@@ -66,6 +66,7 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
         rows.map(({ transactionHash }) => toDigits(transactionHash)),
         rows.map(({ timestampSec }) => timestampSec ?? -1),
         rows.map(({ indexRay }) => String(indexRay ?? -1n)),
+        part.epoch,
       ],
       { deadlineMs: STORE_DEADLINE_MS },
     )

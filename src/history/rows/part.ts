@@ -4,12 +4,12 @@ import type { StoredPart, StreamPlace } from '../stream.ts'
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
 export const STORE_DEADLINE_MS = 30_000
 
-/** The chain's history is stopped, so nothing was stored. */
+/** The chain's history is stopped, or was taken back since the logs were read, so nothing was stored. */
 export class NotStoredError extends Error {
   override readonly name = 'NotStoredError'
 
   constructor({ chainId }: Pick<StreamPlace, 'chainId'>) {
-    super(`The history of chain ${chainId} is stopped`)
+    super(`The history of chain ${chainId} is stopped or was taken back`)
   }
 }
 

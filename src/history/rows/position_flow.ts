@@ -46,6 +46,9 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
         rows.map(({ amount1 }) => String(amount1)),
         rows.map(({ transactionHash }) => toDigits(transactionHash)),
         rows.map(({ timestampSec }) => timestampSec ?? -1),
+        part.epoch,
+        rows.map(({ tokenId }) => toDigits(positionSubject(tokenId))),
+        (part.subjects ?? []).map((subject) => String(BigInt(subject))),
       ],
       { deadlineMs: STORE_DEADLINE_MS },
     )

@@ -63,7 +63,7 @@ test('a check that fails twice in the same place over endpoints that agree is a 
   const everybody = {
     subject: null,
     fromBlock: 1,
-    final: { number: 65_002, hash: hashOf(65_002) },
+    final: { number: 65_002, hash: hashOf(65_002), epoch: 0 },
     askers: new Set<string>(),
   }
   expect(await failureOf(follower.complete(everybody, PLACE, never))).toEqual(failure)

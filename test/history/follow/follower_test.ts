@@ -206,7 +206,7 @@ test('askers are served in turn: one who asks for hundreds of histories does not
       {
         subject: walletOf(number),
         fromBlock: 1 + number,
-        final: { number: 600_000, hash: hashOf(600_000) },
+        final: { number: 600_000, hash: hashOf(600_000), epoch: 0 },
         askers: new Set([asker]),
       },
       PLACE,

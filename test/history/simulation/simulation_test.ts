@@ -74,7 +74,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
       onStored: () => {},
       onHealed: () => {},
     })
-    const final = { number: chain.blocks, hash: hashOf(chain.blocks) }
+    const final = { number: chain.blocks, hash: hashOf(chain.blocks), epoch: 0 }
     const ends = await Promise.allSettled(
       wallets.map((subject) => follower.complete({ subject, fromBlock: 1, final, askers: new Set() }, PLACE, never)),
     )

@@ -21,6 +21,7 @@ export interface SimulatedStore {
 
 interface Subject {
   ranges: readonly Range[]
+  agreed: readonly Range[]
   leaseHolder: string | undefined
   leaseUntilMs: number
 }
@@ -34,9 +35,14 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
   let parts = 0
 
   function subjectOf(name: Hex | null): Subject {
-    const known = subjects.get(name) ?? { ranges: [], leaseHolder: undefined, leaseUntilMs: 0 }
+    const known = subjects.get(name) ?? { ranges: [], agreed: [], leaseHolder: undefined, leaseUntilMs: 0 }
     subjects.set(name, known)
     return known
+  }
+
+  function isAgreed({ wallet, block }: LendingEvent): boolean {
+    const agreed = [...subjectOf(wallet).agreed, ...subjectOf(null).agreed]
+    return agreed.some(({ fromBlock, toBlock }) => block >= fromBlock && block <= toBlock)
   }
 
   function put(row: LendingEvent): void {
@@ -61,10 +67,16 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
           store: (_, part) =>
             statement(() => {
               parts++
-              for (const row of part.rows) put(row)
+              const isMine = ({ wallet }: LendingEvent) => part.subjects?.includes(wallet) ?? true
+              const isWithin = ({ block }: LendingEvent) => block >= part.fromBlock && block <= part.toBlock
+              for (const [key, row] of rows) {
+                if (part.witnesses >= 2 && isMine(row) && isWithin(row) && !isAgreed(row)) rows.delete(key)
+              }
+              for (const row of part.rows) if (part.witnesses >= 2 || !isAgreed(row)) put(row)
               for (const name of part.subjects ?? [null]) {
                 const subject = subjectOf(name)
                 subject.ranges = joined([...subject.ranges, part])
+                if (part.witnesses >= 2) subject.agreed = joined([...subject.agreed, part])
               }
             }),
         },
@@ -75,9 +87,9 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
             () =>
               new Map(
                 names.map((name): [Hex | null, Covered] => {
-                  const { ranges, leaseHolder, leaseUntilMs } = subjectOf(name)
+                  const { ranges, agreed, leaseHolder, leaseUntilMs } = subjectOf(name)
                   const isLeased = leaseHolder !== undefined && leaseHolder !== holder && leaseUntilMs > nowMs()
-                  return [name, { ranges, checkedTo: -1, isLeased }]
+                  return [name, { ranges, agreed, checkedTo: -1, isLeased }]
                 }),
               ),
           ),
@@ -102,8 +114,10 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
             }
           }),
         checked: async () => {},
-        anchor: async () => undefined,
+        ground: async () => ({ anchor: undefined, epoch: 0 }),
         moveAnchor: async () => {},
+        fallBack: async () => false,
+        resume: async () => {},
         stop: async () => {},
         progress: async () => [],
       }

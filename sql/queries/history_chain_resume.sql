@@ -1,0 +1,6 @@
+-- Resumes a chain's history: its endpoints have the anchor after all.
+-- $1 chain_id bigint
+-- $2 epoch bigint
+update history_chain c
+set stopped_at = null
+where c.chain_id = $1 and c.epoch = $2 and c.stopped_at is not null

@@ -1,0 +1,12 @@
+import type { Covered } from '../coverage.ts'
+import { missingOf } from '../logs/ranges.ts'
+import type { LearnedSource } from '../logs/reader.ts'
+import type { Range } from '../logs/window.ts'
+import { rankedSources } from '../proof/proof.ts'
+
+/** What counts as stored: one endpoint's word does only as long as there is no second that could be asked. */
+export function countedOf(covered: Covered | undefined, sources: readonly LearnedSource[]): readonly Range[] {
+  const { ranges = [], agreed = [] } = covered ?? {}
+  const doubted = ranges.flatMap((range) => missingOf(range, agreed))
+  return [...agreed, ...doubted.filter((range) => rankedSources(sources, range, 'mayServe').length < 2)]
+}
