@@ -73,7 +73,10 @@ interface RouteFacts {
 
 /** The work of a route, from typed input to the wire. */
 interface RouteWork<Input, Result> extends RouteFacts {
-  /** The least a 2xx can cost with this input. A caller who cannot pay it is refused before any work. */
+  /**
+   * What a caller must have for this input, or is refused before any work: the least that an answer with something in it
+   * costs. One that finds nothing may cost less, but reading is not free for the operator.
+   */
   readonly creditsMin: (input: Input) => number
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
   readonly credits: (result: Result, input: Input) => number
@@ -100,7 +103,7 @@ interface AskedBody {
 export interface Call {
   /** The same object for the same text, while it is remembered. */
   readonly input: object
-  /** The least that a success can cost. */
+  /** The least that a success with something in it can cost. */
   readonly creditsMin: number
   /** The readings that the answer would be made of, if all of them are kept. */
   kept(): readonly object[] | undefined

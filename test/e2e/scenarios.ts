@@ -502,7 +502,7 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       ...{ key: 'poor', target: one(positions.inRange), status: 402, code: 'INSUFFICIENT_CREDITS', log: free(SINGLE) },
     },
     {
-      name: 'who cannot pay what a list turns out to cost gets no data',
+      name: 'who cannot pay for one entry of a list gets no data',
       ...{
         key: 'poor',
         target: list(`wallet=${provider}`),
@@ -512,9 +512,19 @@ export function scenarios({ wallets, positions, addresses }: Devnet): readonly S
       },
     },
     {
+      name: 'nor learns for nothing that there is none',
+      ...{
+        key: 'poor',
+        target: list(`wallet=${empty}`),
+        status: 402,
+        code: 'INSUFFICIENT_CREDITS',
+        log: free(LIST),
+      },
+    },
+    {
       name: 'the last credit still buys what costs one',
       ...{ key: 'poor', target: LOGS, status: 200, answers: { 'x-credits-remaining': '0' } },
-      body: (body) => expect(body.data.map((row: Json) => row.status_code)).toEqual([402, 402]),
+      body: (body) => expect(body.data.map((row: Json) => row.status_code)).toEqual([402, 402, 402]),
       log: { path: LOGS, credits: 1 },
     },
     {

@@ -33,7 +33,8 @@ const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   INVALID_PARAMETER: 'A parameter or a field of the body is wrong; the message says what is expected.',
   INVALID_REQUEST: 'The request cannot be read.',
   INVALID_API_KEY: 'The key is missing, malformed, unknown, revoked or expired, or does not work from this network.',
-  INSUFFICIENT_CREDITS: 'The balance, or what the key may spend today, cannot pay for the answer. Nothing is charged.',
+  INSUFFICIENT_CREDITS:
+    'The balance, or what the key may spend today, cannot pay for the answer, or for one entry of a list that is not read yet. Nothing is charged.',
   ACCOUNT_SUSPENDED: 'The organization is suspended.',
   ENDPOINT_DISABLED: 'The operator has switched the endpoint off, or the key may not call it.',
   FEATURE_DISABLED: 'The operator has switched the feature off.',

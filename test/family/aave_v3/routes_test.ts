@@ -57,7 +57,7 @@ interface Service {
   /** `GET` of the list. */
   list(query: string, key?: string): Promise<Answer>
   /** `POST` of the batch. */
-  batch(body: unknown, query?: string): Promise<Answer>
+  batch(body: unknown, query?: string, key?: string): Promise<Answer>
 }
 
 interface Configuration {
@@ -91,7 +91,8 @@ function serviceOver(ids: readonly number[], { deployments, ways }: Configuratio
     gate,
     get: (path) => call(path, { key: 'rich' }),
     list: (query, key = 'rich') => call(`${LIST}?${query}`, { key }),
-    batch: (body, query = '') => call(`${BATCH}?${query}`, { method: 'POST', key: 'rich', body: JSON.stringify(body) }),
+    batch: (body, query = '', key = 'rich') =>
+      call(`${BATCH}?${query}`, { method: 'POST', key, body: JSON.stringify(body) }),
   }
 }
 
@@ -176,15 +177,21 @@ describe('GET /v1/lending/aave-v3', () => {
 
   test('is empty and free for a wallet without anything', async () => {
     for (const wallet of [aave.wallets.empty, aave.wallets.left, aave.wallets.badDebt]) {
-      const answer = await seven.list(`wallet=${wallet}`, 'poor')
+      const answer = await seven.list(`wallet=${wallet}`)
       expect(ok(answer, listOutput)).toMatchObject({ data: [], pagination: { total: 0, next_page: null } })
       expect(charged(answer)).toBe(0)
     }
   })
 
-  test('is 402 without data if the balance does not suffice, and takes nothing', async () => {
-    const answer = await one.list(`wallet=${aave.wallets.everywhere}`, 'poor')
-    expect(refusal(answer).slice(0, 2)).toEqual([402, 'INSUFFICIENT_CREDITS'])
+  test('is 402 before any chain is read if the balance cannot pay for one entry, whatever the wallet has', async () => {
+    for (const wallet of [aave.wallets.everywhere, aave.wallets.empty, walletOf('never seen')]) {
+      one.chains.reset()
+      const answer = await one.list(`wallet=${wallet}`, 'poor')
+      expect(refusal(answer).slice(0, 2)).toEqual([402, 'INSUFFICIENT_CREDITS'])
+      const many = await one.batch({ wallets: [wallet] }, '', 'poor')
+      expect(refusal(many).slice(0, 2)).toEqual([402, 'INSUFFICIENT_CREDITS'])
+      expect(one.chains.count()).toBe(0)
+    }
     expect(one.gate.organizations.get('poor')?.credits).toBe(14n)
   })
 

@@ -53,7 +53,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
     expect(answer.reply.pagination).toMatchObject({ page: 1, limit: 5, total: 8, prev_page: null })
     expect(answer.reply.pagination?.next_page).toContain('page=2')
     expect(answer.credits).toBe(10)
-    expect(answer.creditsMin).toBe(0)
+    expect(answer.creditsMin).toBe(2)
     const second = await ask(routes.list, `wallet=${provider}&limit=5&page=2`)
     const found = [...ids(answer), ...ids(second)].map(Number)
     expect(found).toEqual([...found].sort((a, b) => a - b))

@@ -45,7 +45,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
     output: listOutput,
     errors: [503],
     price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
-    creditsMin: () => 0,
+    creditsMin: creditsEach,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
       const places = await placesAt(reader, asked, signal)
@@ -67,8 +67,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       },
       madeOf: ({ reads, pnls }) => (pnls === undefined ? reads : undefined),
     },
-    credits: ({ items }, { status, full }) =>
-      items.length * (full ? CREDITS_FULL : status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE),
+    credits: ({ items }, asked) => items.length * creditsEach(asked),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
@@ -76,6 +75,12 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       asOf: asOf(reads),
     }),
   })
+}
+
+/** Credits of one position of the list. */
+function creditsEach({ status, full }: { readonly status?: 'inactive' | undefined; readonly full: boolean }): number {
+  if (full) return CREDITS_FULL
+  return status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE
 }
 
 async function readWallet(
