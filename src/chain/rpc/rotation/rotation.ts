@@ -167,11 +167,11 @@ export function createRotation<E extends RotatingEndpoint>(options: {
       }
       try {
         if (waitMs > 0) await pause(waitMs, signal)
+        attempts++
         if (health.state() === 'open' && preference.blames) {
           const error = await untilAborted(watch.look(endpoint), signal)
           if (error !== undefined) throw error
         }
-        attempts++
         const limits = { signal, isLastResort: next === undefined, remainingMs: deadline.remainingMs }
         return await watch.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
       } catch (error) {
