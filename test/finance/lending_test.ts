@@ -101,6 +101,12 @@ describe('safeBorrowUsd()', () => {
   ])('%s', (_, totals, at, expected) => {
     expect(text(safeBorrowUsd(totals, target(at)))).toBe(expected)
   })
+
+  test('is the last unit that there is room for', () => {
+    const one = { ...EMPTY, liquidationLimit: 2n, borrowLimit: 1n, perUsd: 1n }
+    expect(text(safeBorrowUsd(one, target('1.00000001')))).toBe('1.000000')
+    expect(text(safeBorrowUsd({ ...one, riskDebt: 1n }, target('1.00000001')))).toBe('0.000000')
+  })
 })
 
 describe('safeWithdrawUsd()', () => {

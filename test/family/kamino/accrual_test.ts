@@ -94,6 +94,13 @@ describe('compounded()', () => {
     )
   })
 
+  test('adds all four terms: at half as much again each time, ten times are 1 + 5 + 45/4 + 120/8', () => {
+    expect(compounded(SF / 2n, { units: 10n, unitsPerYear: 1n })).toBe((129n * SF) / 4n)
+    expect(compounded(SF / 2n, { units: 5n, unitsPerYear: 1n })).toBe(
+      SF + (5n * SF) / 2n + (10n * SF) / 4n + (10n * SF) / 8n,
+    )
+  })
+
   test('adds every slot once: 2, 3 and 4 slots are powers', () => {
     const rate = 5n * SF
     const once = bySlots(rate, 1n)
@@ -144,6 +151,16 @@ describe('accrue()', () => {
         expect(after.protocolFeesSf >= 0n && after.pendingReferrerFeesSf >= 0n).toBe(true)
       }),
     )
+  })
+
+  test('gives the protocol its percentage of the interest', () => {
+    for (const protocolTakeRatePct of [0, 25, 50, 100]) {
+      const before = reserve({ ...usual, availableAmount: 10n ** 9n, borrowedSf: 10n ** 9n * SF, protocolTakeRatePct })
+      const { borrowedSf, protocolFeesSf } = accrue(before, at({ slot: 1_000_000n }))
+      const interest = borrowedSf - before.borrowedSf
+      expect(interest).toBeGreaterThan(SF)
+      expect(protocolFeesSf).toBe((interest * ((BigInt(protocolTakeRatePct) * SF) / 100n)) / SF)
+    }
   })
 
   test('takes what referrers get out of the protocol’s share, not out of the suppliers’', () => {

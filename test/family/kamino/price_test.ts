@@ -83,4 +83,34 @@ describe('priceOf()', () => {
     expect(at(333_333_333_333_333_333n).kind).toBe('live')
     expect(at(333_333_333_333_333_343n).kind).toBe('none')
   })
+
+  test('within its bounds is one that equals either, and an absent bound of 0 binds nothing', () => {
+    const kindOf = (priceBounds: { lower: bigint; upper: bigint; exponent: bigint }) =>
+      priceOf(reserve({ priceBounds }), { entries: [entry(15n, 1n, NOW)], nowSec: NOW }).kind
+    const [lower, upper] = [15n, 15n]
+    for (const each of [
+      { lower, upper },
+      { lower, upper: 0n },
+      { lower: 0n, upper },
+      { lower: 14n, upper: 16n },
+      { lower: 0n, upper: 0n },
+    ]) {
+      expect(kindOf({ ...each, exponent: 1n })).toBe('live')
+    }
+    for (const each of [
+      { lower: 16n, upper: 0n },
+      { lower: 0n, upper: 14n },
+      { lower: 16n, upper: 99n },
+      { lower: 1n, upper: 14n },
+      { lower: 0n, upper: 1n },
+    ]) {
+      expect(kindOf({ ...each, exponent: 1n })).toBe('none')
+    }
+    // The least bound that there is: two dollars, where one and a half are offered.
+    expect(kindOf({ lower: 2n, upper: 0n, exponent: 0n })).toBe('none')
+    expect(kindOf({ lower: 1n, upper: 0n, exponent: 0n })).toBe('live')
+    expect(kindOf({ lower: 0n, upper: 1n, exponent: 0n })).toBe('none')
+    const half = { entries: [entry(5n, 1n, NOW)], nowSec: NOW }
+    expect(priceOf(reserve({ priceBounds: { lower: 1n, upper: 0n, exponent: 0n } }), half).kind).toBe('none')
+  })
 })
