@@ -1,6 +1,6 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
-import type { ChainClient, ReadOptions } from '../chain/rpc/client.ts'
-import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
+import { type ChainClient, type ReadOptions, SilentError } from '../chain/rpc/client.ts'
+import { CodedError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
 export interface Place<Deployment> {
@@ -11,9 +11,6 @@ export interface Place<Deployment> {
   /** @default {'caller'} */
   readonly priority?: 'background'
 }
-
-/** A contract that a family reads at does not answer, as if it did not stand there yet. */
-export class SilentError extends UpstreamError {}
 
 /** What is known of every place; undefined if something is not. */
 export function allOf<Place, Known>(
@@ -64,14 +61,17 @@ export async function leavingOut<Read>(
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
     const { message, retryAfterSec, cause } = error
-    if (cause instanceof SilentError && places.some(({ block }) => block !== undefined)) {
+    const isSilent = cause instanceof SilentError
+    if (isSilent && places.some(({ block }) => block !== undefined)) {
       throw new CodedError('INVALID_PARAMETER', `Cannot read that block: ${cause.message} there`, { cause: error })
     }
-    if (places.length < 2) throw error
-    throw new UnavailableError(`${message}: leave it out with the "chain_id" parameter or try again`, {
-      cause: error,
-      retryAfterSec,
-    })
+    const parameters = [isSilent ? cause.leftOutBy : undefined, places.length > 1 ? 'chain_id' : undefined]
+    const named = parameters.flatMap((parameter) => (parameter === undefined ? [] : `"${parameter}"`)).join(' or ')
+    if (named === '') throw error
+    throw new UnavailableError(
+      `${message}: leave it out with the ${named} parameter${isSilent ? '' : ' or try again'}`,
+      { cause: error, retryAfterSec },
+    )
   }
 }
 

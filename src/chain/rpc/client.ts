@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { UnavailableError } from '../../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
@@ -109,6 +109,21 @@ export class RevertError extends Error {
   constructor(data: Hex) {
     super('The call reverted')
     this.data = data
+  }
+}
+
+/**
+ * A contract does not answer: it reverts, or answers nothing, as if it did not stand there. No endpoint is to blame; the
+ * message says which contract, for the middle of a sentence: `market "lido" does not answer`.
+ */
+export class SilentError extends UpstreamError {
+  override readonly name = 'SilentError'
+  /** The parameter of the request that leaves the contract out, if there is one. */
+  readonly leftOutBy: string | undefined
+
+  constructor(message: string, leftOutBy?: string) {
+    super(message)
+    this.leftOutBy = leftOutBy
   }
 }
 

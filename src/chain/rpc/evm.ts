@@ -9,6 +9,7 @@ import {
   IncapableError,
   type PastBlock,
   type ReadOptions,
+  SilentError,
 } from './client.ts'
 import type { ClientOptions } from './connection.ts'
 import { withinDeadline } from './deadline.ts'
@@ -133,8 +134,10 @@ async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, sig
 function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhaustion): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
   const isIncapable = errors.length > 0 && errors.every((error) => error instanceof IncapableError)
-  return new UnavailableError(`Cannot read chain ${id} (${name})${after}${isIncapable ? NO_LENS : ''}`, {
-    cause: errors.at(-1),
+  const silent = errors.find((error) => error instanceof SilentError)
+  const because = silent === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${silent.message}`
+  return new UnavailableError(`Cannot read chain ${id} (${name})${because}`, {
+    cause: silent ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   })
 }

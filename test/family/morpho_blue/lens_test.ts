@@ -105,6 +105,6 @@ describe('decodeLens()', () => {
     }
     const subject = { morpho: morpho.wallets.none, marketId: morpho.markets.idle.id, wallet: morpho.wallets.none }
     const nothing = await call(encodeRead(subject, { feeds: FEEDS, aaveOracle: undefined }))
-    expect(() => decodeLens(nothing)).toThrow('the contract does not answer')
+    expect(() => decodeLens(nothing)).toThrow('its Morpho contract does not answer')
   })
 })

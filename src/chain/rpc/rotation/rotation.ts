@@ -2,7 +2,7 @@ import { pause, untilAborted } from '../../../lib/async/abort.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
-import { RpcRefusedError } from '../client.ts'
+import { RpcRefusedError, SilentError } from '../client.ts'
 import type { Deadline } from '../deadline.ts'
 import { ShallowError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
@@ -11,6 +11,9 @@ import { createWatch } from './watch.ts'
 
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
+
+/** Whatever an endpoint answers so it would answer again. */
+const LASTING = [RpcRefusedError, HeadError, ShallowError, SilentError] as const
 
 /** An endpoint as the rotation sees it. */
 export interface RotatingEndpoint {
@@ -176,10 +179,7 @@ export function createRotation<E extends RotatingEndpoint>(options: {
         return await watch.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
-        // The same endpoint would refuse the same request again.
-        if (error instanceof RpcRefusedError || error instanceof HeadError || error instanceof ShallowError) {
-          tries.set(endpoint, triesMax)
-        }
+        if (LASTING.some((kind) => error instanceof kind)) tries.set(endpoint, triesMax)
         if (error instanceof HeadError) doubted.push(endpoint)
         errors.push(error)
       }

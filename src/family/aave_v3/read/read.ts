@@ -3,13 +3,12 @@ import type { Address } from 'viem'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { allOf, type Place as FamilyPlace, placesOf, readingOf, SilentError } from '../../place.ts'
+import { allOf, type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
@@ -157,14 +156,16 @@ function touchedIn({ deployments: [deployment] }: Place, wallets: readonly Addre
     if (answer.touched !== undefined) return answer.touched
     // In the past the market may not have stood yet.
     if (at !== undefined) return wallets.map(() => false)
-    throw new UpstreamError(`Market ${deployment.market} does not answer`)
+    throw new SilentError(`market "${deployment.market}" does not answer`)
   }
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */
 function checkMarkets({ markets }: RawRead, { deployments }: Place): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
-  if (silent !== undefined) throw new SilentError(`Market ${silent.market} does not answer in US dollars`)
+  if (silent === undefined) return
+  const leftOutBy = deployments.length > 1 ? 'market_id' : undefined
+  throw new SilentError(`market "${silent.market}" does not answer in US dollars`, leftOutBy)
 }
 
 function bytesOf({ wallets, unanswerable }: ChainRead): number {

@@ -4,7 +4,7 @@ import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
@@ -83,6 +83,7 @@ async function readMarket(
   signal: AbortSignal,
 ): Promise<Reading> {
   const { chainId, deployment, clock } = question
+  const { market } = deployment
   const block = await readLatestBlock(endpoint, chainId, signal)
   let shape = question.shape
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
@@ -90,13 +91,13 @@ async function readMarket(
     const questions = questionsFor(deployment, asked)
     const { answers } = await readCalls(endpoint, { questions, block, clock }, signal)
     const [pool, oracle, list, ...data] = answers
-    const found = addressOf(wordsOf(pool, 1), 0)
-    const assets = asked?.pool === found ? assetsIn(list) : undefined
+    const found = addressOf(wordsOf(pool, { count: 1, market }), 0)
+    const assets = asked?.pool === found ? assetsIn(list, market) : undefined
     shape = { pool: found, assets: assets ?? [] }
     if (assets === undefined || assets.join() !== asked?.assets.join()) continue
     const { startBlock } = deployment
-    const place = { chainId, contract: lower(found), startBlock, tokens: tokensIn(assets, data) }
-    return { block, place, shape, oracle: addressOf(wordsOf(oracle, 1), 0) }
+    const place = { chainId, contract: lower(found), startBlock, tokens: tokensIn(assets, { data, market }) }
+    return { block, place, shape, oracle: addressOf(wordsOf(oracle, { count: 1, market }), 0) }
   }
   throw new UpstreamError('The market changed while it was read')
 }
@@ -109,15 +110,18 @@ function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, sha
   return [...ofProvider, ...ofPool.map((data) => ({ to: pool, data }))]
 }
 
-function assetsIn(list: Answer): Address[] {
-  const count = Number(wordOf(wordsOf(list, 2), 1))
-  return Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, 2 + count), 2 + index))
+function assetsIn(list: Answer, market: string): Address[] {
+  const count = Number(wordOf(wordsOf(list, { count: 2, market }), 1))
+  return Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, { count: 2 + count, market }), 2 + index))
 }
 
-function tokensIn(assets: readonly Address[], data: readonly Answer[]): ReadonlyMap<Hex, ReserveToken> {
+function tokensIn(
+  assets: readonly Address[],
+  { data, market }: { readonly data: readonly Answer[]; readonly market: string },
+): ReadonlyMap<Hex, ReserveToken> {
   const tokens = new Map<Hex, ReserveToken>()
   for (const [index, asset] of assets.entries()) {
-    const words = wordsOf(data[index], 11)
+    const words = wordsOf(data[index], { count: 11, market })
     for (const [side, word] of Object.entries(TOKEN_WORDS) as [ReserveToken['side'], number][]) {
       if (wordOf(words, word) === 0n) continue
       tokens.set(lower(addressOf(words, word)), { asset: lower(asset), side })
@@ -126,10 +130,10 @@ function tokensIn(assets: readonly Address[], data: readonly Answer[]): Readonly
   return tokens
 }
 
-/** The answer, if it has so many words. Throws `UpstreamError` otherwise: a market without its reserves is no market. */
-function wordsOf(answer: Answer, count: number): Hex {
+/** The answer, if it has so many words. Throws `SilentError` otherwise: a market without its reserves is no market. */
+function wordsOf(answer: Answer, { count, market }: { readonly count: number; readonly market: string }): Hex {
   if (answer === undefined || answer.length < 2 + 64 * count) {
-    throw new UpstreamError('The market does not say what its reserves are')
+    throw new SilentError(`market "${market}" does not say what its reserves are`)
   }
   return answer
 }

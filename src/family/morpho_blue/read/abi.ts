@@ -1,6 +1,7 @@
 import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
 import { addressOf, encodeArray, encodeCall, encodeStruct, wordOf } from '../../../chain/call/words.ts'
 import type { FeedRound, PriceSources } from '../../../chain/price.ts'
+import { SilentError } from '../../../chain/rpc/client.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
@@ -87,6 +88,6 @@ export function roundOf(round: {
 }
 
 /** The error if the contract at a deployment's address does not answer as Morpho does. */
-export function noMorpho(): UpstreamError {
-  return new UpstreamError('Cannot read Morpho: the contract does not answer')
+export function noMorpho(): SilentError {
+  return new SilentError('its Morpho contract does not answer')
 }

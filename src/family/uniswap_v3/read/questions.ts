@@ -2,10 +2,10 @@ import { type Address, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { type LensWay, ladderOf, type Rung } from '../../../chain/call/lens.ts'
 import { priceSourcesOf } from '../../../chain/price.ts'
-import type { Endpoint } from '../../../chain/rpc/client.ts'
+import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { type Place as FamilyPlace, SilentError } from '../../place.ts'
+import type { Place as FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from '../position.ts'
 import type { TokenJudge } from '../spam/judge.ts'
@@ -103,7 +103,7 @@ export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> 
     key: oneKey(tokenId),
     ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
       const raw = await readOneByLens(source, tokenId)
-      checkManagers(raw.managers, asked.place.deployments)
+      checkManagers(raw.managers, asked.place.deployments, 'manager_address')
       return await inTurns(interpret(raw, optionsOf(asked, 'included')))
     }),
   }
@@ -143,7 +143,13 @@ function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
 }
 
 /** Throws if a manager does not answer: without it, a total would be too small. */
-function checkManagers(managers: RawRead['managers'], deployments: readonly UniswapV3Deployment[]): void {
+function checkManagers(
+  managers: RawRead['managers'],
+  deployments: readonly UniswapV3Deployment[],
+  parameter?: 'manager_address',
+): void {
   const silent = deployments.find((_, index) => managers[index]?.balance === undefined)
-  if (silent !== undefined) throw new SilentError(`Position manager ${silent.manager} does not answer`)
+  if (silent === undefined) return
+  const leftOutBy = deployments.length > 1 ? parameter : undefined
+  throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
 }

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
+import type { Family } from '../../src/family/family.ts'
+import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
+import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { Route } from '../../src/http/route.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { sharedAave } from '../devnet/aave_v3/shared.ts'
+import { UNISWAP_V3 as CONTRACTS, walletOf } from '../devnet/addresses.ts'
+import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
+import type { Devnet } from '../devnet/mod.ts'
+import { askRoute, failureOfRoute } from '../support/ask_route.ts'
+import { familyRoutes } from '../support/family.ts'
+
+const BUILD_LIMIT_MS = 120_000
+/** So many failures in a row and an endpoint would be left alone. */
+const TIMES = 8
+/** One address without code, one whose code reverts. */
+const EMPTY = walletOf('no contract')
+const REVERTING = walletOf('reverting contract')
+
+let devnet: Devnet
+let client: EvmClient
+let wallet: Hex
+
+beforeAll(async () => {
+  const shared = await sharedAave()
+  devnet = shared.devnet
+  wallet = shared.aave.wallets.borrower
+  await devnet.rpc.call('anvil_setCode', REVERTING, '0x60006000fd')
+  client = createChainClient({ chain: chainOf(devnet), clock: systemClock, log: silentLog })
+}, BUILD_LIMIT_MS)
+afterAll(() => client?.close())
+
+function routeOf(family: Family, row: object, path: string): Route {
+  const route = familyRoutes(family, { rows: [[1, row]], clients: [client] }).find((each) => each.path === path)
+  if (route === undefined) throw new Error(`There is no ${path}`)
+  return route
+}
+
+/** What a question that one contract keeps from being answered is told, time and again; no endpoint is blamed. */
+async function refusal(route: Route, question: Parameters<typeof askRoute>[1]): Promise<string> {
+  const told = new Set<string>()
+  for (let times = 0; times < TIMES; times++) {
+    const error = await askRoute(route, question).catch((thrown: unknown) => thrown)
+    const { status, message } = failureOfRoute(error, route)
+    expect(status).toBe(503)
+    told.add(message)
+  }
+  expect(client.report().map(({ state }) => state)).toEqual(['ready'])
+  expect(told.size).toBe(1)
+  return [...told].join()
+}
+
+test.each([
+  ['has no code', EMPTY],
+  ['reverts', REVERTING],
+])(
+  'a market of Aave whose contract %s is named with what leaves it out, and the others answer',
+  async (_, provider) => {
+    const row = { aaveV3: [...DEVNET_ROW.aaveV3, { market: 'ghost', poolAddressesProvider: provider }] }
+    const list = routeOf(AAVE_V3, row, '/v1/lending/aave-v3')
+    const because = 'Cannot read chain 1 (Devnet) because market "ghost" does not answer in US dollars'
+    expect(await refusal(list, { query: `wallet=${wallet}` })).toBe(
+      `${because}: leave it out with the "market_id" parameter`,
+    )
+    expect(await refusal(list, { query: `wallet=${wallet}&market_id=ghost` })).toBe(because)
+    expect((await askRoute(list, { query: `wallet=${wallet}&market_id=main` })).reply.data).toHaveLength(1)
+
+    const events = routeOf(AAVE_V3, row, '/v1/lending/aave-v3/position/:chain_id/events')
+    const question = { params: { chain_id: '1' }, query: `wallet=${wallet}&market_id=ghost` }
+    expect(await refusal(events, question)).toBe(
+      'Cannot read chain 1 (Devnet) because market "ghost" does not say what its reserves are',
+    )
+  },
+)
+
+test('a position manager that does not answer is named, and so is the parameter that leaves it out', async () => {
+  const row = { uniswapV3: [...DEVNET_ROW.uniswapV3, { manager: EMPTY, factory: CONTRACTS.factory }] }
+  const because = `Cannot read chain 1 (Devnet) because position manager ${EMPTY} does not answer`
+  const list = routeOf(UNISWAP_V3, row, '/v1/positions/uniswap-v3')
+  expect(await refusal(list, { query: `wallet=${wallet}` })).toBe(because)
+  const position = routeOf(UNISWAP_V3, row, '/v1/positions/uniswap-v3/:id')
+  expect(await refusal(position, { params: { id: '1' } })).toBe(
+    `${because}: leave it out with the "manager_address" parameter`,
+  )
+  const query = `manager_address=${CONTRACTS.manager}`
+  expect((await askRoute(position, { params: { id: '1' }, query })).reply.data).toBeDefined()
+})
+
+test('a Morpho that does not answer is named', async () => {
+  const route = familyRoutes(MORPHO_BLUE, { rows: [[1, { morphoBlue: { morpho: EMPTY } }]], clients: [client] })[0]
+  if (route === undefined) throw new Error('There is no route')
+  const query = `wallet=${wallet}&market_id=0x${'ab'.repeat(32)}`
+  const question = { params: { chain_id: '1' }, query }
+  expect(await refusal(route, question)).toBe(
+    'Cannot read chain 1 (Devnet) because its Morpho contract does not answer',
+  )
+})
