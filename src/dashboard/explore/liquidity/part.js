@@ -80,7 +80,7 @@ function PositionCard({ position, context }) {
         <${Room} position=${position} inverse=${inverse} base=${base.symbol} />
         <${Holdings} position=${position} />`
     }
-    ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. Nothing is left in it.</p>`}
+    ${!prices && html`<p class="soft">Ticks ${significant(state.tickLower)} to ${significant(state.tickUpper)}. It has no liquidity any more.</p>`}
     <${ProfitAndLoss} position=${position} context=${context} />
   </article>`
 }
