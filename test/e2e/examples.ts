@@ -57,6 +57,8 @@ export async function askExamples(): Promise<Examples> {
   try {
     const env = {
       ...{ ...world.env, CHAINS_FILE: 'chains.json' },
+      // The client's host.
+      ALLOWED_HOSTS: 'test.local',
       ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory() },
     }
     const config = readConfig(env, () => world.chainsFile)

@@ -15,6 +15,7 @@ const DESCRIPTION = [
   'HEAD is answered wherever GET is, at the same price and with the same headers, without a body.',
   'OPTIONS is answered with 204 and the methods of the path in `Allow`, free and without a key.',
   'Any other method gets 405 with the same header.',
+  'Parameters and fields that an operation does not list are refused.',
 ].join(' ')
 
 /**
