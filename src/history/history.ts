@@ -1,4 +1,5 @@
 import featureSql from '../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
+import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -94,6 +95,24 @@ export function createHistory(options: {
     return follower
   }
 
+  /** Asked only while nothing is stored of the subject, nor of everybody: then its logs may take thousands of requests. */
+  async function untouched<Row, Place extends StreamPlace>(
+    { stream, place, subject }: EnsureRequest<Row, Place>,
+    { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (stream.isUntouched === undefined) return false
+    const stored = await coverage.find({ place, stream: stream.name }, [null, subject])
+    if ([...stored.values()].some(({ ranges }) => ranges.length > 0)) return false
+    try {
+      return await stream.isUntouched(place, { subject, client, block }, signal)
+    } catch (error) {
+      // Then its logs tell.
+      if (error instanceof UnavailableError) return false
+      throw error
+    }
+  }
+
   /** Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
   async function complete<Row, Place extends StreamPlace>(
     { stream, place, subject, startBlock }: EnsureRequest<Row, Place>,
@@ -121,10 +140,12 @@ export function createHistory(options: {
       const [tip, [row]] = await Promise.all([finality.tip(client, signal), findOff(db, ['history'])])
       if (isOff || row?.is_off === true) throw switchedOff(client)
       const storedTo = Number(tip.finalized.number)
+      const isUntouched = await untouched(request, { client, block: tip.block }, signal)
+      if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched }
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
       await complete(request, { client, final: finalOf(tip), waitMs }, signal)
       const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
-      return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block }
+      return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block, isUntouched }
     },
     async complete({ stream, place }, signal) {
       const client = clientOf(place)

@@ -96,6 +96,15 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
    */
   readonly continuity?: (place: Place, logs: readonly HistoryLog[], later: unknown) => unknown
   /**
+   * True if it is proven, by the contracts' state at a block, that no row of a subject up to it can exist, and that
+   * costs a request or two; asked before its logs are read. Reads. Throws as `ChainClient.read`.
+   */
+  readonly isUntouched?: (
+    place: Place,
+    of: { readonly subject: Hex; readonly client: ChainClient; readonly block: PinnedBlock },
+    signal: AbortSignal,
+  ) => Promise<boolean>
+  /**
    * Checks one subject's stored rows of these blocks against the chain's state, and reads for it. Throws
    * `IncompleteError` naming the check and the blocks if rows must be missing.
    */
@@ -172,6 +181,8 @@ export interface Ensured<Row> {
   readonly storedTo: number
   /** The subject's rows after `storedTo`, up to `block`; never stored. */
   readonly tail: readonly Row[]
+  /** True if no row can exist up to `block`; nothing was stored of that, which one endpoint's state tells. */
+  readonly isUntouched: boolean
   /** Where the history ends: the newest block, or a finalized one if the end is too long to be read with an answer. */
   readonly block: PinnedBlock
 }

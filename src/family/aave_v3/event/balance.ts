@@ -13,7 +13,7 @@ import type { LendingPlace, ReserveToken } from './place.ts'
 const DISCOUNTED: Hex = '0x40d16fc0246ad3160ccc09b8d0d3a2cd28ae6c2f'
 const DISCOUNTED_UNTIL_SEC = 1_756_684_800
 /** All markets had 3.0.1 by then (1 March 2023); before, the value of a transfer was not scaled. */
-const SCALED_SINCE_SEC = 1_677_628_800
+export const SCALED_SINCE_SEC = 1_677_628_800
 
 /** What a token says about a wallet: `scaledBalanceOf` and `getPreviousIndex`. */
 export interface TokenBalance {

@@ -9,6 +9,7 @@ import {
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { readBalances } from '../read/read_balances.ts'
+import { createUntouched } from '../read/untouched.ts'
 import { checkBalances } from './balance.ts'
 import { checkContinuity } from './continuity.ts'
 import { decodeLogs, filtersOf } from './decode.ts'
@@ -23,12 +24,14 @@ const ROWS_MAX = 200_000
 
 /** What history follows of markets: the movements of wallets. */
 export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingPlace> {
+  const isUntouched = createUntouched(clock)
   return {
     name: LENDING_STREAM,
     table: LENDING_EVENTS,
     filters: filtersOf,
     decode: decodeLogs,
     continuity: checkContinuity,
+    isUntouched: (place, { subject: wallet, ...at }, signal) => isUntouched({ place, wallet, ...at }, signal),
     async verify(place, { subject: wallet, client, db, toBlock }, signal) {
       const balances = await readBalances(client, { place, wallet, block: toBlock, clock }, signal)
       if (balances === undefined) return

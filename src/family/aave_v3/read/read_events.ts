@@ -70,6 +70,7 @@ export function createEventReader(options: {
       const { place, oracle } = await markets.read(client, deployment, signal)
       const subject = question.wallet.toLowerCase() as Hex
       const ensured = await history.ensure({ stream, place, subject }, signal)
+      if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
       const { rows, total } = await pageOf(db, { question, place, ensured })
       const timed = await withTimes(client, rows, signal)
       const assets = [...new Set(rows.map(({ asset }) => asset))]

@@ -405,3 +405,36 @@ test("without archive state, the rounds that the market's feed keeps give the or
     if (number < newest) expect(prices.get(DAI)).toMatchObject({ evidence: 'round' })
   }
 })
+
+test('a wallet that never moved anything there is answered by its state, no logs are read for it, and nothing stored', async () => {
+  const stranger = `0x${'ab'.repeat(20)}` as Address
+  const other = await testDatabase()
+  const fresh = createHistory({
+    ...{ clients: new Map([[1, client]]), db: other.db, clock: systemClock, log: silentLog, holder: 'fresh' },
+  })
+  try {
+    const rows = [[1, DEVNET_ROW]] as const
+    const routes = familyRoutes(AAVE_V3, { rows, clients: [client], db: other.db, history: fresh })
+    const events = routes.find(({ path }) => path === PATH) as Route
+    const askFor = (wallet: Address) => askRoute(events, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
+    faulty.reset()
+    const { reply } = await askFor(stranger)
+    expect(reply).toMatchObject({ data: [], pagination: { total: 0 } })
+    expect(faulty.seen.filter(({ method }) => method === 'eth_getLogs')).toEqual([])
+    expect(await other.db.run('select from history_coverage', [])).toEqual([])
+
+    // It has moved something now, if only by another's hand, and in a block that is not final.
+    await aave.supply({ market: 'main', wallet: stranger, asset: 'usdc', amount: rawUsd('usdc', 3) })
+    await until('its event', async () => {
+      const data = await askFor(stranger).then(
+        (answer) => answer.reply.data as readonly WireEvent[],
+        () => [],
+      )
+      return data.length === 1 && data[0]?.type === 'supply'
+    })
+    expect(faulty.seen.some(({ method }) => method === 'eth_getLogs')).toBe(true)
+  } finally {
+    await fresh.close()
+    await other.close()
+  }
+}, 60_000)

@@ -248,7 +248,7 @@ test('an answer ends where history ends, if the chain’s end is too long', asyn
     ): Promise<Ensured<Row>> {
       const { storedTo } = await history.ensure(request, signal)
       expect(storedTo).toBeGreaterThanOrEqual(Number(last))
-      return { storedTo: Number(last), tail: [], block: pinned }
+      return { storedTo: Number(last), tail: [], isUntouched: false, block: pinned }
     },
   })
   const { pnl } = scene.routes({ around, database: await freshDatabase() })

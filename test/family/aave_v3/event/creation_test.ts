@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { getContractAddress, type Hex } from 'viem'
+import { areAllTokens } from '../../../../src/family/aave_v3/event/creation.ts'
+import type { ReserveToken, TokenSide } from '../../../../src/family/aave_v3/event/place.ts'
+
+const CONFIGURATOR = `0x${'c0'.repeat(20)}` as Hex
+const [USDC, WETH] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`] as [Hex, Hex]
+
+const createdAt = (nonce: number) =>
+  getContractAddress({ from: CONFIGURATOR, nonce: BigInt(nonce) }).toLowerCase() as Hex
+
+function tokensOf(...created: readonly (readonly [nonce: number, asset: Hex, side: TokenSide])[]) {
+  return new Map<Hex, ReserveToken>(created.map(([nonce, asset, side]) => [createdAt(nonce), { asset, side }]))
+}
+
+const BOTH = tokensOf(
+  ...([1, 2, 3].map((nonce, index) => [nonce, USDC, (['supply', 'stable_debt', 'variable_debt'] as const)[index]]) as [
+    number,
+    Hex,
+    TokenSide,
+  ][]),
+  [4, WETH, 'supply'],
+  [5, WETH, 'variable_debt'],
+)
+
+describe('areAllTokens()', () => {
+  test('true if the configurator created nothing else, with tokens for stable debt or without', () => {
+    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
+    const withoutStable = new Map([...BOTH].filter(([, { side }]) => side !== 'stable_debt'))
+    expect(areAllTokens(withoutStable, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
+  })
+
+  test('false if a reserve was dropped, at whatever place', () => {
+    for (const [asset, nonce] of [
+      [USDC, 6],
+      [WETH, 6],
+    ] as const) {
+      const left = new Map([...BOTH].filter(([, token]) => token.asset !== asset))
+      expect(areAllTokens(left, { configurator: CONFIGURATOR, nonce })).toBe(false)
+    }
+    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 8 })).toBe(false)
+  })
+
+  test('false if a token is from elsewhere', () => {
+    const more = new Map([...BOTH, [USDC, { asset: USDC, side: 'supply' }] as const])
+    expect(areAllTokens(more, { configurator: CONFIGURATOR, nonce: 6 })).toBe(false)
+    expect(areAllTokens(BOTH, { configurator: WETH, nonce: 6 })).toBe(false)
+    expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 1 })).toBe(false)
+  })
+})
