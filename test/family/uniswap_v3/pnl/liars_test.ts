@@ -120,6 +120,54 @@ for (const [first, second] of [
   })
 }
 
+/** Mints by their filter: transfers from nobody, of every id. */
+function isAboutMints({ method, params }: SeenRequest): boolean {
+  const { topics = [] } = (params[0] ?? {}) as { readonly topics?: readonly unknown[] }
+  return method === 'eth_getLogs' && topics.length === 2 && JSON.stringify(topics[1]).includes('0'.repeat(64))
+}
+
+const MINT_LIES = [
+  ['hides every mint', () => []],
+  ['says that each was minted later', (logs: readonly MintLog[]) => logs.map(withNextId)],
+] as const
+
+interface MintLog {
+  readonly topics: readonly string[]
+}
+
+/** The id after it, as if the position had been minted later. */
+function withNextId(log: MintLog): MintLog {
+  const [transfer = '', from = '', to = '', id = '0x0'] = log.topics
+  return { ...log, topics: [transfer, from, to, numberToHex(BigInt(id) - 1n, { size: 32 })] }
+}
+
+test.each(MINT_LIES)('an endpoint that %s leads no search', async (_, change) => {
+  const asked = (request: SeenRequest) =>
+    isAboutMints(request)
+      ? ({ kind: 'change', change: (result: unknown) => change(result as readonly MintLog[]) } as const)
+      : undefined
+  liar.rule(asked)
+  for (const rpcs of [
+    [liar, honest],
+    [honest, liar],
+  ]) {
+    await expect(over(...rpcs).ask()).rejects.toMatchObject({ message: expect.stringContaining('(second witness)') })
+  }
+  expect(await over(liar, honest, third).ask()).toEqual({ ...truth.pnl })
+  // One that takes a block at a time is no help in the search, but it has the last word.
+  honest.rule(({ method, params: [filter] }) => {
+    const { fromBlock, toBlock } = (filter ?? {}) as { readonly fromBlock?: string; readonly toBlock?: string }
+    const isLong = method === 'eth_getLogs' && fromBlock !== undefined && fromBlock !== toBlock
+    return isLong ? { kind: 'error', error: { code: -32602, message: 'query exceeds max block range 1' } } : undefined
+  })
+  const answer = await over(liar, honest)
+    .ask()
+    .catch((error: Error) => error)
+  if (!(answer instanceof Error)) expect(answer).toEqual({ ...truth.pnl })
+  liar.rule(() => undefined)
+  expect(await over(liar, honest).ask()).toEqual({ ...truth.pnl })
+})
+
 test('a third endpoint outvotes the liar, who is named by its position', async () => {
   liar.rule(inflated)
   const { ask, warned } = over(liar, honest, third)
