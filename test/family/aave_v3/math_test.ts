@@ -138,6 +138,8 @@ describe('limitsFrom()', () => {
     // Frozen, and not paused, is open: what is supplied can be taken out.
     expect(limitsFrom(open + bits(1n, 57)).isOpen).toBe(true)
     expect(limitsFrom(open + bits(1n, 60)).isOpen).toBe(false)
+    // Borrowable in isolation is the next bit, and says nothing of being paused.
+    expect(limitsFrom(open + bits(1n, 61)).isOpen).toBe(true)
   })
 })
 
@@ -271,6 +273,13 @@ describe('totalsOf()', () => {
   })
 })
 
+test('totalsOf() takes the last unit that the pool lends for the borrowing limit, to the unit', () => {
+  const data = { totalCollateral: dollars(10), totalDebt: dollars(5), ltvBps: 7_500n }
+  const limit = (availableBorrows: bigint) => totalsOf(account({ data: { ...data, availableBorrows } })).borrowLimit
+  expect(limit(1n)).toBe((dollars(5) + 1n) * WAD)
+  expect(limit(0n)).toBe((dollars(10) * 7_500n * WAD) / BPS)
+})
+
 describe('safeBorrow()', () => {
   /** 100 dollars of collateral in isolation mode, nothing owed by this wallet. */
   const isolated = (change: Partial<Reserve>) =>
@@ -378,6 +387,28 @@ describe('safeWithdraw()', () => {
     expect(usd(safeWithdraw(held(200), target('2')))).toBe('1000.000000')
   })
 
+  test('takes an LTV of a hundredth of a percent for one, also by an eMode', () => {
+    const values = (own: bigint, category: bigint, features = V3_6) => {
+      const held = account({
+        ...{ features, category: { ...CATEGORY, collateralBitmap: 1n, ltvBps: category } },
+        assets: [
+          asset({ supplied: tokens(500), reserve: { id: 0, ltvBps: own, liquidationThresholdBps: 1_000n } }),
+          asset({ supplied: tokens(500), reserve: { id: 1 } }),
+          asset({ variableDebt: tokens(100), reserve: { id: 2 } }),
+        ],
+        data: {
+          ...{ totalCollateral: dollars(1_000), totalDebt: dollars(100) },
+          healthFactorWad: 4n * WAD,
+        },
+      })
+      return usd(safeWithdraw(held, target('2')))
+    }
+    expect(values(7_500n, 1n)).toBe(values(7_500n, 9_000n))
+    expect(values(7_500n, 0n)).not.toBe(values(7_500n, 1n))
+    expect(values(1n, 9_000n, V3_3)).toBe(values(7_500n, 9_000n, V3_3))
+    expect(values(0n, 9_000n, V3_3)).not.toBe(values(1n, 9_000n, V3_3))
+  })
+
   test('does not go on to other collateral while some without LTV cannot be taken out', () => {
     const held = (reserve: Partial<Reserve>) =>
       consistent([
@@ -386,7 +417,7 @@ describe('safeWithdraw()', () => {
         asset({ variableDebt: tokens(200), reserve: { id: 2 } }),
       ])
     expect(usd(safeWithdraw(held({ withdrawable: tokens(120) }), target('2')))).toBe('120.000000')
-    expect(usd(safeWithdraw(held({ isOpen: false }), target('2')))).toBe('0.000000')
+    expect(safeWithdraw(held({ isOpen: false }), target('2')).numerator).toBe(0n)
     expect(usd(safeWithdraw(held({ withdrawable: tokens(500) }), target('2')))).toBe('1000.000000')
   })
 

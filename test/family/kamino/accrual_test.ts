@@ -203,6 +203,27 @@ describe('accrue()', () => {
   })
 })
 
+describe('a pool with a single collateral token, or a single 2^-60th of a unit', () => {
+  const pool = { borrowedSf: 0n, cumulativeRateSf: SF, protocolFeesSf: 0n, pendingReferrerFeesSf: 0n, rewardsLeft: 9n }
+
+  test('shares what is there, and earns rewards', () => {
+    expect(liquidityOf(3n, { ...pool, supplySf: 10n * SF, collateralSupply: 1n })).toBe(30n * SF)
+    expect(liquidityOf(3n, { ...pool, supplySf: 1n, collateralSupply: 1n })).toBe(3n)
+    const rewarded = reserve({ rewardsPerUnit: 10n, rewardsAvailable: 9n })
+    const most = { rewardsMaxAprBps: 500n }
+    for (const changes of [{}, { supplySf: 1n }, { rewardsLeft: 1n }]) {
+      expect(rewardRate(rewarded, { ...pool, supplySf: SF, collateralSupply: 1n, ...changes }, most)).toBe(
+        fromBps(500n),
+      )
+    }
+    const given = accrue(
+      reserve({ availableAmount: 10n ** 9n, collateralSupply: 1n, rewardsPerUnit: 1n, rewardsAvailable: 9n }),
+      at({ slot: 5n, rewardsMaxAprBps: 65_535n }),
+    )
+    expect(given.rewardsLeft).toBe(4n)
+  })
+})
+
 describe('rewards', () => {
   /** 63,072,000 units supplied without interest: at 100 % a year one a slot. */
   const plain = {

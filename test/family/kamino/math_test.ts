@@ -375,6 +375,7 @@ describe('isSoundReserve()', () => {
     ['accruing by nothing that is known', { interestRateBasis: 2 }, false],
     ['taking all interest', { protocolTakeRatePct: 100 }, true],
     ['taking more than all', { protocolTakeRatePct: 101 }, false],
+    ['lending all that it is given', { maxLtvPct: 100, liquidationThresholdPct: 100 }, true],
     ['lending more than it is given', { maxLtvPct: 101 }, false],
     ['liquidating above all', { liquidationThresholdPct: 101 }, false],
     ['whose fees exceed all it has', { protocolFeesSf: 1n }, false],

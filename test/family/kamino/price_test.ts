@@ -22,6 +22,10 @@ describe('scopePrice()', () => {
     })
   })
 
+  test('takes the largest exponent that it can hold', () => {
+    expect(scopePrice([entry(5n, 36n)], NOW)?.price).toEqual(rational(5n, 10n ** 36n))
+  })
+
   test.each([
     ['an empty chain', []],
     ['a missing entry', [undefined]],
@@ -59,6 +63,14 @@ describe('priceOf()', () => {
   ])('cached %d s ago is %s', (ageSec, kind) => {
     const own = reserve({ ...cached, priceTimestampSec: NOW - ageSec })
     expect(priceOf(own, { entries: [], nowSec: NOW }).kind).toBe(kind as never)
+  })
+
+  test('is none while the market blocks the price or has an emergency, whatever is live', () => {
+    const asked = { entries: live, nowSec: NOW }
+    const own = reserve(cached)
+    expect(priceOf(own, asked).kind).toBe('live')
+    expect(priceOf({ ...own, priceBlocked: true }, asked).kind).toBe('none')
+    expect(priceOf({ ...own, emergencyMode: true }, asked).kind).toBe('none')
   })
 
   test('of a reserve with a maximum age of 0 is a live one of the same second, never a cached one', () => {
@@ -106,6 +118,7 @@ describe('priceOf()', () => {
     ]) {
       expect(kindOf({ ...each, exponent: 1n })).toBe('none')
     }
+    expect(kindOf({ lower: 1n, upper: 0n, exponent: 37n })).toBe('none')
     // The least bound that there is: two dollars, where one and a half are offered.
     expect(kindOf({ lower: 2n, upper: 0n, exponent: 0n })).toBe('none')
     expect(kindOf({ lower: 1n, upper: 0n, exponent: 0n })).toBe('live')

@@ -120,6 +120,12 @@ describe('principal()', () => {
     )
   })
 
+  test('of a single unit of liquidity is what it can be', () => {
+    const range = { tickLower: -887_272, tickUpper: 887_272 }
+    const { amount0 } = principal({ sqrtPriceX96: sqrtPriceAtTickX96(-887_272), liquidity: 1n, ...range })
+    expect(amount0).toBeGreaterThan(2n ** 63n)
+  })
+
   test('is nothing without liquidity', () => {
     const nothing = principal({ sqrtPriceX96: Q96, liquidity: 0n, tickLower: -1, tickUpper: 1 })
     expect(nothing).toEqual({ amount0: 0n, amount1: 0n })
@@ -198,6 +204,10 @@ describe('priceText()', () => {
     expect(at(3n * Q96, 0, 0, true)).toBe('0.111111111111111111')
     expect(at(sqrtPriceAtTickX96(1), 0, 0)).toBe('1.0001')
     expect(at(0n, 6, 18)).toBe('0')
+  })
+
+  test('of a pool without a price is 0 in both directions', () => {
+    for (const inverse of [false, true]) expect(priceText(0n, { decimals0: 6, decimals1: 18, inverse })).toBe('0')
   })
 
   test('is a plain positive decimal for all decimals and prices, within half a unit of the 18th digit', () => {
