@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Address } from 'viem'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
@@ -51,8 +52,24 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
   /** Histories that can be read ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
+  /** Contracts that its answers need; absent if nobody looks at them. */
+  readonly contracts?: (
+    setup: ContractsSetup & { readonly settings: ReadonlyMap<number, Setting> },
+  ) => readonly Needed[]
   /** What the family does while nobody asks, for a feature; absent if that is nothing. */
   readonly work?: { readonly feature: Feature; readonly start: (setup: FamilySetup<Setting>) => Work }
+}
+
+/** Where contracts are read. */
+interface ContractsSetup {
+  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clock: Clock
+}
+
+/** A contract that answers need, for the operator to look at. */
+interface Needed {
+  /** Reads it for a wallet. Throws `UnavailableError`, whose cause is `SilentError` if the contract does not answer. */
+  read(wallet: Address, signal: AbortSignal): Promise<unknown>
 }
 
 /** A history of everybody that can be read ahead. */
@@ -90,6 +107,8 @@ export interface ConfiguredFamily {
   readonly mistakes: readonly string[]
   routes(setup: ConfiguredSetup): readonly Route[]
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
+  /** Contracts that its answers need on these chains. */
+  contracts(setup: ContractsSetup): readonly Needed[]
   /** Starts what it does while nobody asks, unless that is for a feature that is off. */
   work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
 }
@@ -125,6 +144,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         ...{ name, aliases, settings, mistakes },
         routes: (setup) => definition.routes(here(setup)),
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
+        contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
         work: (setup, featuresOff) =>
           work === undefined || featuresOff.includes(work.feature) ? undefined : work.start(here(setup)),
       }

@@ -9,6 +9,7 @@ import type { Config } from '../../service/config.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
+import { examineContracts } from './contracts.ts'
 import { examineDatabase } from './database.ts'
 import { type Examination, examineEvm } from './evm.ts'
 import { examineNames } from './names.ts'
@@ -66,7 +67,7 @@ async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
 }
 
 /** One question for each endpoint, in the order of the configuration. */
-function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
+function questionsOf({ chains, solana, families }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
   const question = (
     { chain: { id, name }, index }: { readonly chain: Pick<Chain, 'id' | 'name'>; readonly index: number },
     examine: (examination: Examination) => Promise<readonly Finding[]>,
@@ -84,7 +85,13 @@ function questionsOf({ chains, solana }: Config, stop: AbortSignal): (() => Prom
   }
   return [
     ...chains.flatMap((chain) =>
-      chain.rpcUrls.map((_, index) => question({ chain, index }, (asked) => examineEvm(chain, index, asked))),
+      chain.rpcUrls.map((_, index) =>
+        question({ chain, index }, async (asked) => {
+          const findings = await examineEvm(chain, index, asked)
+          if (findings.some(({ verdict }) => verdict === 'failed')) return findings
+          return [...findings, ...(await examineContracts(chain, { index, families }, asked))]
+        }),
+      ),
     ),
     ...solana.rpcUrls.map((_, index) =>
       question({ chain: SOLANA, index }, (asked) => examineSolana(solana, index, asked)),

@@ -4,7 +4,7 @@ import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 
 /** No key has this address, and no contract emits from it: questions about it are cheap. */
-const NOBODY: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
+export const NOBODY: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
 /** How many blocks back state is asked for; then the first block. */
 const DEPTHS = [100n, 1_000n, 10_000n, 100_000n, 1_000_000n] as const
 const FIRST_BLOCK = 1n

@@ -69,6 +69,14 @@ export const AAVE_V3 = defineFamily({
       })),
     )
   },
+  contracts({ settings, ...setup }) {
+    const reader = createLendingReader({ ...setup, deployments: settings })
+    return [...reader.places.values()].flatMap((place) =>
+      place.deployments.map((deployment) => ({
+        read: (wallet, signal) => reader.read([wallet], { places: [{ ...place, deployments: [deployment] }], signal }),
+      })),
+    )
+  },
   work: {
     feature: 'snapshots',
     start({ settings, connect }) {

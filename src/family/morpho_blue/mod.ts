@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { zeroHash } from 'viem'
 import { defineFamily, once } from '../family.ts'
 import { address, startBlock } from '../setting.ts'
 import { createPositionReader } from './read/read.ts'
@@ -13,6 +14,13 @@ export const MORPHO_BLUE = defineFamily({
   entries: { morphoBlue: v.optional(v.strictObject({ morpho: address, startBlock })) },
   builtIn: MORPHO_BLUE_DEPLOYMENTS,
   settingOf: ({ morphoBlue }) => morphoBlue,
+  contracts({ settings, ...setup }) {
+    const reader = createPositionReader({ ...setup, deployments: settings })
+    return [...reader.places.values()].map((place) => ({
+      // A market that nobody made: Morpho itself answers all the same.
+      read: (wallet, signal) => reader.read(place, { marketId: zeroHash, wallet }, signal),
+    }))
+  },
   routes({ settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     return createRoutes({ chainIds: [...settings.keys()], reader })

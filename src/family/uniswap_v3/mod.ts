@@ -48,6 +48,15 @@ export const UNISWAP_V3 = defineFamily({
       })),
     )
   },
+  contracts({ settings, ...setup }) {
+    const reader = createPositionReader({ ...setup, deployments: settings })
+    return [...reader.places.values()].flatMap((place) =>
+      place.deployments.map((deployment) => ({
+        read: (wallet, signal) =>
+          reader.readWallet(wallet, { places: [{ ...place, deployments: [deployment] }], signal }),
+      })),
+    )
+  },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))

@@ -1,0 +1,38 @@
+import type { Chain } from '../../chain/chain.ts'
+import { SilentError } from '../../chain/rpc/client.ts'
+import { createChainClient } from '../../chain/rpc/evm.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { type Finding, good, lacking } from '../../lib/finding.ts'
+import type { Config } from '../../service/config.ts'
+import { type Examination, reasonOf } from './evm.ts'
+import { NOBODY } from './past.ts'
+
+const CHECK = 'contracts'
+const COST = 'requests that do not leave it out with a parameter are 503'
+
+/** Whether each contract that answers need is read through the endpoint at position `index` of a chain, and which are not. */
+export async function examineContracts(
+  chain: Chain,
+  { index, families }: { readonly index: number; readonly families: Config['families'] },
+  { signal, ...shared }: Examination,
+): Promise<readonly Finding[]> {
+  const client = createChainClient({ chain: { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }, ...shared })
+  try {
+    const clients = new Map([[chain.id, client]])
+    const contracts = families.flatMap((family) => family.contracts({ clients, clock: shared.clock }))
+    if (contracts.length === 0) return []
+    const wrong: string[] = []
+    for (const contract of contracts) {
+      try {
+        await contract.read(NOBODY, signal)
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error
+        wrong.push(error.cause instanceof SilentError ? error.cause.message : reasonOf(error))
+      }
+    }
+    if (wrong.length === 0) return [good(CHECK, contracts.length === 1 ? 'answers' : `all ${contracts.length} answer`)]
+    return [lacking(CHECK, wrong.join(', '), COST)]
+  } finally {
+    client.close()
+  }
+}

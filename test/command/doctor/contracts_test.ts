@@ -1,0 +1,55 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { examineContracts } from '../../../src/command/doctor/contracts.ts'
+import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
+import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
+import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { good, lacking } from '../../../src/lib/finding.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { sharedAave } from '../../devnet/aave_v3/shared.ts'
+import { UNISWAP_V3 as CONTRACTS, walletOf } from '../../devnet/addresses.ts'
+import { chainOf, DEVNET_ROW } from '../../devnet/chain.ts'
+import type { Devnet } from '../../devnet/mod.ts'
+
+const EMPTY = walletOf('no contract')
+const SILENT = {
+  uniswapV3: [...DEVNET_ROW.uniswapV3, { manager: EMPTY, factory: CONTRACTS.factory }],
+  aaveV3: [...DEVNET_ROW.aaveV3, { market: 'ghost', poolAddressesProvider: EMPTY }],
+  morphoBlue: { morpho: EMPTY },
+}
+let devnet: Devnet
+
+beforeAll(async () => {
+  devnet = (await sharedAave()).devnet
+}, 120_000)
+
+/** What is found out about the chain over its second endpoint. */
+function examined(row: object, rpcUrl = devnet.rpcUrl) {
+  const families = [UNISWAP_V3, AAVE_V3, MORPHO_BLUE].map((family) => family.configure(new Map([[1, row]])))
+  const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
+  const chain = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
+  return examineContracts(chain, { index: 1, families }, examination)
+}
+
+test('contracts that answers need and that do not answer are named, each of them', async () => {
+  expect(await examined(SILENT)).toEqual([
+    lacking(
+      'contracts',
+      `position manager ${EMPTY} does not answer, market "ghost" does not answer in US dollars, ` +
+        'its Morpho contract does not answer',
+      'requests that do not leave it out with a parameter are 503',
+    ),
+  ])
+})
+
+test('that all of them answer is said in a word, and an endpoint that does not is no contract’s fault', async () => {
+  const { morphoBlue: _, ...row } = SILENT
+  const answering = { ...row, uniswapV3: DEVNET_ROW.uniswapV3, aaveV3: DEVNET_ROW.aaveV3 }
+  const families = [UNISWAP_V3, AAVE_V3].map((family) => family.configure(new Map([[1, answering]])))
+  const examination = { clock: systemClock, fetch, log: silentLog, signal: AbortSignal.timeout(30_000) }
+  const asked = { index: 0, families }
+  expect(await examineContracts(chainOf(devnet), asked, examination)).toEqual([good('contracts', 'all 4 answer')])
+  const dead = chainOf(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret'] })
+  const [finding] = await examineContracts(dead, asked, examination)
+  expect(finding).toMatchObject({ verdict: 'lack', found: expect.stringContaining('Cannot read chain 1 (Devnet)') })
+})
