@@ -14,7 +14,8 @@ export function areAllTokens(
 ): boolean {
   const createdAt = (at: number) => getContractAddress({ from: configurator, nonce: BigInt(at) }).toLowerCase() as Hex
   const found = new Set<Hex>()
-  for (let at = tokens.has(createdAt(0)) ? 0 : 1; at < nonce; ) {
+  let at = tokens.has(createdAt(0)) ? 0 : 1
+  while (at < nonce) {
     const [supply, second, third] = [createdAt(at), createdAt(at + 1), createdAt(at + 2)]
     const token = tokens.get(supply)
     if (token?.side !== 'supply') return false
@@ -27,5 +28,5 @@ export function areAllTokens(
     found.add(supply).add(debt)
     at += debt === second ? 2 : 3
   }
-  return [...tokens].every(([address, token]) => !isFollowed(token) || found.has(address))
+  return at === nonce && [...tokens].every(([address, token]) => !isFollowed(token) || found.has(address))
 }

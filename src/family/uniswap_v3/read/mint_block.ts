@@ -111,7 +111,11 @@ export function createMintFinder(): FindMint {
       else isAgreed = false
       const next = narrowed(bracket, window, mints)
       if (next === undefined) break
-      if (typeof next === 'number') return isAgreed ? next : await confirmed(question, next, signal)
+      if (typeof next === 'number') {
+        if (!isAgreed) return await confirmed(question, next, signal)
+        remember(known, [{ tokenId, block: next }])
+        return next
+      }
       blocks = mints.length === 0 ? Math.min(cap, blocks * 2) : Math.min(cap, BLOCKS_FIRST)
       bracket = next
     }

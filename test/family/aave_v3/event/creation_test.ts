@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import * as book from '@aave-dao/aave-address-book'
 import { getContractAddress, type Hex } from 'viem'
 import { areAllTokens } from '../../../../src/family/aave_v3/event/creation.ts'
 import type { ReserveToken, TokenSide } from '../../../../src/family/aave_v3/event/place.ts'
@@ -23,7 +24,36 @@ const BOTH = tokensOf(
   [5, WETH, 'variable_debt'],
 )
 
+/** A market of the address book, as far as it matters here. */
+interface BookMarket {
+  readonly POOL_CONFIGURATOR: Hex
+  readonly ASSETS: Readonly<Record<string, { readonly UNDERLYING: Hex; readonly A_TOKEN: Hex; readonly V_TOKEN: Hex }>>
+}
+
+/** Its EraVM makes addresses otherwise; it is not served. */
+const OTHERWISE = ['AaveV3ZkSync', 'AaveV3Sepolia']
+const MARKETS = Object.entries(book as Readonly<Record<string, object>>).filter(
+  (entry): entry is [string, BookMarket] =>
+    entry[0].startsWith('AaveV3') && 'POOL_CONFIGURATOR' in entry[1] && !OTHERWISE.includes(entry[0]),
+)
+
 describe('areAllTokens()', () => {
+  test('true of every market of the address book: none of them ever dropped a reserve', () => {
+    expect(MARKETS.length).toBeGreaterThan(20)
+    for (const [name, { POOL_CONFIGURATOR: configurator, ASSETS }] of MARKETS) {
+      const tokens = new Map<Hex, ReserveToken>()
+      for (const { UNDERLYING: asset, A_TOKEN, V_TOKEN } of Object.values(ASSETS)) {
+        tokens.set(A_TOKEN.toLowerCase() as Hex, { asset, side: 'supply' })
+        tokens.set(V_TOKEN.toLowerCase() as Hex, { asset, side: 'variable_debt' })
+      }
+      // Two or three tokens of each reserve.
+      const count = Object.keys(ASSETS).length
+      const nonces = Array.from({ length: count + 1 }, (_, index) => 1 + 2 * count + index)
+      const isWhole = nonces.some((nonce) => areAllTokens(tokens, { configurator, nonce }))
+      expect({ name, isWhole }).toEqual({ name, isWhole: true })
+    }
+  }, 30_000)
+
   test('true if the configurator created nothing else, with tokens for stable debt or without', () => {
     expect(areAllTokens(BOTH, { configurator: CONFIGURATOR, nonce: 6 })).toBe(true)
     const withoutStable = new Map([...BOTH].filter(([, { side }]) => side !== 'stable_debt'))
