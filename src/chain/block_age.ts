@@ -11,6 +11,16 @@ export function blockAgeMaxSec({ blockTimeMs, maxBlockAgeSec }: Pick<Chain, 'blo
   return maxBlockAgeSec ?? Math.max(AGE_SEC_MIN, (AGE_BLOCKS * blockTimeMs) / 1_000)
 }
 
+/** Final blocks of chains that name them follow another chain, or a vote, by up to an hour. */
+const FINAL_LAG_SEC = 3_600
+
+/** How old the newest final block of a chain may be by the wall clock, seconds. */
+export function finalAgeMaxSec(chain: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec' | 'finality'>): number {
+  const { finality, blockTimeMs } = chain
+  const lagSec = 'depth' in finality ? (finality.depth * blockTimeMs) / 1_000 : FINAL_LAG_SEC
+  return blockAgeMaxSec(chain) + lagSec
+}
+
 /**
  * Throws `UpstreamError` if what an endpoint calls its newest block is further from the wall clock (`nowMs`) than the
  * chain allows. An old block means that the endpoint, or the chain, has stopped. A block of the future is as wrong:

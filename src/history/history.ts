@@ -1,5 +1,6 @@
 import featureSql from '../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
 import type { PinnedBlock } from '../chain/block.ts'
+import { finalAgeMaxSec } from '../chain/block_age.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -113,19 +114,19 @@ export function createHistory(options: {
     }
   }
 
-  /** Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
+  /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
   async function complete<Row, Place extends StreamPlace>(
     { stream, place, subject, startBlock }: EnsureRequest<Row, Place>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const fromBlock = Math.max(place.startBlock, startBlock ?? 0)
-    if (fromBlock > final.number) return
+    if (fromBlock > final.number) return true
     const follower = followerOf(client, stream, place)
     const askers = askersOf(signal)
     const patience = timeLimit(waitMs)
     try {
-      await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
+      return await follower.complete({ subject, fromBlock, final, askers }, place, AbortSignal.any([signal, patience]))
     } catch (error) {
       if (!(error instanceof AbortedError) || signal.aborted) throw error
       throw follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
@@ -141,11 +142,19 @@ export function createHistory(options: {
       if (isOff || row?.is_off === true) throw switchedOff(client)
       const storedTo = Number(tip.finalized.number)
       const isUntouched = await untouched(request, { client, block: tip.block }, signal)
-      if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched }
+      if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
       const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
-      await complete(request, { client, final: finalOf(tip), waitMs }, signal)
+      const isAgreed = await complete(request, { client, final: finalOf(tip), waitMs }, signal)
       const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
-      return { storedTo, tail: rows.filter((row) => stream.table.subjectOf(row) === subject), block, isUntouched }
+      if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
+      const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
+      return {
+        storedTo,
+        tail,
+        block,
+        isUntouched,
+        version: isAgreed || client.background.length < 2 ? String(tip.epoch) : undefined,
+      }
     },
     async complete({ stream, place }, signal) {
       const client = clientOf(place)
@@ -169,6 +178,17 @@ export function createHistory(options: {
 function switchedOff({ chain: { id, name } }: ChainClient): UnavailableError {
   const message = `The history of chain ${id} (${name}) is not read: the operator has switched histories off`
   return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
+}
+
+/** Throws `UnavailableError` if a history that reaches to this block says nothing about now. */
+function checkEnd({ chain }: ChainClient, { number, timestampSec }: Tip['block'], clock: Clock): void {
+  const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
+  const maxSec = finalAgeMaxSec(chain)
+  if (ageSec <= maxSec) return
+  throw new UnavailableError(
+    `The history of chain ${chain.id} (${chain.name}) ends at block ${number}, which is ${ageSec} s old (check "final block", at most ${Math.round(maxSec)} s): its endpoints call no later block final, and the blocks after it are too many to be read with an answer`,
+    { retryAfterSec: RETRY_SEC.most },
+  )
 }
 
 function finalOf({ finalized: { number, hash }, epoch }: Tip): FinalBlock {

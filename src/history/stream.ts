@@ -173,6 +173,8 @@ export interface EnsureRequest<Row, Place extends StreamPlace> {
   readonly subject: Hex
   /** No log of the subject is older, if that is known to be later than the place's own start. */
   readonly startBlock?: number
+  /** The block that the answer is about, if it may be any of the past; absent: the newest. */
+  readonly upTo?: bigint | undefined
 }
 
 /** A history that is complete: rows in the database up to a finalized block, and the rows after it. */
@@ -183,6 +185,11 @@ export interface Ensured<Row> {
   readonly tail: readonly Row[]
   /** True if no row can exist up to `block`; nothing was stored of that, which one endpoint's state tells. */
   readonly isUntouched: boolean
+  /**
+   * Names what is stored: as long as it is the same, stored rows stay as they are. Undefined if they may still be
+   * replaced, since one endpoint alone said them and there is another.
+   */
+  readonly version: string | undefined
   /** Where the history ends: the newest block, or a finalized one if the end is too long to be read with an answer. */
   readonly block: PinnedBlock
 }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import { type BlockCache, createBlockCache } from '../chain/block_cache.ts'
 import { readHeader } from '../chain/read_block.ts'
-import type { ChainClient, Endpoint } from '../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
@@ -13,7 +13,7 @@ import { LogsRefusedError } from './logs/refusal.ts'
 import { createLogSource } from './logs/source.ts'
 import { piecesOf, type Range } from './logs/window.ts'
 import { createEvidence, type Witness } from './proof/evidence.ts'
-import { compareReads } from './proof/witness.ts'
+import { compareReads, withAgreedTimes } from './proof/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
 
 /** Everybody's rows after the finalized block, and the block that they end at. */
@@ -130,8 +130,10 @@ async function readTailFrom<Row, Place extends StreamPlace>(
       try {
         return { other, logs: await readAll(other, { filters, ranges }, signal) }
       } catch (error) {
-        // It may be behind, or fail.
-        if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
+        // It may be behind, or fail; or have other blocks, and nobody can say whose are right.
+        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
+        const number = await differing(other, hashes, signal)
+        if (number !== undefined) throw new IncompleteError('second witness', { fromBlock: number, toBlock: number })
       }
     }
     return { logs: await readAll(first, { filters, ranges: alone[1] }, signal) }
@@ -190,6 +192,24 @@ async function hashesOf(
   }
 }
 
+/** The number of one of these blocks that the endpoint has with another hash. */
+async function differing(
+  other: LearnedSource,
+  blocks: readonly LogRange[],
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  for (const block of blocks) {
+    if (!('blockHash' in block)) continue
+    try {
+      const header = await other.ask((each) => each.header(BigInt(block.number), signal), signal)
+      if (header !== undefined && header.hash !== block.blockHash) return block.number
+    } catch (error) {
+      if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
+    }
+  }
+  return undefined
+}
+
 async function readAll(
   witness: Witness,
   { filters, ranges }: { readonly filters: readonly LogFilter[]; readonly ranges: readonly LogRange[] },
@@ -234,7 +254,7 @@ async function agreed({ first, other, reads }: End, signal: AbortSignal): Promis
     other?.distrust()
     return reads[0]
   }
-  return union
+  return other === undefined ? union : withAgreedTimes(union, reads)
 }
 
 async function receiptsOf(

@@ -10,3 +10,13 @@ export function countedOf(covered: Covered | undefined, sources: readonly Learne
   const doubted = ranges.flatMap((range) => missingOf(range, agreed))
   return [...agreed, ...doubted.filter((range) => rankedSources(sources, range, 'mayServe').length < 2)]
 }
+
+/** True if two endpoints agreed on all blocks of a range. */
+export function isAgreed(range: Range, covered: readonly (Covered | undefined)[]): boolean {
+  return (
+    missingOf(
+      range,
+      covered.flatMap((each) => each?.agreed ?? []),
+    ).length === 0
+  )
+}

@@ -19,6 +19,8 @@ export interface Entry {
   askedMs: number
   /** True while a task works on it. */
   isBusy: boolean
+  /** True if two endpoints agreed on all of it when it was complete last. */
+  isAgreed: boolean
   /** Failures in a row. */
   failures: number
   /** The check that the last task failed at, as callers are told. */
@@ -42,7 +44,7 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
 
   return {
     ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
-    ...{ askers: new Set<string>(), isBusy: false, failures: 0, failure: undefined },
+    ...{ askers: new Set<string>(), isBusy: false, isAgreed: false, failures: 0, failure: undefined },
     ...{ isApart: false, reread: undefined },
     get isAwaited() {
       return waiting.size > 0

@@ -7,7 +7,7 @@ import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { followersOf, rankedSources } from '../proof/proof.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
-import { countedOf } from './counted.ts'
+import { countedOf, isAgreed } from './counted.ts'
 import { createEntry, type Entry, readApart } from './entry.ts'
 import { createFailures, tooNarrow } from './failure.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
@@ -18,10 +18,10 @@ import { createTurns } from './turns.ts'
 /** Completes the histories of one stream at one place, while somebody asks. */
 export interface Follower<Place extends StreamPlace> {
   /**
-   * Resolves when the wanted blocks are stored and checked. Throws `UnavailableError` if they cannot be, `AbortedError`
+   * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all of them. Throws `UnavailableError` if they cannot be, `AbortedError`
    * if `signal` fires; the work then goes on for half a minute, in case the caller comes back.
    */
-  complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<void>
+  complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<boolean>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */
   paceOf(subject: Hex | null): Pace | undefined
   /** The check that keeps a subject's history from being complete; undefined if none failed lately. */
@@ -108,6 +108,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const missing = missingOf(entry.range, [...countedOf(own, sources), ...everybody])
       entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
       if (missing.length === 0) {
+        entry.isAgreed = isAgreed(entry.range, [own, covered.get(null)])
         if (isChecked(entry, own)) {
           entries.delete(entry.subject)
           entry.settle()
@@ -280,6 +281,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const completed = entry.settled(signal)
       look()
       await completed
+      return entry.isAgreed
     },
     paceOf: (subject) => entries.get(subject)?.pace,
     failureOf: (subject) => entries.get(subject)?.failure,

@@ -4,7 +4,7 @@ import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { type HistoryLog, IncompleteError } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
-import { type Comparison, compareReads } from './witness.ts'
+import { type Comparison, compareReads, withAgreedTimes } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
 interface ProvenLogs {
@@ -150,7 +150,8 @@ export function createProof(
         if (isSettled && whole.length >= READS_MIN && isWitnessed()) {
           if (disputed.length > 0) healed(disputed.length)
           const witnesses = new Set(reads.map(({ source }) => source)).size
-          return { logs: withAgreedTimes(union, reads), witnesses }
+          const bySource = new Map(reads.map((read) => [read.source, read.logs]))
+          return { logs: withAgreedTimes(union, [...bySource.values()]), witnesses }
         }
         if (reads.length >= readsMax) {
           if (!isSettled) throw new IncompleteError(UNSETTLED, blockOf(ruling.log))
@@ -185,29 +186,6 @@ export function createProof(
 
 function blockOf({ blockNumber }: HistoryLog): Range {
   return { fromBlock: blockNumber, toBlock: blockNumber }
-}
-
-/** Logs with the times that two different endpoints gave; of one that was asked alone, with its own. */
-function withAgreedTimes(logs: readonly HistoryLog[], reads: readonly Read[]): readonly HistoryLog[] {
-  const bySource = [...new Map(reads.map((read) => [read.source, read.logs])).values()]
-  const [first, ...others] = bySource
-  if (first === undefined || others.length === 0) return logs
-  const isSame = others.every(
-    (other) =>
-      other.length === logs.length &&
-      other.every(({ timestampSec }, index) => timestampSec === logs[index]?.timestampSec),
-  )
-  if (isSame && first.length === logs.length) return logs
-  const times = bySource.map((each) => new Map(each.map((log) => [positionOf(log), log.timestampSec])))
-  return logs.map((log) => {
-    const given = times.flatMap((each) => each.get(positionOf(log)) ?? [])
-    const agreed = given.find((time, index) => given.indexOf(time) !== index)
-    return { ...log, timestampSec: agreed ?? null }
-  })
-}
-
-function positionOf({ blockNumber, logIndex }: HistoryLog): string {
-  return `${blockNumber}:${logIndex}`
 }
 
 /** Endpoints that can be read, the widest first; without those that are so narrow that they would take for ever. */

@@ -56,6 +56,26 @@ export function isHeld(log: HistoryLog, { logs }: Receipt): boolean {
   return logs.some((each) => isSameLog(each, log))
 }
 
+/** Logs with the times that two of these endpoints gave; if only one was asked, with its own. */
+export function withAgreedTimes(
+  logs: readonly HistoryLog[],
+  byEndpoint: readonly (readonly HistoryLog[])[],
+): readonly HistoryLog[] {
+  const isSame = (given: readonly HistoryLog[]) =>
+    given.length === logs.length && given.every(({ timestampSec }, index) => timestampSec === logs[index]?.timestampSec)
+  if (byEndpoint.length < 2 || byEndpoint.every(isSame)) return logs
+  const times = byEndpoint.map((given) => new Map(given.map((log) => [positionOf(log), log.timestampSec])))
+  return logs.map((log) => {
+    const given = times.flatMap((each) => each.get(positionOf(log)) ?? [])
+    const agreed = given.find((time, index) => given.indexOf(time) !== index)
+    return { ...log, timestampSec: agreed ?? null }
+  })
+}
+
+function positionOf({ blockNumber, logIndex }: HistoryLog): string {
+  return `${blockNumber}:${logIndex}`
+}
+
 /** True if both are the same logs in the same order. */
 export function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {
   return a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog))

@@ -30,7 +30,7 @@ function recorded() {
   return { records, log: { debug: note, info: note, warn: note, error: note } }
 }
 
-const failureOf = (asked: Promise<void>) => asked.catch((error: unknown) => error)
+const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 
 test('a check that fails twice in the same place over endpoints that agree is a fault of ours: logged, named, and not read for again', async () => {
   const { clock, sleep, time } = simulateTime()

@@ -81,7 +81,12 @@ export function follow(
 }
 
 /** Asks for a wallet's history of so many blocks. */
-export function complete(follower: Follower<StreamPlace>, blocks: number, subject: Hex, signal = never): Promise<void> {
+export function complete(
+  follower: Follower<StreamPlace>,
+  blocks: number,
+  subject: Hex,
+  signal = never,
+): Promise<boolean> {
   return follower.complete(
     { subject, fromBlock: 1, final: { number: blocks, hash: hashOf(blocks), epoch: 0 }, askers: new Set() },
     PLACE,

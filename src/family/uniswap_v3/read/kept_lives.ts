@@ -10,6 +10,8 @@ export interface Kept {
   /** All rows up to `storedTo`. */
   readonly rows: readonly PositionFlow[]
   readonly storedTo: number
+  /** See `Ensured`. */
+  readonly version: string
   readonly facts: ReadonlyMap<number, BlockFacts>
   readonly counted: Counted
 }

@@ -73,9 +73,10 @@ export function createLifeReader(services: {
     const toBlock = block ?? (await readNewest(client, signal)).number
     const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
     if (startBlock === undefined) return undefined
-    const asked = { stream, place, subject: positionSubject(tokenId), startBlock }
-    const { storedTo, tail, block: end } = await history.ensure(asked, signal)
-    const before = kept !== undefined && kept.storedTo <= storedTo ? kept : undefined
+    const asked = { stream, place, subject: positionSubject(tokenId), startBlock, upTo: block }
+    const { storedTo, tail, block: end, version } = await history.ensure(asked, signal)
+    const isSame = kept !== undefined && kept.version === version
+    const before = isSame && kept.storedTo <= storedTo ? kept : undefined
     const fromBlock = Math.max(startBlock, (before?.storedTo ?? -1) + 1)
     const named = { place, stream: stream.name, tokenId, fromBlock, toBlock: storedTo }
     const more = storedTo < fromBlock ? [] : await readPositionFlows(db, { ...named, max: FLOWS_MAX + 1 })
@@ -84,7 +85,7 @@ export function createLifeReader(services: {
     const last = Number(block ?? end.number)
     const rows = [...stored, ...tail].filter((flow) => flow.block <= last)
     if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
-    return { rows, stored, end, storedTo, before }
+    return { rows, stored, end, storedTo, before, version }
   }
 
   /** What a burned position was never changes, once the block of its mint is final. */
@@ -105,7 +106,7 @@ export function createLifeReader(services: {
       const told = await flowsUpTo(question, lives.find(key), signal)
       const [first] = told?.rows ?? []
       if (told === undefined || first === undefined) return undefined
-      const { rows, stored, end, storedTo, before } = told
+      const { rows, stored, end, storedTo, before, version } = told
       const birth =
         position === undefined
           ? await birthOf({ client, deployment, first, clock }, storedTo, signal)
@@ -118,7 +119,8 @@ export function createLifeReader(services: {
       // A life up to an earlier block is not kept.
       if (rows.length < stored.length) return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
       const counted = await countedFrom(before?.counted, { rows: stored, facts, subject })
-      lives.keep(key, { rows: stored, storedTo, facts: finalFacts(facts, storedTo), counted })
+      if (version !== undefined)
+        lives.keep(key, { rows: stored, storedTo, version, facts: finalFacts(facts, storedTo), counted })
       return { ...(await countedFrom(counted, { rows, facts, subject })), end }
     },
   }

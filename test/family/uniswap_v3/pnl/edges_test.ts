@@ -246,9 +246,9 @@ test('an answer ends where history ends, if the chain’s end is too long', asyn
       request: EnsureRequest<Row, Place>,
       signal: AbortSignal,
     ): Promise<Ensured<Row>> {
-      const { storedTo } = await history.ensure(request, signal)
+      const { storedTo, version } = await history.ensure(request, signal)
       expect(storedTo).toBeGreaterThanOrEqual(Number(last))
-      return { storedTo: Number(last), tail: [], isUntouched: false, block: pinned }
+      return { storedTo: Number(last), tail: [], isUntouched: false, block: pinned, version }
     },
   })
   const { pnl } = scene.routes({ around, database: await freshDatabase() })
