@@ -13,10 +13,11 @@ import type { Log } from '../lib/log.ts'
 import { createCoverage, type StoredProgress } from './coverage.ts'
 import { createFinality, type Tip } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
+import { createTroubles } from './follow/troubles.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
-import type { EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
+import type { Ensured, EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
 import { createTails } from './tail.ts'
 
 const findOff = query(featureSql, 'read')
@@ -27,6 +28,8 @@ export interface HistoryService extends History, HistoryReader {
   progress(): Promise<readonly StoredProgress[]>
   /** Histories of everybody that this process works on. */
   working(): readonly WorkingHistory[]
+  /** Why histories of chains could not go on when somebody asked last, by chain id, in words for anybody. */
+  troubles(): ReadonlyMap<number, string>
   /** Ends work in the background. */
   close(): Promise<void>
 }
@@ -52,6 +55,7 @@ export function createHistory(options: {
   const coverage = createCoverage(db, holder)
   const finality = createFinality({ coverage, clock, log })
   const tails = createTails({ clock })
+  const troubles = createTroubles(clock)
   const sources = new Map<number, readonly LearnedSource[]>()
   const followers = new Map<string, Follower<never>>()
   const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
@@ -133,36 +137,47 @@ export function createHistory(options: {
     }
   }
 
+  async function ensure<Row, Place extends StreamPlace>(
+    request: EnsureRequest<Row, Place>,
+    client: ChainClient,
+    signal: AbortSignal,
+  ): Promise<Ensured<Row>> {
+    const { stream, place, subject } = request
+    const startedMs = clock.monotonicMs()
+    const [tip, [row]] = await Promise.all([finality.tip(client, signal), findOff(db, ['history'])])
+    if (isOff || row?.is_off === true) throw switchedOff(client)
+    const storedTo = Number(tip.finalized.number)
+    const isUntouched = await untouched(request, { client, block: tip.block }, signal)
+    if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
+    const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
+    const isAgreed = await complete(request, { client, final: finalOf(tip), waitMs }, signal)
+    const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
+    if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
+    const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
+    return {
+      storedTo,
+      tail,
+      block,
+      isUntouched,
+      version: isAgreed || client.background.length < 2 ? String(tip.epoch) : undefined,
+    }
+  }
+
   return {
-    async ensure(request, signal) {
-      const { stream, place, subject } = request
-      const startedMs = clock.monotonicMs()
-      const client = clientOf(place)
-      const [tip, [row]] = await Promise.all([finality.tip(client, signal), findOff(db, ['history'])])
-      if (isOff || row?.is_off === true) throw switchedOff(client)
-      const storedTo = Number(tip.finalized.number)
-      const isUntouched = await untouched(request, { client, block: tip.block }, signal)
-      if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
-      const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
-      const isAgreed = await complete(request, { client, final: finalOf(tip), waitMs }, signal)
-      const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
-      if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
-      const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
-      return {
-        storedTo,
-        tail,
-        block,
-        isUntouched,
-        version: isAgreed || client.background.length < 2 ? String(tip.epoch) : undefined,
-      }
+    ensure(request, signal) {
+      const client = clientOf(request.place)
+      return troubles.watch(client.chain.id, () => ensure(request, client, signal))
     },
-    async complete({ stream, place }, signal) {
+    complete({ stream, place }, signal) {
       const client = clientOf(place)
-      const final = finalOf(await finality.tip(client, signal))
-      if (place.startBlock > final.number) return
-      const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
-      await followerOf(client, stream, place).complete(wanted, place, signal)
+      return troubles.watch(client.chain.id, async () => {
+        const final = finalOf(await finality.tip(client, signal))
+        if (place.startBlock > final.number) return
+        const wanted = { subject: null, fromBlock: place.startBlock, final, askers: askersOf(signal) }
+        await followerOf(client, stream, place).complete(wanted, place, signal)
+      })
     },
+    troubles: troubles.told,
     progress: coverage.progress,
     working: () =>
       [...names].flatMap(([key, name]) => {

@@ -149,7 +149,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         publicUrl: config.publicUrl,
         hostNames: hostNames(config),
         corsOrigins: config.corsOrigins,
-        probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history.progress) },
+        probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history) },
         operatorApart: config.operatorPort !== undefined,
         openapi,
         planes: createPlanes(config, { db, clock, log, routes, readChains }),

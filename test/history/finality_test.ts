@@ -27,7 +27,7 @@ beforeAll(async () => {
   anvil = await startAnvil({ chainId: CHAIN_ID })
   rpc = createRpc(anvil.rpcUrl)
   await rpc.call('anvil_mine', toHex(HEAD))
-  proxies = await Promise.all([0, 1].map(() => startFaultyRpc(anvil.rpcUrl)))
+  proxies = await Promise.all([0, 1, 2].map(() => startFaultyRpc(anvil.rpcUrl)))
 }, 60_000)
 beforeEach(async () => {
   database = await testDatabase()
@@ -43,8 +43,8 @@ afterAll(async () => {
 }, 60_000)
 
 /** The newest block and the final one, as history would build on them. */
-async function tipOf(finality: Chain['finality'], endpoints = 1) {
-  const urls = proxies.slice(0, endpoints).map(({ url }) => url)
+async function tipOf(finality: Chain['finality'], endpoints = 1, first = 0) {
+  const urls = proxies.slice(first, first + endpoints).map(({ url }) => url)
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
   closers.push(() => client.close())
   const coverage = createCoverage(database.db, 'test')
@@ -106,4 +106,87 @@ test.each<readonly [string, Fault]>([
   await expect(tipOf(TAG)).rejects.toBeInstanceOf(UnavailableError)
   // No endpoint needs the tag if the chain is configured with a depth.
   expect((await tipOf({ depth: 40 })).finalized).toBe(60)
+})
+
+const FALSE_HASH = `0x${'bad0'.repeat(16)}` as Hex
+
+/** Says that a block has another hash, whenever it is asked for it. */
+function another(number: number): (request: SeenRequest) => Fault | undefined {
+  const change = (block: unknown) =>
+    Number((block as { readonly number: Hex }).number) === number ? { ...(block as object), hash: FALSE_HASH } : block
+  return ({ method }) => (method === 'eth_getBlockByNumber' ? { kind: 'change', change } : undefined)
+}
+
+/** Says that the chain is so much longer. */
+function tooHigh({ method, params }: SeenRequest): Fault | undefined {
+  const change = (block: unknown) => ({ ...(block as object), number: toHex(HEAD + 1e9) })
+  return method === 'eth_getBlockByNumber' && params[0] === 'latest' ? { kind: 'change', change } : undefined
+}
+
+async function anchorOf() {
+  return (await createCoverage(database.db, 'test').ground(CHAIN_ID)).anchor
+}
+
+test('a false hash for the tag alone is not believed: the block is asked for by its number', async () => {
+  const final = await finalIs(60)
+  const change = (block: unknown) => ({ ...(block as object), number: toHex(60), hash: FALSE_HASH })
+  proxies[0]?.rule((request) => (asksForFinal(request) ? { kind: 'change', change } : undefined))
+  proxies[1]?.rule(final)
+  expect(await tipOf(TAG, 2)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
+  expect(await anchorOf()).toMatchObject({ number: 60, hash: await hashOf(60), witnesses: 2 })
+})
+
+test('two endpoints with different final blocks: neither is believed, 503 names the check, and it goes on when they agree', async () => {
+  for (const liar of [0, 1]) {
+    proxies[liar]?.rule(another(60))
+    const reading = tipOf({ depth: 40 }, 2)
+    await expect(reading).rejects.toThrow('(check "final block")')
+    await expect(reading).rejects.toBeInstanceOf(UnavailableError)
+    expect(await anchorOf()).toBeUndefined()
+    proxies[liar]?.rule(() => undefined)
+  }
+  expect(await tipOf({ depth: 40 }, 2)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
+})
+
+test.each([0, 1, 2])('of three endpoints, two that agree are believed (the liar is number %i)', async (liar) => {
+  proxies[liar]?.rule(another(60))
+  expect(await tipOf({ depth: 40 }, 3)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
+})
+
+test.each([0, 1])(
+  'a head that is far too high moves no anchor beyond the other head (the liar is number %i)',
+  async (liar) => {
+    proxies[liar]?.rule(tooHigh)
+    expect((await tipOf({ depth: 9 }, 2)).finalized).toBeLessThan(HEAD)
+    expect((await anchorOf())?.number).toBeLessThan(HEAD)
+  },
+)
+
+async function anchorAt(number: number, hash: Hex, witnesses = 1): Promise<void> {
+  await createCoverage(database.db, 'test').moveAnchor(CHAIN_ID, { number, hash, witnesses }, 0)
+}
+
+test('a false anchor is taken back to the one before it', async () => {
+  await anchorAt(50, await hashOf(50), 2)
+  await anchorAt(55, FALSE_HASH, 2)
+  expect(await tipOf({ depth: 40 }, 2)).toMatchObject({ finalized: 60 })
+  expect(await anchorOf()).toMatchObject({ number: 60, previous: { number: 50 } })
+})
+
+test('an anchor beyond every head is taken back, and one endpoint’s word gives way to that of two', async () => {
+  await anchorAt(1e9, FALSE_HASH)
+  expect((await tipOf({ depth: 40 })).finalized).toBe(60)
+  expect(await anchorOf()).toMatchObject({ number: 60, previous: undefined })
+  await database.db.run('delete from history_chain', [])
+  await anchorAt(55, FALSE_HASH)
+  expect((await tipOf({ depth: 40 }, 2)).finalized).toBe(60)
+})
+
+test('a false anchor that two had and nothing before it stops the chain, until the endpoints have it again', async () => {
+  await anchorAt(55, FALSE_HASH, 2)
+  for (let time = 0; time < 2; time++) await expect(tipOf({ depth: 40 }, 2)).rejects.toThrow('is stopped')
+  expect((await anchorOf())?.isStopped).toBe(true)
+  await database.db.run(`update history_chain set anchor_hash = '\\x${(await hashOf(55)).slice(2)}'`, [])
+  expect((await tipOf({ depth: 40 }, 2)).finalized).toBe(60)
+  expect((await anchorOf())?.isStopped).toBe(false)
 })

@@ -39,7 +39,9 @@ let database: TestDatabase
 const closers: (() => Promise<unknown>)[] = []
 /** Time that passed apart from the machine's, milliseconds. */
 let skippedMs = 0
-const clock: Clock = { now: () => Date.now(), monotonicMs: () => performance.now() + skippedMs }
+/** How far the wall clock is ahead of the chain. */
+let aheadMs = 0
+const clock: Clock = { now: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + skippedMs }
 
 beforeAll(async () => {
   anvil = await startAnvil({ chainId: CHAIN_ID })
@@ -191,6 +193,28 @@ test.each([
     expect(logRequests()).toBe(end === FINAL ? 0 : 8)
   },
 )
+
+test('a history that would end at a block that is too old is 503 that names it, unless it is asked for an older one', async () => {
+  proxy.rule(capped(dialect, 3))
+  const history = open()
+  expect(Number((await ensure(history)).block.number)).toBe(FINAL)
+  aheadMs = 2e12
+  try {
+    const failure = await failureOf(ensure(history))
+    expect(failure).toBeInstanceOf(UnavailableError)
+    expect(failure.message).toMatch(
+      /ends at block 70, which is \d+ s old \(check "final block", at most 1000000000 s\)/,
+    )
+    expect(history.troubles().get(CHAIN_ID)).toBe(failure.message)
+    const asked = { stream: EMITTED, place: PLACE, subject: WALLET }
+    expect((await history.ensure({ ...asked, upTo: BigInt(FINAL) }, never)).storedTo).toBe(FINAL)
+    await expect(history.ensure({ ...asked, upTo: BigInt(FINAL + 1) }, never)).rejects.toThrow('which is')
+  } finally {
+    aheadMs = 0
+  }
+  await ensure(history)
+  expect(history.troubles().size).toBe(0)
+})
 
 test('while the operator has histories switched off, nothing is read for anybody', async () => {
   const history = open()

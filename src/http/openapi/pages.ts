@@ -18,6 +18,7 @@ const READINESS = closedObject({
         maximum: 100,
         description: 'Of the history of everybody; null if nobody needed it.',
       },
+      trouble: { type: ['string', 'null'], description: 'Why it cannot go on; null if it can.' },
     }),
     description: 'By chain id, where history is stored. Readiness does not depend on it.',
   },

@@ -9,6 +9,8 @@ export interface HistoryReport {
   readonly stopped: boolean
   /** Of the history of everybody, as far as it was asked for; null if it never was. */
   readonly percent: number | null
+  /** Why it could not go on when somebody asked this process last; null if it could. */
+  readonly trouble: string | null
 }
 
 /** What readiness depends on. */

@@ -1,18 +1,23 @@
 import type { StoredProgress } from '../../history/coverage.ts'
+import type { HistoryService } from '../../history/history.ts'
 import type { HistoryReport } from '../../http/plane/probes.ts'
 import { grouped } from '../../lib/grouped.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */
 export function historyProbe(
-  progress: () => Promise<readonly StoredProgress[]>,
+  history: Pick<HistoryService, 'progress' | 'troubles'>,
 ): () => Promise<Readonly<Record<string, HistoryReport>>> {
   return async () => {
-    const byChain = grouped(await progress(), ({ place }) => place.chainId)
-    return Object.fromEntries([...byChain].map(([chainId, stored]) => [chainId, reportOf(stored)]))
+    const byChain = grouped(await history.progress(), ({ place }) => place.chainId)
+    const troubles = history.troubles()
+    const chainIds = new Set([...byChain.keys(), ...troubles.keys()])
+    return Object.fromEntries(
+      [...chainIds].map((id) => [id, { ...reportOf(byChain.get(id) ?? []), trouble: troubles.get(id) ?? null }]),
+    )
   }
 }
 
-function reportOf(stored: readonly StoredProgress[]): HistoryReport {
+function reportOf(stored: readonly StoredProgress[]): Omit<HistoryReport, 'trouble'> {
   const wanted = stored.reduce((sum, { asked }) => sum + (asked?.wanted ?? 0), 0)
   const missing = stored.reduce((sum, { asked }) => sum + (asked?.missing ?? 0), 0)
   return {

@@ -1,0 +1,37 @@
+import type { Clock } from '../../lib/clock.ts'
+import { PendingError, UnavailableError } from '../../lib/error.ts'
+
+/** Why histories of chains cannot go on, for whoever watches the process. */
+interface Troubles {
+  /** Notes why a question about a chain fails, until one succeeds; that it takes time is no trouble. */
+  watch<T>(chainId: number, ask: () => Promise<T>): Promise<T>
+  /** The last trouble of each chain, unless it was long ago. */
+  told(): ReadonlyMap<number, string>
+}
+
+/** What happened longer ago than this is not told any more, milliseconds. */
+const TOLD_MS = 600_000
+
+/** Starts without any. */
+export function createTroubles(clock: Clock): Troubles {
+  const troubles = new Map<number, { readonly message: string; readonly atMs: number }>()
+
+  return {
+    async watch(chainId, ask) {
+      try {
+        const answer = await ask()
+        troubles.delete(chainId)
+        return answer
+      } catch (error) {
+        if (error instanceof UnavailableError && !(error instanceof PendingError)) {
+          troubles.set(chainId, { message: error.message, atMs: clock.monotonicMs() })
+        }
+        throw error
+      }
+    },
+    told() {
+      const recent = [...troubles].filter(([, { atMs }]) => clock.monotonicMs() - atMs < TOLD_MS)
+      return new Map(recent.map(([chainId, { message }]) => [chainId, message]))
+    },
+  }
+}
