@@ -39,6 +39,8 @@ interface ReadLimits {
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
   readonly priority: Priority
+  /** True if every other endpoint was asked already. */
+  readonly isAlone: boolean
   /** Milliseconds left for the read. */
   readonly remainingMs: () => number
 }
@@ -96,8 +98,8 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function within({ timeoutMs, isLastResort, mayCome, priority, remainingMs }: ReadLimits): Endpoint {
-    const again = createAgain({ remainingMs, limited: health.limited, random })
+  function within({ timeoutMs, isLastResort, mayCome, priority, isAlone, remainingMs }: ReadLimits): Endpoint {
+    const again = createAgain({ isAlone, remainingMs, limited: health.limited, random })
     return {
       ...{ index, learned, priority },
       observeBlock(block) {
@@ -137,7 +139,10 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   }
 
   return {
-    ...within({ timeoutMs, isLastResort: false, mayCome: true, priority: 'caller', remainingMs: () => 0 }),
+    ...within({
+      timeoutMs,
+      ...{ isLastResort: false, isAlone: false, mayCome: true, priority: 'caller', remainingMs: () => 0 },
+    }),
     health,
     within,
     background,

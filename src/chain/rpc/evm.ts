@@ -102,8 +102,8 @@ export function createChainClient(options: ClientOptions & { readonly chain: Cha
     return withinDeadline(
       (deadline) =>
         rotation.ask(
-          (endpoint, { signal: within, isLastResort, remainingMs }) => {
-            const limited = endpoint.within({ timeoutMs, isLastResort, mayCome, priority, remainingMs })
+          (endpoint, { signal: within, ...limits }) => {
+            const limited = endpoint.within({ timeoutMs, mayCome, priority, ...limits })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,

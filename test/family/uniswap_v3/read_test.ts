@@ -198,6 +198,26 @@ describe('readWallet()', () => {
     ])
   })
 
+  test('comes in pages although every fourth request is cut off, each of which is sent again alone', async () => {
+    const rpc = await startFaultyRpc(devnet.rpcUrl)
+    try {
+      const { client } = countedClient(chainOf(devnet, { rpcUrls: [rpc.url] }))
+      const { reader, places } = readerOf(client, { opinion: 'deployless' })
+      await reader.readOne(1n, { places, signal: patient })
+      for (let times = 0; times < 5; times++) {
+        rpc.reset()
+        let requests = times
+        rpc.rule(() => (++requests % 4 === 0 ? { kind: 'cut' } : undefined))
+        const [read] = await reader.readWallet(SIXTY, { places, signal: patient })
+        expect(read?.positions).toHaveLength(60)
+        // A page of 40, the block to pin, two pages at it, and again what was cut.
+        expect(rpc.seen.length).toBeLessThanOrEqual(4 + 1 + 1)
+      }
+    } finally {
+      await rpc.stop()
+    }
+  })
+
   test('sorts odd tokens into listed, spam and unreadable, and loses none', async () => {
     const { wallet, positions } = await devnet.hostile()
     const read = await readWallet(wallet)

@@ -36,7 +36,7 @@ export interface Health {
   failed(): void
   /** The endpoint asks for a pause; undefined if it does not say of how long. */
   limited(retryAfterMs: number | undefined): void
-  /** Notes the latency of one call. */
+  /** Notes the latency of one call that was answered. */
   measured(latencyMs: number): void
 }
 
@@ -62,8 +62,6 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
     },
     succeeded() {
       failures = 0
-      // An answer to what was asked before the endpoint said so does not end its pause.
-      if (clock.monotonicMs() >= busyUntilMs) pausesInARow = 0
     },
     failed() {
       const pauseMs = Math.min(COOL_DOWN_MS_MAX, COOL_DOWN_MS_MIN * 2 ** Math.min(failures, 10))
@@ -78,6 +76,8 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
     },
     measured(sampleMs) {
       const nowMs = clock.monotonicMs()
+      // An answer to what was asked before the endpoint said so does not end its pause.
+      if (nowMs >= busyUntilMs) pausesInARow = 0
       const { before, now, sinceMs } = quickestMs
       quickestMs =
         nowMs - sinceMs < QUICKEST_MS

@@ -17,8 +17,8 @@ export type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promi
 
 /**
  * Lets a reading of several requests go on after one of them failed or met a rate limit. A reading whose first request
- * fails has nothing to lose and had better begin elsewhere, so that one is not sent again. No pause is longer than the
- * time that is left for the reading.
+ * fails has nothing to lose and had better begin elsewhere, so that one is not sent again, but for a rate limit where
+ * there is nowhere else. No pause is longer than the time that is left for the reading.
  */
 export function createAgain(options: {
   readonly remainingMs: () => number
@@ -28,11 +28,14 @@ export function createAgain(options: {
   readonly random: () => number
   /** True if even the first request is sent again. @default {false} */
   readonly isBegun?: boolean
+  /** True if no other endpoint is left to begin at. @default {false} */
+  readonly isAlone?: boolean
   /** How often one request is sent again. @default {4} */
   readonly timesMax?: number
 }): Again {
   const { remainingMs, limited = () => {}, random, timesMax = AGAIN_MAX } = options
   let { isBegun = false } = options
+  const mayRepeat = (error: unknown) => isBegun || (options.isAlone === true && error instanceof BusyError)
   return async (request, signal) => {
     for (let times = 0; ; times++) {
       try {
@@ -41,7 +44,7 @@ export function createAgain(options: {
         return answer
       } catch (error) {
         if (error instanceof RevertError) isBegun = true
-        if (!isBegun || times >= timesMax || !mayPass(error)) throw error
+        if (!mayRepeat(error) || times >= timesMax || !mayPass(error)) throw error
         const askedMs = error instanceof BusyError ? (error.retryAfterMs ?? 0) : 0
         const pauseMs = Math.max(askedMs, AGAIN_MS * 2 ** times * (1 + random()))
         if (pauseMs >= remainingMs()) throw error

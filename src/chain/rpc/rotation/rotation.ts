@@ -43,6 +43,8 @@ type Attempt<E, T> = (endpoint: E, limits: AttemptLimits) => Promise<T>
 interface AttemptLimits {
   readonly signal: AbortSignal
   readonly isLastResort: boolean
+  /** True if every other endpoint was asked already. */
+  readonly isAlone: boolean
   /** Milliseconds left for the question, over all its tries. */
   readonly remainingMs: () => number
 }
@@ -175,7 +177,8 @@ export function createRotation<E extends RotatingEndpoint>(options: {
           const error = await untilAborted(watch.look(endpoint), signal)
           if (error !== undefined) throw error
         }
-        const limits = { signal, isLastResort: next === undefined, remainingMs: deadline.remainingMs }
+        const isAlone = endpoints.every((each) => each === endpoint || each.removed === true || tries.has(each))
+        const limits = { signal, isLastResort: next === undefined, isAlone, remainingMs: deadline.remainingMs }
         return await watch.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error

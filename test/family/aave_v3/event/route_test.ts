@@ -438,3 +438,31 @@ test('a wallet that never moved anything there is answered by its state, no logs
     await other.close()
   }
 }, 60_000)
+
+test('with every third request limited, one list of events after the other is answered, and new ones are read', async () => {
+  const limited = clientOf()
+  const anew = createHistory({
+    ...{ clients: new Map([[1, limited]]), db: database.db, clock: systemClock, log: silentLog, holder: 'limited' },
+  })
+  const known = route
+  try {
+    const routes = familyRoutes(AAVE_V3, {
+      ...{ rows: [[1, DEVNET_ROW]], clients: [limited], db: database.db, history: anew },
+    })
+    route = routes.find(({ path }) => path === PATH) as Route
+    const [wallet] = past.wallets as [Address]
+    const { events } = await allEvents(wallet)
+    let requests = 0
+    faulty.rule(() => (++requests % 3 === 0 ? { kind: 'http', status: 429, body: '' } : undefined))
+    for (let times = 0; times < 10; times++) {
+      const { reply } = await askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}&limit=5` })
+      expect(reply.data).toEqual(events.slice(0, 5))
+    }
+    await database.db.run('delete from price_at', [])
+    expect((await allEvents(wallet)).events).toEqual(events)
+  } finally {
+    route = known
+    await anew.close()
+    limited.close()
+  }
+})
