@@ -22,6 +22,12 @@ describe('scopePrice()', () => {
     })
   })
 
+  test('may be a minute ahead of the clock, and no more', () => {
+    expect(scopePrice([entry(5n, 0n, NOW + 60n)], NOW)?.timestampSec).toBe(NOW + 60n)
+    const kept = (ahead: bigint) => cachedPrice(reserve({ priceSf: SF, priceTimestampSec: NOW + ahead }), NOW)
+    expect([kept(60n)?.timestampSec, kept(61n)]).toEqual([NOW + 60n, undefined])
+  })
+
   test('takes the largest exponent that it can hold', () => {
     expect(scopePrice([entry(5n, 36n)], NOW)?.price).toEqual(rational(5n, 10n ** 36n))
   })
