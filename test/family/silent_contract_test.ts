@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import { encodeFunctionData, type Hex, toFunctionSelector } from 'viem'
 import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import type { Family } from '../../src/family/family.ts'
@@ -8,8 +8,10 @@ import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
 import type { Route } from '../../src/http/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { PROVIDER_ABI } from '../devnet/aave_v3/abi.ts'
+import { MARKETS } from '../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../devnet/aave_v3/shared.ts'
-import { UNISWAP_V3 as CONTRACTS, walletOf } from '../devnet/addresses.ts'
+import { BANK, UNISWAP_V3 as CONTRACTS, walletOf } from '../devnet/addresses.ts'
 import { chainOf, DEVNET_ROW } from '../devnet/chain.ts'
 import type { Devnet } from '../devnet/mod.ts'
 import { askRoute, failureOfRoute } from '../support/ask_route.ts'
@@ -77,6 +79,30 @@ test.each([
     )
   },
 )
+
+test('a market that is not counted in dollars is not valued as if it were', async () => {
+  const { provider, oracle } = MARKETS.lido
+  const notInDollars = walletOf('oracle in another currency')
+  // Says 1 for BASE_CURRENCY(), and for everything else what the market's own oracle says.
+  const ask = `3660006000376000600036600073${oracle.slice(2)}5afa503d600060003e3d6000f3`
+  const start = `60003560e01c63${toFunctionSelector('BASE_CURRENCY()').slice(2)}1460`
+  const target = (start.length / 2 + 2 + ask.length / 2).toString(16).padStart(2, '0')
+  await devnet.rpc.call('anvil_setCode', notInDollars, `0x${start}${target}57${ask}5b600160005260206000f3`)
+  const list = routeOf(AAVE_V3, DEVNET_ROW, '/v1/lending/aave-v3')
+  const setOracle = async (address: Hex) => {
+    const data = encodeFunctionData({ abi: PROVIDER_ABI, functionName: 'setPriceOracle', args: [address] })
+    await devnet.send([{ from: BANK, to: provider, data }])
+  }
+  await setOracle(notInDollars)
+  try {
+    expect(await refusal(list, { query: `wallet=${wallet}&market_id=lido` })).toBe(
+      'Cannot read chain 1 (Devnet) because market "lido" does not answer in US dollars',
+    )
+  } finally {
+    await setOracle(oracle)
+  }
+  expect((await askRoute(list, { query: `wallet=${wallet}&market_id=lido` })).reply.data).toBeDefined()
+})
 
 test('a position manager that does not answer is named, and so is the parameter that leaves it out', async () => {
   const row = { uniswapV3: [...DEVNET_ROW.uniswapV3, { manager: EMPTY, factory: CONTRACTS.factory }] }

@@ -103,6 +103,13 @@ test('what came back before is the own supply again', () => {
   ])
 })
 
+test('what came back in the same transaction leaves the own withdrawal whole, with the index of its token', () => {
+  const there = [moved(ALICE, ADAPTER, 500n), moved(ADAPTER, ALICE, 500n), moved(BOB, ALICE, 30n)]
+  expect(owners(...there, ...withdrawn(ALICE, 530n))).toEqual(['withdraw a 530'])
+  const { rows } = everybody(logsOf([...there.slice(0, 2), ...withdrawn(ALICE, 500n)]))
+  expect(shown(rows).map(({ indexRay }) => indexRay)).toEqual([RAY])
+})
+
 test('aTokens that a liquidator takes and withdraws at once are no withdrawal of the wallet', () => {
   const liquidated: readonly Part[] = [
     [DEBT_TOKEN, 'Burn', ALICE, zeroAddress, 90n, 0n, RAY],
