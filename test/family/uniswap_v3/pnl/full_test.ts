@@ -207,19 +207,23 @@ describe('a wallet’s list with full=true', () => {
   })
 
   test('goes on in the background with what is pending, and is ready later', async () => {
-    let isHanging = true
+    let letGo = () => {}
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
     let asked = 0
     const around = (history: History): History => ({
-      ensure(...request) {
+      async ensure(...request) {
         asked++
-        return isHanging ? untilAborted(never(), request[1]) : history.ensure(...request)
+        await untilAborted(held, request[1])
+        return await history.ensure(...request)
       },
     })
     const routes = scene.routes({ around })
-    expect(statusesOf(await list(routes, { limit: 4 }))).toEqual(new Set(['pending']))
-    isHanging = false
-    const before = asked
-    await until('reading in the background', () => asked > before)
+    const positions = await list(routes, { limit: 4 })
+    expect(statusesOf(positions)).toEqual(new Set(['pending']))
+    await until('reading in the background', () => asked > positions.length)
+    letGo()
     await until('profit and loss', async () => statusesOf(await list(routes, { limit: 4 })).has('ready'), 30_000)
   }, 60_000)
 
