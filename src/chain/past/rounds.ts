@@ -20,6 +20,8 @@ const REQUESTS_MAX = 12
 /** Phases that are searched, newest first. */
 const PHASES_MAX = 12
 const PHASE_BITS = 64n
+/** Decimals are a uint8. */
+const DECIMALS_MAX = 255n
 
 /** A round and its number in its phase. */
 interface Round {
@@ -45,7 +47,10 @@ export interface NamedRound extends FeedRound {
 export function latestRoundOf(round: Answer, decimals: Answer): NamedRound | undefined {
   const told = roundOf(round)
   if (told === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
-  return { ...told, id: wordOf(round, 0), decimals: Number(BigInt.asUintN(32, wordOf(decimals, 0))) }
+  const digits = wordOf(decimals, 0)
+  // Contracts that ask would revert.
+  if (digits > DECIMALS_MAX) return undefined
+  return { ...told, id: wordOf(round, 0), decimals: Number(digits) }
 }
 
 /** The question for one round of a feed. */

@@ -1,7 +1,12 @@
-import { expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { toHex } from 'viem'
 import { createBlockFinder } from '../../../src/chain/past/block_at.ts'
 import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
-import type { Clock } from '../../../src/lib/clock.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const GENESIS_SEC = 1_600_000_000
 const BLOCK_SEC = 12
@@ -52,4 +57,83 @@ test('what a search found starts the next ones, however many have gone before', 
   }
   // One of two thousand blocks makes room, and that may be one of these two.
   expect(forgotten).toBeLessThan(10)
+})
+
+describe('over two endpoints', () => {
+  let feeds: Feeds
+  let first: FaultyRpc
+  let second: FaultyRpc
+  let both: EvmClient
+  let one: EvmClient
+  /** The newest blocks, a minute apart, the last one last. */
+  const blocks: { readonly number: bigint; readonly timestampSec: bigint }[] = []
+
+  beforeAll(async () => {
+    feeds = await startFeeds()
+    ;[first, second] = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
+    const clientOf = (urls: readonly string[]) =>
+      createChainClient({
+        chain: feedsChain(urls, { usdFeeds: {}, stablecoins: [] }),
+        clock: systemClock,
+        log: silentLog,
+      })
+    both = clientOf([first.url, second.url])
+    one = clientOf([first.url])
+    for (let block = 0; block < 6; block++) {
+      await feeds.pass(60)
+      blocks.push(await feeds.moment())
+    }
+  }, 60_000)
+  beforeEach(() => {
+    for (const rpc of [first, second]) rpc.rule(() => undefined)
+  })
+  afterAll(async () => {
+    for (const client of [both, one]) client?.close()
+    await Promise.all([first, second].map((rpc) => rpc?.stop()))
+    await feeds?.stop()
+  })
+
+  const block = (index: number) => blocks.at(index) as { readonly number: bigint; readonly timestampSec: bigint }
+  /** A finder that is asked so many seconds after a moment. */
+  const finderAfter = (timestampSec: bigint, seconds: number) =>
+    createBlockFinder({ ...systemClock, now: () => (Number(timestampSec) + seconds) * 1_000 })
+
+  test('a moment has both as witnesses once it is a day old, and one before', async () => {
+    const { number, timestampSec } = block(2)
+    for (const [seconds, witnesses] of [
+      [86_400, 1],
+      [86_401, 2],
+    ] as const) {
+      const found = await finderAfter(timestampSec, seconds).byTime(both, timestampSec, patient)
+      expect({ number: found.number, witnesses: found.witnesses }).toEqual({ number, witnesses })
+    }
+  })
+
+  test('the newest block is the last one before any moment that has come', async () => {
+    const { number, timestampSec } = block(-1)
+    for (const client of [one, both]) {
+      const finder = finderAfter(timestampSec, 90_000)
+      for (const second of [timestampSec, timestampSec + 60n]) {
+        expect((await finder.byTime(client, second, patient)).number).toBe(number)
+      }
+    }
+  })
+
+  test('what one of them said alone starts no search', async () => {
+    const { number, timestampSec } = block(2)
+    const finder = finderAfter(timestampSec, 90_000)
+    const honest = await finderAfter(timestampSec, 90_000).byTime(both, timestampSec, patient)
+    const invented = toHex(1, { size: 32 })
+    first.rule(({ method, params }) => {
+      const isNext = params[0] === toHex(number + 1n)
+      if (method !== 'eth_getBlockByNumber' || (params[0] !== toHex(number) && !isNext)) return undefined
+      const name = isNext ? 'parentHash' : 'hash'
+      return { kind: 'change', change: (header) => ({ ...(header as object), [name]: invented }) }
+    })
+    second.rule(() => ({ kind: 'http', status: 500, body: '' }))
+    expect(await finder.byTime(both, timestampSec, patient)).toMatchObject({ hash: invented, witnesses: 1 })
+    for (const rpc of [first, second]) rpc.rule(() => undefined)
+    // Another second of the same block.
+    expect(await finder.byTime(both, timestampSec + 1n, patient)).toMatchObject({ hash: honest.hash })
+  })
 })

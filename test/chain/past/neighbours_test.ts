@@ -19,6 +19,8 @@ let phased: Address
 let plain: Address
 /** The blocks of the rounds 1001 to 1008, of which the last four are of the second phase. */
 const blocks: PriceBlock[] = []
+/** A minute after each. */
+const later: PriceBlock[] = []
 const clients: EvmClient[] = []
 
 beforeAll(async () => {
@@ -36,6 +38,7 @@ beforeAll(async () => {
     } else await feeds.transmit(round < 5n ? older : newer, 1_000n + round)
     blocks.push(await feeds.moment())
     await feeds.pass(60)
+    later.push(await feeds.moment())
   }
 }, 60_000)
 beforeEach(() => {
@@ -139,6 +142,17 @@ describe('a round that one endpoint alone gives', () => {
     await expect(ask(last)).rejects.toMatchObject({ message: expect.stringContaining('(second witness)') })
   })
 
+  test('is refused if it is the whole round before', async () => {
+    const block = later[2] as PriceBlock
+    const before = [
+      [1_003n, 1_002n],
+      [idOf(1n, 4n), idOf(1n, 3n)],
+      [at(2).timestampSec, at(1).timestampSec],
+    ] as const
+    first.rule(says(block, before))
+    await expect(ask(block)).rejects.toThrow('(second witness)')
+  })
+
   test('is witnessed by another endpoint that only knows the rounds, and is one’s word without', async () => {
     for (const [index, block] of blocks.entries()) {
       second.rule(lacks(block))
@@ -179,6 +193,21 @@ describe('two endpoints that keep the state', () => {
       liar.rule(says(block, [[1_005n, 1_006n]]))
       await expect(ask(block, { rpcs: [first, second] })).rejects.toThrow('endpoints 1 and 2 contradict each other')
       liar.rule(() => undefined)
+    }
+  })
+
+  test('and differ are told apart by a third one', async () => {
+    const block = at(4)
+    const third = await startFaultyRpc(feeds.rpcUrl)
+    try {
+      const rpcs = [first, second, third]
+      for (const liar of rpcs) {
+        liar.rule(says(block, [[1_005n, 1_006n]]))
+        expect(await ask(block, { rpcs })).toEqual([1_005n, 2])
+        liar.rule(() => undefined)
+      }
+    } finally {
+      await third.stop()
     }
   })
 

@@ -143,6 +143,30 @@ test('feeds, the oracle and stablecoins are asked in the order of the tokens, wh
   }
 })
 
+test('a stablecoin with a source that says nothing of so old a time is not its dollar', async () => {
+  const [aggregator] = (await feeds.aggregators(1)) as [Address]
+  const before = await feeds.moment()
+  await feeds.pass(HOUR_SEC)
+  await feeds.transmit(aggregator, 7n)
+  const provider = await feeds.provider()
+  const oracle = await feeds.oracle({ assets: [A], sources: [aggregator] })
+  const asked = { tokens: [A, B], block: before, isShallow: true }
+  const stablecoins = [A, B]
+  const none = expect.stringContaining('no feed of it keeps rounds so old')
+  const dollar = [1n, 0, 'stablecoin']
+  const usdFeeds = { [A]: { feed: aggregator, heartbeatSec: HOUR_SEC } }
+  const found: unknown[] = [
+    await ask({ ...asked, prices: { stablecoins, usdFeeds } }),
+    await ask({ ...asked, prices: { stablecoins, aaveOracle: oracle } }),
+    await ask({ ...asked, prices: { stablecoins }, asker: { kind: 'aave_market', provider, oracle } }),
+  ]
+  expect(found).toEqual([
+    [none, dollar],
+    [none, none],
+    [none, none],
+  ])
+})
+
 describe('the rounds that a feed keeps', () => {
   /** A feed whose rounds are these hours from now on, each with its number as its answer; the block of each. */
   async function phaseOf(aggregator: Address, answers: readonly bigint[]): Promise<PriceBlock[]> {
