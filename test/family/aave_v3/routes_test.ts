@@ -285,7 +285,7 @@ describe('GET /v1/lending/aave-v3', () => {
     expect(refusal(answer).slice(0, 2)).toEqual([503, 'SERVICE_UNAVAILABLE'])
     expect(refusal(answer)[2]).toMatch(/chain 137 .*: leave it out with the "chain_id" parameter or try again$/)
     // If it is the only chain asked for, it cannot be left out.
-    expect(refusal(await seven.list(`wallet=${everywhere}&chain_id=137`))[2]).toMatch(/chain 137 .* attempts$/)
+    expect(refusal(await seven.list(`wallet=${everywhere}&chain_id=137`))[2]).toMatch(/chain 137 [^:]*$/)
     expect(refusal(answer)[2]).not.toContain('127.0.0.1')
     expect([Number(answer.headers.get('retry-after')) >= 1, charged(answer)]).toEqual([true, 0])
     expect(places(ok(await seven.list(`wallet=${everywhere}&chain_id=10`), listOutput))).toEqual([[everywhere, 10]])
