@@ -3,6 +3,8 @@ import { nonfungiblePositionManagerABI } from '@pancakeswap/v3-sdk'
 import { type Abi, isAddressEqual } from 'viem'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
+import { isUnminted } from '../../../src/family/uniswap_v3/read/mint/unminted.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { chainOf } from '../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../devnet/pancakeswap_v3/mod.ts'
@@ -62,4 +64,12 @@ test('positions of PancakeSwap V3 are worth, to the wei, what its contracts woul
     const earning = positions.filter((each) => figuresOf(each).owed.amount0 > 0n && figuresOf(each).owed.amount1 > 0n)
     expect(earning.length).toBeGreaterThanOrEqual(2)
   }
+})
+
+test('PancakeSwap’s manager counts its positions where Uniswap’s does', async () => {
+  const { client } = countedClient(chainOf(devnet))
+  const last = pancakeswap.tokenIds.at(-1) ?? 0n
+  const deployment = deployments.find(({ code }) => code === 'pancakeswap_v3') ?? DEPLOYMENT
+  const unminted = (tokenId: bigint) => isUnminted({ client, deployment, tokenId, clock: systemClock }, patient)
+  expect(await Promise.all([1n, last, last + 1n].map(unminted))).toEqual([false, false, true])
 })

@@ -18,7 +18,8 @@ import type { Position } from '../position.ts'
 import { type Birth, type BirthQuestion, readBirth } from './birth.ts'
 import { createFactsReader } from './block_facts.ts'
 import { countedFrom, createKeptLives, type Kept, unknownRows } from './kept_lives.ts'
-import { createMintFinder } from './mint_block.ts'
+import { createMintFinder } from './mint/mint_block.ts'
+import { isUnminted } from './mint/unminted.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {
@@ -103,6 +104,7 @@ export function createLifeReader(services: {
     async read(question, signal) {
       const { client, deployment, position, tokenId } = question
       const key = `${client.chain.id}:${deployment.manager}:${tokenId}`
+      if (position === undefined && (await isUnminted({ client, deployment, tokenId, clock }, signal))) return undefined
       const told = await flowsUpTo(question, lives.find(key), signal)
       const [first] = told?.rows ?? []
       if (told === undefined || first === undefined) return undefined

@@ -17,6 +17,7 @@ import {
 import type { LifePool } from '../../../devnet/uniswap_v3_lives/pools.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { startFaultyRpc } from '../../../support/rpc.ts'
 import { placeSecondManager, SECOND } from '../second_manager.ts'
 import { countedClient, DEPLOYMENT } from '../support.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
@@ -69,6 +70,39 @@ describe('what is not there', () => {
       for (const id of [0n, 123_456n, 2n ** 256n - 1n]) {
         await expect(askAbout(route, id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
       }
+    }
+  })
+
+  test('costs no request for logs if its id was never given out, and is searched for if that cannot be told', async () => {
+    const database = await freshDatabase()
+    const { pnl, events, requests } = scene.routes({ database })
+    const next = BigInt(Math.max(...scene.lives.positions.map(({ tokenId }) => Number(tokenId)))) + 1n
+    const logs = (asked: readonly string[]) => asked.filter((method) => method === 'eth_getLogs').length
+    const message = `There never was a position ${next} on any manager asked`
+    for (const route of [pnl, events]) {
+      for (const id of [0n, next, 2n ** 256n - 1n]) {
+        await expect(askAbout(route, id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      }
+    }
+    expect(logs(requests)).toBe(0)
+    const rpc = await startFaultyRpc(scene.devnet.rpcUrl)
+    try {
+      const error = { code: -32_601, message: 'the method eth_getStorageAt does not exist' }
+      const counters = [
+        { kind: 'error', error },
+        // No counters: an address, as another layout could have there.
+        { kind: 'result', result: `0x${'00'.repeat(12)}${'ab'.repeat(20)}` },
+        // Fewer ids than positions that somebody holds.
+        { kind: 'result', result: `0x${'00'.repeat(9)}01${'00'.repeat(21)}01` },
+      ] as const
+      for (const fault of counters) {
+        rpc.rule(({ method }) => (method === 'eth_getStorageAt' ? fault : undefined))
+        const searched = scene.routes({ database, chain: { rpcUrls: [rpc.url] } })
+        await expect(askAbout(searched.pnl, next)).rejects.toMatchObject({ code: 'NOT_FOUND', message })
+        expect(logs(searched.requests)).toBeGreaterThan(0)
+      }
+    } finally {
+      await rpc.stop()
     }
   })
 
