@@ -6,6 +6,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
 import { benchHistory } from './history.ts'
+import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
 import { benchPonder } from './ponder.ts'
 import { benchRpc } from './rpc.ts'
@@ -28,6 +29,7 @@ const PARTS: readonly Part[] = [
   { name: 'rpc', run: benchRpc },
   { name: 'answers', run: onlyShown(benchAnswers) },
   { name: 'history', run: onlyShown(benchHistory) },
+  { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'ponder', isExtra: true, run: benchPonder },
 ]
 
@@ -35,7 +37,8 @@ const PARTS: readonly Part[] = [
  * `bun run bench [part…] [--quick]`: every performance claim of README, each as a ratio to something measured beside it,
  * so that it means the same on another machine. Speeds below their target are only shown, for they depend on what else
  * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
- * Ponder has other rows. Without names all parts run but `ponder`, which installs Ponder first.
+ * Ponder has other rows. Without names all parts run but `holds`,
+ * which builds a large chain first, and `ponder`, which installs Ponder first.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')
