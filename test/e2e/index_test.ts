@@ -205,3 +205,14 @@ test.each([
   },
   30_000,
 )
+
+test('HISTORY_REQUESTS_PER_SECOND bounds the requests that the endpoint gets', async () => {
+  const limited = { ...program, env: { ...program.env, HISTORY_REQUESTS_PER_SECOND: '1' } }
+  const startedMs = performance.now()
+  expect(await runCommand(limited, ['index'])).toMatchObject({ status: 0, stderr: '' })
+  const elapsedMs = performance.now() - startedMs
+  const asked = upstream.seen.filter(({ method }) => method === 'eth_getLogs').length
+  // One may start at once; a busy machine only takes longer. Without the limit all of them take about a second.
+  expect(asked).toBeGreaterThan(5)
+  expect(elapsedMs).toBeGreaterThan((asked - 1) * 1_000)
+}, 120_000)
