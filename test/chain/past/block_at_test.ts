@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { toHex } from 'viem'
-import { createBlockFinder } from '../../../src/chain/past/block_at.ts'
+import { createBlockFinder, NoBlockError } from '../../../src/chain/past/block_at.ts'
 import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -117,6 +117,9 @@ describe('over two endpoints', () => {
         expect((await finder.byTime(client, second, patient)).number).toBe(number)
       }
     }
+    const now = finderAfter(timestampSec, 60)
+    expect((await now.byTime(one, timestampSec + 60n, patient)).number).toBe(number)
+    await expect(now.byTime(one, timestampSec + 61n, patient)).rejects.toBeInstanceOf(NoBlockError)
   })
 
   test('what one of them said alone starts no search', async () => {

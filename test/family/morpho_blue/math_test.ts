@@ -179,6 +179,8 @@ describe('yields', () => {
     expect(Number(borrowApyRay(fivePercent)) / Number(RAY)).toBeCloseTo(Math.expm1(0.05), 9)
     expect(Number(borrowApyRay((8n * WAD) / YEAR)) / Number(RAY)).toBeCloseTo(Math.expm1(8), 4)
     expect(borrowApyRay(RATE_WAD_MAX)).toBeGreaterThan(RAY)
+    // A hundred times the capital in a year.
+    expect(RATE_WAD_MAX).toBe(3_170_979_198_376n)
   })
 
   test('supplyApyRay() is the rate on what is lent, without the fee', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { BusyError } from '../../../src/chain/rpc/error.ts'
 import { createLearnedSource, type LogsOutcome, NarrowError } from '../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type Reaction } from '../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../src/history/logs/source.ts'
@@ -144,4 +145,12 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
   // Of 50 only the eight that were under way at once, and the next, which starts before the first refusal is read.
   expect(refused.length).toBeLessThanOrEqual(9)
   expect(asked.filter((blocks) => blocks <= cap).reduce((sum, blocks) => sum + blocks, 0)).toBe(201_000)
+})
+
+test('an endpoint that limits its rate is waited for six times in one read', async () => {
+  const { asked, read } = open(() => {
+    throw new BusyError('Slow down', 1_000)
+  })
+  await expect(read({ fromBlock: 1, toBlock: 10 })).rejects.toThrow('Slow down')
+  expect(asked.length).toBe(7)
 })

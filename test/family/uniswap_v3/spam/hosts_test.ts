@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { findHosts } from '../../../../src/family/uniswap_v3/spam/hosts.ts'
 
-test('a host is a label of at most 63 characters, a dot and an ending', () => {
-  for (const host of ['swap.fi', `${'a'.repeat(63)}.com`]) expect(findHosts(host)).toMatchObject({ hasHost: true })
-  for (const none of ['u.s. dollar', 'v1.2', `${'a'.repeat(64)}.com`]) {
+test('a host is a label of at most 63 characters, a dot and an ending of 2 to 24 letters', () => {
+  for (const host of ['swap.fi', `${'a'.repeat(63)}.com`, `swap.${'a'.repeat(24)}`])
+    expect(findHosts(host)).toMatchObject({ hasHost: true })
+  for (const none of ['u.s. dollar', 'v1.2', `${'a'.repeat(64)}.com`, `swap.${'a'.repeat(25)}`]) {
     expect(findHosts(none)).toMatchObject({ hasHost: false, hasLink: false })
   }
 })

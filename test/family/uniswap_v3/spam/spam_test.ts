@@ -189,3 +189,9 @@ describe('spamReason()', () => {
     expect(spamReason(token('USDC', 'USD Coin'), new Set([ADDRESS]))).toBe(`Token ${ADDRESS} is on the operator's list`)
   })
 })
+
+test('of a name, 256 characters are read', () => {
+  const spamEndingAt = (end: number) => spamReason(token('A', 'https://'.padStart(end)), NOBODY)
+  expect(spamEndingAt(256)).toContain('contains a link')
+  expect(spamEndingAt(257)).toBeUndefined()
+})
