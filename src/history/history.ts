@@ -5,8 +5,8 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { pause, timeLimit } from '../lib/async/abort.ts'
-import { askersOf } from '../lib/async/askers.ts'
-
+import { askersOf, onBehalfOf } from '../lib/async/askers.ts'
+import { whenLate } from '../lib/async/late.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -36,6 +36,8 @@ export interface HistoryService extends History, HistoryReader {
 
 /** How long a caller waits for its history, milliseconds; then it is told when to come back. */
 const WAIT_MS = 4_000
+/** It waits at least this long, however long it took to learn what is missing: its request may have time left. */
+const WAIT_LEAST_MS = 500
 const OFF_RETRY_SEC = 60
 const RETRY_SEC = { least: 1, unknown: 5, most: 15 }
 
@@ -60,7 +62,7 @@ export function createHistory(options: {
   const followers = new Map<string, Follower<never>>()
   const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
 
-  function clientOf({ chainId }: StreamPlace): ChainClient {
+  function clientOf({ chainId }: Pick<StreamPlace, 'chainId'>): ChainClient {
     const client = clients.get(chainId)
     if (client === undefined) throw new Error(`Cannot follow chain ${chainId}: it is not served`)
     return client
@@ -100,15 +102,23 @@ export function createHistory(options: {
     return follower
   }
 
+  /** True if some of it, or of everybody's history there, is stored. */
+  async function isBegun<Row, Place extends StreamPlace>({
+    stream,
+    place,
+    subject,
+  }: PlacedRequest<Row, Place>): Promise<boolean> {
+    const stored = await coverage.find({ place, stream: stream.name }, [null, subject])
+    return [...stored.values()].some(({ ranges }) => ranges.length > 0)
+  }
+
   /** Asked only while nothing is stored of the subject, nor of everybody: then its logs may take thousands of requests. */
   async function untouched<Row, Place extends StreamPlace>(
-    { stream, place, subject }: EnsureRequest<Row, Place>,
+    { stream, place, subject }: PlacedRequest<Row, Place>,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
     signal: AbortSignal,
   ): Promise<boolean> {
     if (stream.isUntouched === undefined) return false
-    const stored = await coverage.find({ place, stream: stream.name }, [null, subject])
-    if ([...stored.values()].some(({ ranges }) => ranges.length > 0)) return false
     try {
       return await stream.isUntouched(place, { subject, client, block }, signal)
     } catch (error) {
@@ -120,7 +130,7 @@ export function createHistory(options: {
 
   /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
   async function complete<Row, Place extends StreamPlace>(
-    { stream, place, subject, startBlock }: EnsureRequest<Row, Place>,
+    { stream, place, subject, startBlock }: PlacedRequest<Row, Place>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -137,21 +147,57 @@ export function createHistory(options: {
     }
   }
 
+  /** What is stored is completed while the end is read: neither needs the other. */
+  async function readBoth<Row, Place extends StreamPlace>(
+    request: PlacedRequest<Row, Place>,
+    within: { readonly client: ChainClient; readonly tip: Tip; readonly waitMs: number; readonly isBegun: boolean },
+    signal: AbortSignal,
+  ) {
+    const { client, tip, isBegun } = within
+    const { stream, place } = request
+    const over = new AbortController()
+    const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
+    const readEnd = () => tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, shared)
+    // While most is missing the end would be read for nobody, for each block of the wait.
+    const begun = isBegun ? readEnd() : undefined
+    begun?.catch(() => {})
+    try {
+      const isAgreed = await complete(request, { ...within, final: finalOf(tip) }, signal)
+      whenLate(signal, () => endMissing(client, tip))
+      return { isAgreed, ...(await (begun ?? readEnd())) }
+    } finally {
+      over.abort()
+    }
+  }
+
   async function ensure<Row, Place extends StreamPlace>(
-    request: EnsureRequest<Row, Place>,
+    unplaced: EnsureRequest<Row, Place>,
     client: ChainClient,
     signal: AbortSignal,
   ): Promise<Ensured<Row>> {
-    const { stream, place, subject } = request
+    const { stream, subject } = unplaced
     const startedMs = clock.monotonicMs()
-    const [tip, [row]] = await Promise.all([finality.tip(client, signal), findOff(db, ['history'])])
+    whenLate(signal, () => notBegun(client))
+    const [place, tip, [row]] = await Promise.all([
+      'read' in unplaced.place ? unplaced.place.read() : unplaced.place,
+      finality.tip(client, signal),
+      findOff(db, ['history']),
+    ])
     if (isOff || row?.is_off === true) throw switchedOff(client)
+    const request = { ...unplaced, place }
+    whenLate(signal, () => {
+      const follower = followerOf(client, stream, place)
+      return follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
+    })
+    sourcesOf(client)
+      .find(({ source }) => source.index === tip.holder)
+      ?.gave(tip.finalized)
     const storedTo = Number(tip.finalized.number)
-    const isUntouched = await untouched(request, { client, block: tip.block }, signal)
+    const hasBegun = await isBegun(request)
+    const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
-    const waitMs = WAIT_MS - (clock.monotonicMs() - startedMs)
-    const isAgreed = await complete(request, { client, final: finalOf(tip), waitMs }, signal)
-    const { block, rows } = await tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
+    const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
+    const { isAgreed, block, rows } = await readBoth(request, { client, tip, waitMs, isBegun: hasBegun }, signal)
     if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
     const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
     return {
@@ -206,15 +252,30 @@ function checkEnd({ chain }: ChainClient, { number, timestampSec }: Tip['block']
   )
 }
 
+/** A request whose place is known. */
+type PlacedRequest<Row, Place extends StreamPlace> = EnsureRequest<Row, Place> & { readonly place: Place }
+
 function finalOf({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
   return { number: Number(number), hash, epoch }
 }
 
+/** Said if the request's time ends before it is known what is missing. */
+function notBegun({ chain: { id, name } }: ChainClient): PendingError {
+  const message = `The history of chain ${id} (${name}) is being read: its newest block and what it is of are asked for`
+  return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
+}
+
+/** Said if the request's time ends when all that is final is stored. */
+function endMissing({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
+  const message = `The history of chain ${id} (${name}) is being read: 100 % done up to block ${finalized.number}, which is final; the blocks after it are being read`
+  return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
+}
+
 function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): PendingError {
-  const { percent = 0, blocks = 0, seconds } = pace ?? {}
+  const { percent = 0, blocks, seconds } = pace ?? {}
+  const left = blocks === undefined ? '' : `, ${blocks.toLocaleString('en')} blocks left`
   const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
-  return new PendingError(
-    `The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done, ${blocks.toLocaleString('en')} blocks left`,
-    { retryAfterSec },
-  )
+  return new PendingError(`The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done${left}`, {
+    retryAfterSec,
+  })
 }

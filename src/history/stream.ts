@@ -165,10 +165,17 @@ export function verdictOf(
   return isSame && witnesses > 1 ? new FaultyCheckError(error) : error
 }
 
+/** A place that must be read first: beside the newest block, not before it. */
+export interface UnreadPlace<Place extends StreamPlace> {
+  readonly chainId: number
+  /** Throws as `ChainClient.read`. */
+  read(): Promise<Place>
+}
+
 /** Whose history is wanted. */
 export interface EnsureRequest<Row, Place extends StreamPlace> {
   readonly stream: Stream<Row, Place>
-  readonly place: Place
+  readonly place: Place | UnreadPlace<Place>
   /** A wallet (20 bytes) or a token id (32 bytes), lower case. */
   readonly subject: Hex
   /** No log of the subject is older, if that is known to be later than the place's own start. */

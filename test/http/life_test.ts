@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { askersOf } from '../../src/lib/async/askers.ts'
-import { UnavailableError } from '../../src/lib/error.ts'
+import { whenLate } from '../../src/lib/async/late.ts'
+import { PendingError, UnavailableError } from '../../src/lib/error.ts'
 import { createClient } from '../support/client.ts'
 import { createFixture, WALLET } from './fixture.ts'
 
@@ -166,6 +167,18 @@ describe('limits', () => {
     expect(answer.body.error.message).toBe('Cannot answer within 0.03 s')
     expect(answer.headers.get('retry-after')).toBe('1')
     expect(gate.rows.map((row) => [row.status, row.creditsCharged])).toEqual([[503, 0]])
+  })
+
+  test('a read beyond its budget says what it waits for, if it has said so', async () => {
+    const { app, happenings } = createFixture({ limits: { requestBudgetMs: 30 } })
+    happenings.instead = (signal) => {
+      whenLate(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
+      return new Promise(() => {})
+    }
+    const answer = await createClient(app.handler)(ITEM, { key: 'good' })
+    expect(answer.status).toBe(503)
+    expect(answer.body.error.message).toBe('The history is being read: 40 % done')
+    expect(answer.headers.get('retry-after')).toBe('7')
   })
 
   test('budgets that begin one after another all end', async () => {

@@ -14,6 +14,8 @@ import { checkMark } from './anchor_check.ts'
 export interface Tip {
   readonly block: PinnedBlock
   readonly finalized: PinnedBlock
+  /** The endpoint that gave it just now, by its index. */
+  readonly holder: number
   /** Counts how often the chain's history was taken back. */
   readonly epoch: number
 }
@@ -37,6 +39,7 @@ const DISPUTED_RETRY_SEC = 15
 /** A tip, and what its endpoint has where the anchor is. */
 interface Seen extends AgreedTip {
   readonly anchored: PinnedBlock | undefined
+  readonly holder: number
 }
 
 /**
@@ -92,23 +95,23 @@ export function createFinality(options: {
       readAgreedTip(endpoint, { client, nowMs: clock.now() }, signal),
       at === undefined ? undefined : readHeader(endpoint, { chainId: client.chain.id, at }, signal),
     ])
-    return { ...tip, anchored }
+    return { ...tip, anchored, holder: endpoint.index }
   }
 
   /** The tip that history may be built on; the anchor follows it. */
   async function settled(client: ChainClient, seen: Seen, { anchor, epoch }: Ground): Promise<Tip> {
-    const { block, finalized, witnesses, isDisputed, anchored } = seen
+    const { block, finalized, witnesses, isDisputed, anchored, holder } = seen
     const { id } = client.chain
     const isNewer = anchored === undefined || finalized.number > anchored.number
     // What nobody else confirms is not built on; what was confirmed before stays.
-    if (anchored !== undefined && (witnesses === 0 || !isNewer)) return { block, finalized: anchored, epoch }
+    if (anchored !== undefined && (witnesses === 0 || !isNewer)) return { block, finalized: anchored, holder, epoch }
     if (isDisputed) throw disputed(client, Number(finalized.number))
     const key = `${epoch}:${finalized.hash}`
     if (witnesses > 0 && (anchor === undefined || compared.get(id) !== key)) {
       await coverage.moveAnchor(id, { ...markOf(finalized), witnesses }, epoch)
       compared.set(id, key)
     }
-    return { block, finalized, epoch }
+    return { block, finalized, holder, epoch }
   }
 
   /** True if the history now stands on another anchor; false if the endpoints do not agree about this one. */

@@ -48,6 +48,8 @@ export interface LearnedSource {
    * say. Asked once for each block.
    */
   follows(final: Pick<FinalBlock, 'number' | 'hash'>, signal: AbortSignal): Promise<boolean | undefined>
+  /** Notes that it has just given this final block to whoever read the newest. */
+  gave(final: Pick<FinalBlock, 'hash'>): void
   /** Runs a small request within the endpoint's limits, a few times if it fails. */
   ask<T>(task: (source: LogSource) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Leaves it alone for some time: it gave what is not so. */
@@ -287,6 +289,9 @@ export function createLearnedSource(options: {
       }
       rests.start('failed')
       return undefined
+    },
+    gave({ hash }) {
+      followed = { hash, verdict: true }
     },
     ask,
     distrust: () => rests.start('false'),

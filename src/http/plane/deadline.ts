@@ -1,4 +1,5 @@
 import { onBehalfOf } from '../../lib/async/askers.ts'
+import { lateReasonOf } from '../../lib/async/late.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route.ts'
@@ -11,8 +12,8 @@ interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
 /** Runs reads under a budget, and can end all that are under way. */
 export interface Deadlines {
   /**
-   * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
-   * read heeds its signal, and `AbortedError` when the caller leaves a read that has asked for its signal.
+   * The answer of `call`. Throws `UnavailableError` when the budget is spent, the one that the read has named for that
+   * by `whenLate` if it has, or when `cancel` is called, whether or not the read heeds its signal, and `AbortedError` when the caller leaves a read that has asked for its signal.
    */
   read(call: Call, reader: Reader): Promise<Answer>
   /** Ends every read under way, for a stop that cannot wait. */
@@ -44,7 +45,7 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
         return
       }
       running.delete(run)
-      run.end(new UnavailableError(`Cannot answer within ${budgetMs / 1000} s`))
+      run.end(run.late ?? new UnavailableError(`Cannot answer within ${budgetMs / 1000} s`))
     }
   }
 
@@ -90,6 +91,11 @@ class Run implements ReadContext, EventListenerObject {
       else this.#request.signal.addEventListener('abort', this)
     }
     return this.#controller.signal
+  }
+
+  /** What its caller is told when the budget is spent, if the read has said so. */
+  get late(): UnavailableError | undefined {
+    return this.#controller && lateReasonOf(this.#controller.signal)
   }
 
   /** Runs the read until it ends or is ended. */

@@ -12,9 +12,10 @@ import {
   readLendingEvents,
 } from '../../../history/rows/lending_event.ts'
 import type { Ensured, History } from '../../../history/stream.ts'
+import { whenLate } from '../../../lib/async/late.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UnavailableError } from '../../../lib/error.ts'
+import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace } from '../event/place.ts'
 import type { PricedEvent } from '../event/present.ts'
@@ -67,11 +68,16 @@ export function createEventReader(options: {
   return {
     async read(question, signal) {
       const { client, deployment } = question
-      const { place, oracle } = await markets.read(client, deployment, signal)
       const subject = question.wallet.toLowerCase() as Hex
-      const ensured = await history.ensure({ stream, place, subject }, signal)
+      const reading = markets.read(client, deployment, signal)
+      const unread = { chainId: client.chain.id, read: async () => (await reading).place }
+      const [{ place, oracle }, ensured] = await Promise.all([
+        reading,
+        history.ensure({ stream, place: unread, subject }, signal),
+      ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
       const { rows, total } = await pageOf(db, { question, place, ensured })
+      whenLate(signal, () => pricesMissing(client))
       const timed = await withTimes(client, rows, signal)
       const assets = [...new Set(rows.map(({ asset }) => asset))]
       const [facts, found] = await Promise.all([
@@ -144,6 +150,11 @@ async function withTimes(client: ChainClient, rows: readonly LendingEvent[], sig
   )
   const times = new Map(headers.map(({ number, timestampSec }) => [Number(number), Number(timestampSec)]))
   return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))
+}
+
+/** Said if the request's time ends when all events are known; what was priced is kept. */
+function pricesMissing({ chain: { id, name } }: ChainClient): PendingError {
+  return new PendingError(`The history of chain ${id} (${name}) is read; the prices of its events are being read`)
 }
 
 function withoutPrice(

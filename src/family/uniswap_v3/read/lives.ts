@@ -7,6 +7,7 @@ import type { Database } from '../../../db/database.ts'
 import { createPriceHistory } from '../../../history/price_history.ts'
 import { positionSubject, readPositionFlows } from '../../../history/rows/position_flow.ts'
 import type { History } from '../../../history/stream.ts'
+import { whenLate } from '../../../lib/async/late.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
@@ -72,6 +73,7 @@ export function createLifeReader(services: {
     const contract = deployment.manager.toLowerCase() as Address
     const place = { chainId: client.chain.id, contract, startBlock: deployment.startBlock }
     const toBlock = block ?? (await readNewest(client, signal)).number
+    whenLate(signal, () => mintMissing(question))
     const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
     if (startBlock === undefined) return undefined
     const asked = { stream, place, subject: positionSubject(tokenId), startBlock, upTo: block }
@@ -116,6 +118,7 @@ export function createLifeReader(services: {
       const { pool, ...subject } = birth
       const known = before?.facts ?? new Map<number, BlockFacts>()
       const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
+      whenLate(signal, () => pricesMissing(question))
       const read = await readFacts({ client, pool, tokens: subject.tokens, ...unknown }, signal)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
@@ -132,6 +135,18 @@ export function createLifeReader(services: {
 function finalFacts(facts: ReadonlyMap<number, BlockFacts>, storedTo: number): ReadonlyMap<number, BlockFacts> {
   const blocks = [...facts.keys()]
   return blocks.every((block) => block <= storedTo) ? facts : new Map([...facts].filter(([block]) => block <= storedTo))
+}
+
+/** Said if the request's time ends while the mint is looked for; what the search has seen is kept. */
+function mintMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError {
+  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
+  return new PendingError(`The history of ${where} is being read: the block of its mint is being looked for`)
+}
+
+/** Said if the request's time ends when all flows are known; what was priced is kept. */
+function pricesMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError {
+  const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
+  return new PendingError(`The history of ${where} is read; the prices of its flows are being read`)
 }
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {
