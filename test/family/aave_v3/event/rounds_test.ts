@@ -5,7 +5,7 @@ import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import { createDeadlines } from '../../../../src/http/plane/deadline.ts'
 import { readParameters } from '../../../../src/http/request/parameters.ts'
-import type { Route } from '../../../../src/http/route.ts'
+import type { Answer, Route } from '../../../../src/http/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -19,7 +19,7 @@ import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** Long enough that requests which do not wait for one another are all sent before the first is answered. */
-const DELAY_MS = 150
+const DELAY_MS = 400
 /** The time of a request. */
 const BUDGET_MS = 5_000
 const TRIES_MAX = 8
@@ -108,17 +108,7 @@ test.each([400, 700])(
   async (delayMs) => {
     const { ask, budgeted } = start({ depth: 12 }, await freshDatabase())
     far.rule(() => ({ kind: 'delay', ms: delayMs }))
-    const said: string[] = []
-    let answer: Awaited<ReturnType<typeof budgeted>> | undefined
-    for (let tries = 0; tries < TRIES_MAX && answer === undefined; tries++) {
-      try {
-        answer = await budgeted()
-      } catch (error) {
-        if (!(error instanceof PendingError)) throw error
-        said.push(error.message)
-        expect(error.retryAfterSec).toBeGreaterThan(0)
-      }
-    }
+    const { answer, said } = await answered(budgeted)
     expect(answer).toBeDefined()
     expect(said.filter((text) => !text.startsWith('The history of chain 1 (Devnet) is'))).toEqual([])
     // What is stored is answered at once, for a block that is new.
@@ -126,7 +116,22 @@ test.each([400, 700])(
     await ask()
     await mine(1)
     far.rule(() => ({ kind: 'delay', ms: delayMs }))
-    expect((await budgeted()).credits).toBe(1)
+    expect((await answered(budgeted)).answer?.credits).toBe(1)
   },
   60_000,
 )
+
+/** The first answer, and what callers were told before: the machine may be busy. */
+async function answered(ask: () => Promise<Answer>) {
+  const said: string[] = []
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    try {
+      return { answer: await ask(), said }
+    } catch (error) {
+      if (!(error instanceof PendingError)) throw error
+      said.push(error.message)
+      expect(error.retryAfterSec).toBeGreaterThan(0)
+    }
+  }
+  return { answer: undefined, said }
+}
