@@ -173,6 +173,10 @@ describe('feeGrowthInside()', () => {
     expect(
       feeGrowthInside({ tick: 10, ...ends, global: grown(9n), outsideLower: grown(1n), outsideUpper: grown(5n) }),
     ).toEqual(grown(4n))
+    // The lower bound belongs to the range.
+    expect(
+      feeGrowthInside({ tick: -10, ...ends, global: grown(9n), outsideLower: grown(2n), outsideUpper: grown(3n) }),
+    ).toEqual(grown(4n))
     expect(
       feeGrowthInside({ tick: 0, ...ends, global: none, outsideLower: grown(1n), outsideUpper: none }).growth0,
     ).toBe(UINT256_MAX)
