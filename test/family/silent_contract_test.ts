@@ -5,6 +5,7 @@ import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import type { Family } from '../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -37,8 +38,17 @@ beforeAll(async () => {
 }, BUILD_LIMIT_MS)
 afterAll(() => client?.close())
 
+/** Reads the market first, as the real one does; no question of this file gets further. */
+const history: History = {
+  async ensure({ place }) {
+    if ('read' in place) await place.read()
+    throw new Error('The market has answered')
+  },
+}
+
 function routeOf(family: Family, row: object, path: string): Route {
-  const route = familyRoutes(family, { rows: [[1, row]], clients: [client] }).find((each) => each.path === path)
+  const routes = familyRoutes(family, { rows: [[1, row]], clients: [client], history })
+  const route = routes.find((each) => each.path === path)
   if (route === undefined) throw new Error(`There is no ${path}`)
   return route
 }
