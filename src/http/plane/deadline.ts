@@ -12,8 +12,9 @@ interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
 /** Runs reads under a budget, and can end all that are under way. */
 export interface Deadlines {
   /**
-   * The answer of `call`. Throws `UnavailableError` when the budget is spent, the one that the read has named for that
-   * by `whenLate` if it has, or when `cancel` is called, whether or not the read heeds its signal, and `AbortedError` when the caller leaves a read that has asked for its signal.
+   * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
+   * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
+   * `AbortedError` when the caller leaves a read that has asked for its signal.
    */
   read(call: Call, reader: Reader): Promise<Answer>
   /** Ends every read under way, for a stop that cannot wait. */
