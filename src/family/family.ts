@@ -4,7 +4,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
 import type { History, HistoryReader } from '../history/stream.ts'
-import type { Feature, Route } from '../http/route.ts'
+import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 

@@ -1,5 +1,5 @@
 import type { Failure } from './error.ts'
-import type { RateLimit } from './plane/gate.ts'
+import type { RateLimit } from './exchange/gate.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 

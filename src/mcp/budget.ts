@@ -1,6 +1,6 @@
 import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
-import type { Purse } from '../http/plane/purse.ts'
+import type { Purse } from '../http/exchange/purse.ts'
 
 /** What a request says of its session. */
 interface Asked {

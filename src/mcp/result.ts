@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import type { SettledAnswer } from '../http/plane/exchange.ts'
+import type { SettledAnswer } from '../http/exchange/exchange.ts'
 
 /**
  * The answer of an endpoint as a tool's result: its body, then a sentence with its blocks and its price, because many

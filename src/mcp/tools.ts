@@ -1,10 +1,10 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
+import type { Message } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
 import { fieldsOf } from '../http/openapi/json_schema.ts'
-import type { Message } from '../http/plane/gateway.ts'
 import { parametersOf } from '../http/request/parameters.ts'
-import type { Route } from '../http/route.ts'
-import { endpointOf } from '../http/route_table.ts'
+import type { Route } from '../http/route/route.ts'
+import { endpointOf } from '../http/route/route_table.ts'
 
 /** What the server says of itself. */
 export const SERVER_INFO = { name: 'walletscope', version: DOCUMENT_VERSION }

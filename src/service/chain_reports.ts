@@ -1,7 +1,7 @@
 import type { ChainReport } from '../account/admin/chain_routes.ts'
 import type { EvmClient } from '../chain/rpc/evm.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
-import { createReadiness, type Probes } from '../http/plane/probes.ts'
+import { createReadiness, type Probes } from '../http/page/probes.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** Asks all chains whether they answer, and their clients how each endpoint does. */

@@ -9,7 +9,7 @@ import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
 import { ANY_HOST } from '../http/request/host.ts'
-import { FEATURES, type Feature } from '../http/route.ts'
+import { FEATURES, type Feature } from '../http/route/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
 import { chainFromRow, isHttpUrl, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
 

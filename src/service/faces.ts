@@ -1,10 +1,10 @@
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
-import { createDocs } from '../http/plane/docs.ts'
-import { createFormulas } from '../http/plane/formulas.ts'
-import type { Pages } from '../http/plane/page.ts'
-import { createStaticPages } from '../http/plane/static.ts'
+import { createDocs } from '../http/page/docs.ts'
+import { createFormulas } from '../http/page/formulas.ts'
+import type { Pages } from '../http/page/page.ts'
+import { createStaticPages } from '../http/page/static.ts'
 
 /**
  * Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load; of

@@ -1,4 +1,4 @@
-import { LOGIN_PATH } from '../http/plane/unmetered/login.ts'
+import { LOGIN_PATH } from '../http/plane/login.ts'
 import { urlOf } from '../http/server/listening.ts'
 import type { Config } from './config.ts'
 

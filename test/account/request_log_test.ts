@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { settleBatch, voidBatch } from '../../src/account/gate/settle.ts'
 import { NOWHERE, type RequestLogFilter, readRequestLog } from '../../src/account/request_log.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Settlement } from '../../src/http/plane/gate.ts'
+import type { Settlement } from '../../src/http/exchange/gate.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Account, createAccount, readBooks, settlement } from './scene.ts'
 

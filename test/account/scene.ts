@@ -3,7 +3,7 @@ import { CLI } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Admission, Caller, Settlement } from '../../src/http/plane/gate.ts'
+import type { Admission, Caller, Settlement } from '../../src/http/exchange/gate.ts'
 
 /** An organization with credits and one key. */
 export interface Account {

@@ -4,7 +4,7 @@ import { defineFamily } from '../../src/family/family.ts'
 import { FAMILIES, familyAliases } from '../../src/family/mod.ts'
 import { address } from '../../src/family/setting.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
-import { route } from '../../src/http/route.ts'
+import { route } from '../../src/http/route/route.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { askRoute } from '../support/ask_route.ts'
 

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import * as v from 'valibot'
 import { type App, createApp } from '../../src/http/app.ts'
+import type { Gateway } from '../../src/http/exchange/gateway.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
-import { createDocs } from '../../src/http/plane/docs.ts'
-import { createFormulas } from '../../src/http/plane/formulas.ts'
-import type { Gateway } from '../../src/http/plane/gateway.ts'
+import { createDocs } from '../../src/http/page/docs.ts'
+import { createFormulas } from '../../src/http/page/formulas.ts'
 import {
   chainIdIn,
   choice,
@@ -19,13 +19,13 @@ import {
   tokenId,
 } from '../../src/http/request/input.ts'
 import { pageOf, pagination } from '../../src/http/request/page.ts'
-import { type Route, route, routeWithBody } from '../../src/http/route.ts'
+import { type Route, route, routeWithBody } from '../../src/http/route/route.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { createRequestIds } from '../../src/lib/request_id.ts'
-import { createMemoryGate, type MemoryGate } from './memory_gate.ts'
+import { createMemoryGate, type MemoryGate } from './exchange/memory_gate.ts'
 
 export const WALLET = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { failureOf } from '../../src/http/error.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
-import type { Reply, Route } from '../../src/http/route.ts'
+import type { Reply, Route } from '../../src/http/route/route.ts'
 
 /** One question to a route, as the app would put it. */
 export interface RouteQuestion {

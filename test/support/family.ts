@@ -3,7 +3,7 @@ import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Family } from '../../src/family/family.ts'
 import type { History } from '../../src/history/stream.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 

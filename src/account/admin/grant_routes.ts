@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
+import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX } from '../credit.ts'
 import { ADMIN_PREFIX, actorOf } from './access.ts'

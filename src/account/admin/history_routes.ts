@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
+import { type ActRoute, actRoute } from '../../http/plane/route.ts'
 import { ADMIN_PREFIX } from './access.ts'
 import { one, whole } from './input.ts'
 

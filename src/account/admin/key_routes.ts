@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
-import { type ActContext, type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/unmetered/route.ts'
+import { type ActContext, type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { CodedError } from '../../lib/error.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import type { SessionCookie } from '../../http/plane/unmetered/credential.ts'
-import { planeDocument } from '../../http/plane/unmetered/document.ts'
+import type { SessionCookie } from '../../http/plane/credential.ts'
+import { planeDocument } from '../../http/plane/document.ts'
 import { operatorUsageRoute } from '../dashboard/usage_routes.ts'
 import { ADMIN_PREFIX } from './access.ts'
 import { type ChainReport, chainRoute } from './chain_routes.ts'

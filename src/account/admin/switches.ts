@@ -2,7 +2,7 @@ import listSql from '../../../sql/queries/switch_list.sql' with { type: 'text' }
 import updateSql from '../../../sql/queries/switch_update.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import { FEATURES, type Feature } from '../../http/route.ts'
+import { FEATURES, type Feature } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { Actor } from '../audit.ts'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute } from '../../http/plane/unmetered/route.ts'
+import { type ActRoute, actRoute } from '../../http/plane/route.ts'
 import { choice } from '../../http/request/input.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../admin/access.ts'
 import { id, moment, one, whole, wholeText } from '../admin/input.ts'

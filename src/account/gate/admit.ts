@@ -3,8 +3,8 @@ import gateFactsSql from '../../../sql/queries/gate_facts.sql' with { type: 'tex
 import ratePrimeSql from '../../../sql/queries/rate_window_prime.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { Admission, RefusalCode } from '../../http/plane/gate.ts'
-import type { Feature } from '../../http/route.ts'
+import type { Admission, RefusalCode } from '../../http/exchange/gate.ts'
+import type { Feature } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
 import { comesFrom, dayOf, limitsOf, notAllowed } from './key_limits.ts'

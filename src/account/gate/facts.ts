@@ -1,4 +1,4 @@
-import type { RefusalCode } from '../../http/plane/gate.ts'
+import type { RefusalCode } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Network } from '../../lib/text/network.ts'
 

@@ -1,8 +1,8 @@
 import ledgerFindSql from '../../../sql/queries/ledger_find.sql' with { type: 'text' }
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { Admission, Gate, Settled, Settlement } from '../../http/plane/gate.ts'
-import type { Feature } from '../../http/route.ts'
+import type { Admission, Gate, Settled, Settlement } from '../../http/exchange/gate.ts'
+import type { Feature } from '../../http/route/route.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
 import { before } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Settlement } from '../../http/plane/gate.ts'
+import type { Settlement } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { systemCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'

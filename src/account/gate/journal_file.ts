@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Settlement } from '../../http/plane/gate.ts'
+import type { Settlement } from '../../http/exchange/gate.ts'
 import { systemCode } from '../../lib/error.ts'
 
 /** A file of settlements, one JSON object a line; only this process writes it. */

@@ -1,4 +1,4 @@
-import type { Caller, RefusalCode } from '../../http/plane/gate.ts'
+import type { Caller, RefusalCode } from '../../http/exchange/gate.ts'
 import { isIn, parseNetwork } from '../../lib/text/network.ts'
 import type { KeyFact } from './facts.ts'
 

@@ -3,7 +3,7 @@ import gateSettleLimitedSql from '../../../sql/queries/gate_settle_limited.sql' 
 import gateVoidSql from '../../../sql/queries/gate_void.sql' with { type: 'text' }
 import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { Settled, Settlement } from '../../http/plane/gate.ts'
+import type { Settled, Settlement } from '../../http/exchange/gate.ts'
 import { NOWHERE } from '../request_log.ts'
 
 const gateSettle = query(gateSettleSql, 'gate')

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import type { Settlement } from '../../http/plane/gate.ts'
+import type { Settlement } from '../../http/exchange/gate.ts'
 import { createIdle } from '../../lib/async/wait.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'

@@ -12,7 +12,7 @@ import {
   targetHealthFactor,
 } from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
-import { type Route, route, routeWithBody } from '../../http/route.ts'
+import { type Route, route, routeWithBody } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { isNow, type Moment } from '../past.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { evmAddress, wholeNumber } from '../../http/request/input.ts'
-import { type Route, route } from '../../http/route.ts'
+import { type Route, route } from '../../http/route/route.ts'
 import { presentSnapshots } from './present.ts'
 import type { LendingReader } from './read/read.ts'
 import { SNAPSHOTS_MAX, type SnapshotSeries } from './read/snapshot/series.ts'

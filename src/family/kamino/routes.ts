@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { documented, noMoment, targetHealthFactor } from '../../http/request/input.ts'
-import { type Route, route } from '../../http/route.ts'
+import { type Route, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'

@@ -9,7 +9,7 @@ import {
   targetHealthFactor,
   wholeNumber,
 } from '../../http/request/input.ts'
-import { type Route, route } from '../../http/route.ts'
+import { type Route, route } from '../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
 import { isNow } from '../past.ts'

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../lib/error.ts'
-import type { Route } from '../route.ts'
+import type { Route } from '../route/route.ts'
 import { fieldsOf } from './json_schema.ts'
 
 /** Codes of each status, ascending. 431 has none: the runtime answers it by itself, without a body. */

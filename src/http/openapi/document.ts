@@ -1,5 +1,5 @@
-import type { Route } from '../route.ts'
-import { braced } from '../route_table.ts'
+import type { Route } from '../route/route.ts'
+import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
 import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
 import { jsonSchema } from './json_schema.ts'

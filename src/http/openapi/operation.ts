@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { braced } from '../route_table.ts'
+import { braced } from '../route/route_table.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 
 /** What a request may say, as an operation of a document has it: its parameters, and its body if it takes one. */

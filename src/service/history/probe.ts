@@ -1,6 +1,6 @@
 import type { StoredProgress } from '../../history/coverage.ts'
 import type { HistoryService } from '../../history/history.ts'
-import type { HistoryReport } from '../../http/plane/probes.ts'
+import type { HistoryReport } from '../../http/page/probes.ts'
 import { grouped } from '../../lib/grouped.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */

@@ -12,7 +12,7 @@ import {
 } from '../../../src/account/organization.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/pool.ts'
-import type { Caller } from '../../../src/http/plane/gate.ts'
+import type { Caller } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Settlement } from '../../../src/http/plane/gate.ts'
+import type { Settlement } from '../../../src/http/exchange/gate.ts'
 import { eachLine } from '../../devnet/watched.ts'
 
 /** What a keeper reports. */

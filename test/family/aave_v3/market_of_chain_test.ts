@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
-import type { Route } from '../../../src/http/route.ts'
+import type { Route } from '../../../src/http/route/route.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
 import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { createTestClient } from '../../history/scene.ts'

@@ -18,7 +18,7 @@ import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
-import { createMemoryGate, type MemoryGate } from '../../http/memory_gate.ts'
+import { createMemoryGate, type MemoryGate } from '../../http/exchange/memory_gate.ts'
 import { type Answer, createClient } from '../../support/client.ts'
 import { type CountedChains, countedChains, DEPLOYMENTS } from './support.ts'
 

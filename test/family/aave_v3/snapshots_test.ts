@@ -8,7 +8,7 @@ import { type DailyParts, takeDaily } from '../../../src/family/aave_v3/read/sna
 import { createSnapshotTaker } from '../../../src/family/aave_v3/read/snapshot/take.ts'
 import { createMidnights } from '../../../src/history/midnight.ts'
 import { createSnapshotStore } from '../../../src/history/rows/lending_snapshot.ts'
-import type { Route } from '../../../src/http/route.ts'
+import type { Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName, AAVE_WALLETS as W } from '../../devnet/aave_v3/addresses.ts'

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
 import { KAMINO } from '../../../src/family/kamino/mod.ts'
 import type { KaminoProgram } from '../../../src/family/kamino/program.ts'
-import type { Reply, Route } from '../../../src/http/route.ts'
+import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { askRoute, failureOfRoute } from '../../support/ask_route.ts'

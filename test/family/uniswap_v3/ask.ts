@@ -1,7 +1,7 @@
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
-import type { Reply, Route } from '../../../src/http/route.ts'
+import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { askRoute } from '../../support/ask_route.ts'
 import { familyRoutes } from '../../support/family.ts'
 import { patient } from './support.ts'

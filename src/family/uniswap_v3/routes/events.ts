@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { chainIdIn, evmAddress, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
-import { type Route, route } from '../../../http/route.ts'
+import { type Route, route } from '../../../http/route/route.ts'
 import { asOf } from '../../place.ts'
 import { presentFlow } from '../pnl/present.ts'
 import { eventsOutput } from '../pnl/schema.ts'

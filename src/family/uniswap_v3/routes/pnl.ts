@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { chainIdIn, choice, evmAddress, moment, momentRule, tokenId } from '../../../http/request/input.ts'
-import { type Route, route } from '../../../http/route.ts'
+import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf } from '../../place.ts'
 import { presentPnl } from '../pnl/present.ts'

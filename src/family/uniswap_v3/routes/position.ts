@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../../http/request/input.ts'
-import { type Route, route } from '../../../http/route.ts'
+import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
 import { asOf } from '../../place.ts'

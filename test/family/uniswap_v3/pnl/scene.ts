@@ -4,7 +4,7 @@ import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/depl
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import type { History } from '../../../../src/history/stream.ts'
-import type { Route } from '../../../../src/http/route.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { chainOf } from '../../../devnet/chain.ts'

@@ -1,7 +1,7 @@
-import { jsonSchema } from '../../openapi/json_schema.ts'
-import { askedOf, withRequestId } from '../../openapi/operation.ts'
-import { ERROR_SCHEMA } from '../../openapi/responses.ts'
-import { braced } from '../../route_table.ts'
+import { jsonSchema } from '../openapi/json_schema.ts'
+import { askedOf, withRequestId } from '../openapi/operation.ts'
+import { ERROR_SCHEMA } from '../openapi/responses.ts'
+import { braced } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'
 import type { ActRoute } from './route.ts'
 

@@ -1,4 +1,4 @@
-import { before, createIdle } from '../lib/async/wait.ts'
+import { before, createIdle } from '../../lib/async/wait.ts'
 
 /** Requests between their arrival and their answer. */
 interface InFlight {

@@ -1,6 +1,6 @@
-import type { CodedError } from '../../../lib/error.ts'
-import { HttpError } from '../../error.ts'
-import { bearerKey } from '../../request/key.ts'
+import type { CodedError } from '../../lib/error.ts'
+import { HttpError } from '../error.ts'
+import { bearerKey } from '../request/key.ts'
 import type { Identity } from './route.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { GenericSchema } from 'valibot'
-import { createChecks } from './request/checked.ts'
-import { type Parameters, validated } from './request/parameters.ts'
+import { createChecks } from '../request/checked.ts'
+import { type Parameters, validated } from '../request/parameters.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {

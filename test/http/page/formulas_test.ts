@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FORMULAS } from '../../src/dashboard/formulas/formulas.ts'
-import { createFormulas, figuresOf, formulasOf } from '../../src/http/plane/formulas.ts'
-import { readConfig } from '../../src/service/config.ts'
-import { describeServices } from '../../src/service/routes.ts'
+import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
+import { createFormulas, figuresOf, formulasOf } from '../../../src/http/page/formulas.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { describeServices } from '../../../src/service/routes.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const openapi = describeServices(

@@ -1,4 +1,4 @@
-import type { Admission, Caller, Gate, RefusalCode, Settled, Settlement } from '../../src/http/plane/gate.ts'
+import type { Admission, Caller, Gate, RefusalCode, Settled, Settlement } from '../../../src/http/exchange/gate.ts'
 
 /** One organization as tests set it up; changed in place. */
 export interface MemoryOrganization {

@@ -2,7 +2,7 @@ import { CodedError } from '../../lib/error.ts'
 import { HttpError } from '../error.ts'
 import { preflightHeaders } from '../request/cors.ts'
 import type { PreparedAnswer } from '../respond.ts'
-import type { Found } from '../route_table.ts'
+import type { Found } from '../route/route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 
 const REFUSALS: Readonly<Record<RefusalCode, string>> = {

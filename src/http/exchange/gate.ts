@@ -1,4 +1,4 @@
-import type { Feature } from '../route.ts'
+import type { Feature } from '../route/route.ts'
 
 /** Who is calling: the organization pays, the key is named in its log. */
 export interface Caller {

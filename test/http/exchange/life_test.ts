@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { askersOf } from '../../src/lib/async/askers.ts'
-import { whenLate } from '../../src/lib/async/late.ts'
-import { PendingError, UnavailableError } from '../../src/lib/error.ts'
-import { createClient } from '../support/client.ts'
-import { createFixture, WALLET } from './fixture.ts'
+import { askersOf } from '../../../src/lib/async/askers.ts'
+import { whenLate } from '../../../src/lib/async/late.ts'
+import { PendingError, UnavailableError } from '../../../src/lib/error.ts'
+import { createClient } from '../../support/client.ts'
+import { createFixture, WALLET } from '../fixture.ts'
 
 const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
 const ITEM = '/v1/positions/uniswap-v3/5'

@@ -1,6 +1,6 @@
 import type { GenericSchema } from 'valibot'
-import { type Parameters, validated } from '../../request/parameters.ts'
-import type { Pagination } from '../../route.ts'
+import { type Parameters, validated } from '../request/parameters.ts'
+import type { Pagination } from '../route/route.ts'
 
 /** Who acts: whoever holds the operator's token, or somebody who is signed in. */
 export interface Identity {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { CodedError } from '../../../lib/error.ts'
-import { createRecent } from '../../../lib/recent.ts'
-import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../../limits.ts'
-import { createOrganizationSlots } from '../organization_slots.ts'
+import { CodedError } from '../../lib/error.ts'
+import { createRecent } from '../../lib/recent.ts'
+import { createOrganizationSlots } from '../exchange/organization_slots.ts'
+import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
 import type { Identity } from './route.ts'
 

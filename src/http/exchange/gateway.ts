@@ -1,6 +1,6 @@
 import type { Parameters } from '../request/parameters.ts'
-import type { Asked } from '../route.ts'
-import type { Endpoint, RouteTable } from '../route_table.ts'
+import type { Asked } from '../route/route.ts'
+import type { Endpoint, RouteTable } from '../route/route_table.ts'
 import type { Exchange, SettledAnswer } from './exchange.ts'
 import type { Purse } from './purse.ts'
 

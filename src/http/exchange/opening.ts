@@ -1,4 +1,4 @@
-import type { Answer, Call, PresentContext, Reply } from './route.ts'
+import type { Answer, Call, PresentContext, Reply } from '../route/route.ts'
 
 /** Where a request was sent, in the parts of `Exchange`. */
 interface Place {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { hash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import type { Page } from '../../src/http/plane/page.ts'
-import { createStaticPages } from '../../src/http/plane/static.ts'
+import type { Page } from '../../../src/http/page/page.ts'
+import { createStaticPages } from '../../../src/http/page/static.ts'
 
 const FILES = [
   { path: 'style/base.css', text: 'a{}' },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Asked, route, routeWithBody } from '../../src/http/route.ts'
+import { type Asked, route, routeWithBody } from '../../../src/http/route/route.ts'
 
 /** A route that counts how often its input is checked. */
 function counting() {

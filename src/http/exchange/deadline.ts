@@ -2,7 +2,7 @@ import { onBehalfOf } from '../../lib/async/askers.ts'
 import { lateReasonOf } from '../../lib/async/late.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import type { Answer, Call, ReadContext } from '../route.ts'
+import type { Answer, Call, ReadContext } from '../route/route.ts'
 
 /** Request and organization of a read. */
 interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
-import { serveBun } from '../../src/http/server/bun.ts'
-import type { ListeningServer } from '../../src/http/server/listening.ts'
-import { createClient, sendRaw } from '../support/client.ts'
-import { createFixture } from './fixture.ts'
+import { serveBun } from '../../../src/http/server/bun.ts'
+import type { ListeningServer } from '../../../src/http/server/listening.ts'
+import { createClient, sendRaw } from '../../support/client.ts'
+import { createFixture } from '../fixture.ts'
 
 let served: ListeningServer | undefined
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { openingAtHand, openingOf } from '../../src/http/opening.ts'
-import type { Answer, Call, PresentContext } from '../../src/http/route.ts'
+import { openingAtHand, openingOf } from '../../../src/http/exchange/opening.ts'
+import type { Answer, Call, PresentContext } from '../../../src/http/route/route.ts'
 
 const PLACE = { base: 'https://api.example.org', path: '/v1/things', query: 'page=1' }
 const INPUT = {}
