@@ -10,6 +10,7 @@ const TOP = ['main', 'node', 'service', 'command']
 /** Which other rooms a room of `src` may import from. A room that is not listed may import from none. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['http', 'family', 'account'],
+  operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],
   account: ['db', 'http', 'lib', 'sql'],
   family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
   history: ['chain', 'db', 'lib', 'sql'],

@@ -48,9 +48,10 @@ test('code files stay small; tables of data may be long', () => {
   ).toEqual([])
 })
 
-test('a folder of src has at most fourteen entries', () => {
+test('a folder of src has at most fourteen entries, and src itself its rooms', () => {
   const folders = new Set(files('src/**/*').map(({ path }) => dirname(path)))
-  expect([...folders].filter((folder) => readdirSync(join(ROOT, folder)).length > 14)).toEqual([])
+  const most = (folder: string) => (folder === 'src' ? 18 : 14)
+  expect([...folders].filter((folder) => readdirSync(join(ROOT, folder)).length > most(folder))).toEqual([])
 })
 
 test('every exported function and class has a docstring', () => {

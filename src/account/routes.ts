@@ -12,9 +12,9 @@ import {
   wholeNumber,
 } from '../http/request/input.ts'
 import { pagination } from '../http/request/page.ts'
+import { listOf, moment, whole } from '../http/request/schema.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { listOf, moment, whole } from './admin/input.ts'
 import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { BoundlessRatio } from '../finance/lending.ts'
+import type { BoundlessRatio } from '../finance/math/lending.ts'
 import { formatRational, type Rational } from '../lib/number/rational.ts'
 import { fixedDecimal, text } from '../lib/text/text_format.ts'
 

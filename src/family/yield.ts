@@ -6,7 +6,7 @@ import {
   positionLeverage,
   projection,
   weightedApy,
-} from '../finance/lending.ts'
+} from '../finance/math/lending.ts'
 import { onceEach } from '../lib/once_each.ts'
 import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from './figure.ts'
 

@@ -1,4 +1,3 @@
-import type { Switchboard } from '../account/admin/switches.ts'
 import { usageRoutes } from '../account/routes.ts'
 import type { FamilyServices, FollowedHistory, Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
@@ -6,6 +5,7 @@ import { GATEWAY_PATH, loggedTemplateOf } from '../http/exchange/gateway.ts'
 import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
+import type { Switchboard } from '../operator/switches.ts'
 import type { Config } from './config.ts'
 import examples from './examples.json' with { type: 'json' }
 

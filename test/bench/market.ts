@@ -1,7 +1,7 @@
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, size } from 'viem'
 import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
 import type { LendingPlace, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/place.ts'
-import { RAY } from '../../src/finance/rate.ts'
+import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import { topicOf, walletOf } from '../history/scene.ts'
 import { until } from '../support/until.ts'

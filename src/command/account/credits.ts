@@ -1,6 +1,6 @@
-import { presentCredits, presentGrant } from '../../account/admin/present.ts'
 import { CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
+import { presentCredits, presentGrant } from '../../operator/present.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'

@@ -1,5 +1,3 @@
-import { presentKey, presentNewKey } from '../../account/admin/present.ts'
-import { requireEndpoints, type Switchboard } from '../../account/admin/switches.ts'
 import {
   type ApiKey,
   CREDITS_PER_DAY_MAX,
@@ -14,6 +12,8 @@ import {
 } from '../../account/api_key.ts'
 import { CLI } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { presentKey, presentNewKey } from '../../operator/present.ts'
+import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'

@@ -1,4 +1,3 @@
-import { presentOrganization } from '../../account/admin/present.ts'
 import { CLI } from '../../account/audit.ts'
 import {
   createOrganization,
@@ -10,6 +9,7 @@ import {
   suspendOrganization,
   updateOrganization,
 } from '../../account/organization.ts'
+import { presentOrganization } from '../../operator/present.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'

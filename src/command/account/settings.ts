@@ -1,5 +1,5 @@
-import { listSwitches, type Switch, setSwitch } from '../../account/admin/switches.ts'
 import { CLI } from '../../account/audit.ts'
+import { listSwitches, type Switch, setSwitch } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'

@@ -11,7 +11,7 @@ export interface Formula {
   readonly source: string | null
   /** Files of the tests that prove it. */
   readonly proofs: readonly string[]
-  /** `src/finance/lending.ts healthFactor`. */
+  /** `src/finance/math/lending.ts healthFactor`. */
   readonly code: string
 }
 

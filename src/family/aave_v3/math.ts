@@ -1,5 +1,5 @@
-import { type LendingTotals, safeBorrowUsd, type YieldLeg, type YieldLegs } from '../../finance/lending.ts'
-import { APR_RAY_MAX, apyFromApr } from '../../finance/rate.ts'
+import { type LendingTotals, safeBorrowUsd, type YieldLeg, type YieldLegs } from '../../finance/math/lending.ts'
+import { APR_RAY_MAX, apyFromApr } from '../../finance/math/rate.ts'
 import { minOf, mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
 import { compareRational, type Rational, rational, ZERO } from '../../lib/number/rational.ts'
 import type { AccountData, Features, RawCategory, RawHolding } from './read/state.ts'
@@ -72,7 +72,7 @@ export function limitsFrom(configuration: bigint): ReserveLimits {
  *
  * @figure supplyAPY, borrowAPY
  * @source Aave `calculateCompoundedRate`: (1 + rate ÷ seconds of a year)^seconds of a year − 1
- * @proof test/finance/rate_test.ts, test/family/aave_v3/read_test.ts
+ * @proof test/finance/math/rate_test.ts, test/family/aave_v3/read_test.ts
  */
 export function apyOf(rateRay: bigint): bigint {
   return apyFromApr(rateRay > APR_RAY_MAX ? APR_RAY_MAX : rateRay)

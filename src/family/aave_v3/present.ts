@@ -7,8 +7,8 @@ import {
   netApy,
   positionLeverage,
   weightedApy,
-} from '../../finance/lending.ts'
-import { RAY } from '../../finance/rate.ts'
+} from '../../finance/math/lending.ts'
+import { RAY } from '../../finance/math/rate.ts'
 import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
 import { parseRational, rational, ZERO } from '../../lib/number/rational.ts'

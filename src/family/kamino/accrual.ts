@@ -1,4 +1,4 @@
-import { SECONDS_PER_YEAR } from '../../finance/rate.ts'
+import { SECONDS_PER_YEAR } from '../../finance/math/rate.ts'
 import { minOf } from '../../lib/number/fixed_point.ts'
 import type { CurvePoint, Reserve } from './layout.ts'
 

@@ -1,5 +1,5 @@
-import type { LendingPosition } from '../../finance/lending.ts'
-import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/rate.ts'
+import type { LendingPosition } from '../../finance/math/lending.ts'
+import { APR_RAY_MAX, apyFromApr, RAY } from '../../finance/math/rate.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { leastCommonMultiple, type Rational, rational } from '../../lib/number/rational.ts'
 import {

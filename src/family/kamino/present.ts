@@ -7,7 +7,7 @@ import {
   liquidationThreshold,
   safeBorrowUsd,
   safeWithdrawUsd,
-} from '../../finance/lending.ts'
+} from '../../finance/math/lending.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { parseRational } from '../../lib/number/rational.ts'
 import { DECIMAL, text } from '../../lib/text/text_format.ts'

@@ -1,6 +1,6 @@
 import type { SolanaAccount, SolanaAccounts } from '../../chain/solana/accounts.ts'
 import type { SolanaClient, SolanaSession } from '../../chain/solana/client.ts'
-import type { LendingPosition } from '../../finance/lending.ts'
+import type { LendingPosition } from '../../finance/math/lending.ts'
 import { createCache } from '../../lib/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'

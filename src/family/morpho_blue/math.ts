@@ -1,5 +1,5 @@
-import type { BoundlessRatio, LendingPosition } from '../../finance/lending.ts'
-import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/rate.ts'
+import type { BoundlessRatio, LendingPosition } from '../../finance/math/lending.ts'
+import { apyFromContinuousApr, RAY, SECONDS_PER_YEAR } from '../../finance/math/rate.ts'
 import { mulDivDown, mulDivUp, pow10, WAD } from '../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../lib/number/rational.ts'
 import type { MarketState, StoredPosition } from './read/state.ts'

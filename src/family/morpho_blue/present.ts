@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { LendingPosition } from '../../finance/lending.ts'
+import type { LendingPosition } from '../../finance/math/lending.ts'
 import { text } from '../../lib/text/text_format.ts'
 import { chainId, evmAddress } from '../schema.ts'
 import { presentYieldFigures, yieldFigures } from '../yield.ts'

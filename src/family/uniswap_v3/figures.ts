@@ -1,5 +1,5 @@
 import { usdValue } from '../../chain/price.ts'
-import type { Both } from '../../finance/pnl/flow.ts'
+import type { Both } from '../../finance/math/pnl/flow.ts'
 import {
   collectable,
   feeGrowthInside,

@@ -1,4 +1,4 @@
-import type { Both } from '../../finance/pnl/flow.ts'
+import type { Both } from '../../finance/math/pnl/flow.ts'
 import { type Decimal, formatExact, rescale } from '../../lib/number/decimal.ts'
 import {
   divHalfAwayFromZero,

@@ -15,8 +15,8 @@ import {
   yieldLegs,
 } from '../../../src/family/aave_v3/math.ts'
 import type { AccountData, Features, RawCategory } from '../../../src/family/aave_v3/read/state.ts'
-import { safeWithdrawUsd } from '../../../src/finance/lending.ts'
-import { APR_RAY_MAX, apyFromApr } from '../../../src/finance/rate.ts'
+import { safeWithdrawUsd } from '../../../src/finance/math/lending.ts'
+import { APR_RAY_MAX, apyFromApr } from '../../../src/finance/math/rate.ts'
 import {
   compareRational,
   formatRational,

@@ -10,7 +10,7 @@ import {
   type LendingPosition,
   liquidationThreshold,
   positionLeverage,
-} from '../../../src/finance/lending.ts'
+} from '../../../src/finance/math/lending.ts'
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'

@@ -18,8 +18,8 @@ import {
   positionLeverage,
   healthFactor as totalHealth,
   weightedApy,
-} from '../../../src/finance/lending.ts'
-import { RAY } from '../../../src/finance/rate.ts'
+} from '../../../src/finance/math/lending.ts'
+import { RAY } from '../../../src/finance/math/rate.ts'
 import { WAD } from '../../../src/lib/number/fixed_point.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { RAY } from '../../../finance/rate.ts'
+import { RAY } from '../../../finance/math/rate.ts'
 import type { LendingEvent, LendingEventKind } from '../../../history/rows/lending_event.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { grouped } from '../../../lib/grouped.ts'

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { RAY, SECONDS_PER_YEAR } from '../../../finance/rate.ts'
+import { RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
 import { TOPICS } from './abi.ts'
 import { type Liquidation, type ReserveUpdate, readLog } from './log.ts'

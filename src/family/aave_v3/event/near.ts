@@ -1,4 +1,4 @@
-import { RAY } from '../../../finance/rate.ts'
+import { RAY } from '../../../finance/math/rate.ts'
 
 /**
  * How far an amount may be from what its token's log says: since 3.5 balances are rounded to whole scaled units, each

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { RAY } from '../../../finance/rate.ts'
+import { RAY } from '../../../finance/math/rate.ts'
 import type { Action, Change, Deficit, LendingLog, Liquidation, Transfer } from './log.ts'
 import { isNear } from './near.ts'
 import type { TokenSide } from './place.ts'

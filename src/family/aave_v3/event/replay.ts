@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { RAY } from '../../../finance/rate.ts'
+import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { isFollowed, mayBeDiscounted } from './balance.ts'
 import type { Change, LendingLog, Transfer } from './log.ts'

@@ -1,5 +1,5 @@
-import type { Both } from '../../../finance/pnl/flow.ts'
-import { type Ledger, replayInSteps } from '../../../finance/pnl/replay.ts'
+import type { Both } from '../../../finance/math/pnl/flow.ts'
+import { type Ledger, replayInSteps } from '../../../finance/math/pnl/replay.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import type { MissingPrice, PnlToken } from './flow_price.ts'
 import { countedFlows, type LifeFlow, liquidityAfter, missingPrice, pendingAfter } from './life.ts'

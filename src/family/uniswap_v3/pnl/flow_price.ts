@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { USD_PRICE_SOURCES, type UsdPrice } from '../../../chain/price.ts'
-import type { Both, Prices } from '../../../finance/pnl/flow.ts'
+import type { Both, Prices } from '../../../finance/math/pnl/flow.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../../lib/number/rational.ts'

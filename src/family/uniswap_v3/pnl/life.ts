@@ -1,4 +1,4 @@
-import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../../finance/pnl/flow.ts'
+import { type Both, type Flow, isNothing, minus, type Paid, plus, splitPaid } from '../../../finance/math/pnl/flow.ts'
 import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { grouped } from '../../../lib/grouped.ts'

@@ -1,4 +1,4 @@
-import type { Both } from '../../../finance/pnl/flow.ts'
+import type { Both } from '../../../finance/math/pnl/flow.ts'
 import type { Profit, Unpriced } from './profit.ts'
 import type { PNL_STATUSES } from './schema.ts'
 

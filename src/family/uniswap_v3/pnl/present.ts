@@ -1,5 +1,5 @@
-import type { Both } from '../../../finance/pnl/flow.ts'
-import { worth } from '../../../finance/pnl/replay.ts'
+import type { Both } from '../../../finance/math/pnl/flow.ts'
+import { worth } from '../../../finance/math/pnl/replay.ts'
 import { formatExact, formatFixed } from '../../../lib/number/decimal.ts'
 import { percentageText, usdText } from '../../figure.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'

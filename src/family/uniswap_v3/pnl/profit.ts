@@ -1,5 +1,5 @@
-import { type PnlFigures, pnlFigures } from '../../../finance/pnl/figures.ts'
-import { type Both, isNothing, minus } from '../../../finance/pnl/flow.ts'
+import { type PnlFigures, pnlFigures } from '../../../finance/math/pnl/figures.ts'
+import { type Both, isNothing, minus } from '../../../finance/math/pnl/flow.ts'
 import type { Count } from './count.ts'
 import { bothPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
 import { type LifeFlow, lastFlow, type PnlSubject } from './life.ts'

@@ -7,7 +7,7 @@ import { type Liquidation, readLog } from '../../../../src/family/aave_v3/event/
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
 import { createLendingStream, LENDING_STREAM } from '../../../../src/family/aave_v3/event/stream.ts'
 import { createMarketReader } from '../../../../src/family/aave_v3/read/read_market.ts'
-import { RAY } from '../../../../src/finance/rate.ts'
+import { RAY } from '../../../../src/finance/math/rate.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/history/rows/lending_event.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'

@@ -16,7 +16,7 @@ import {
 } from '../../../../src/family/uniswap_v3/pnl/life.ts'
 import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../../src/family/uniswap_v3/pnl/pool_price.ts'
 import { contradictionOf, type PnlState, profitOf } from '../../../../src/family/uniswap_v3/pnl/profit.ts'
-import type { Both } from '../../../../src/finance/pnl/flow.ts'
+import type { Both } from '../../../../src/finance/math/pnl/flow.ts'
 import type { PositionFlow } from '../../../../src/history/rows/position_flow.ts'
 import { Q96 } from '../../../../src/lib/number/fixed_point.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'

@@ -1,12 +1,12 @@
 import { TickMath } from '@pancakeswap/v3-sdk'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import type { Holding } from '../../../../src/finance/pnl/figures.ts'
-import type { Both, Flow, Prices } from '../../../../src/finance/pnl/flow.ts'
+import type { Holding } from '../../../../src/finance/math/pnl/figures.ts'
+import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import type { Amounts } from '../../../devnet/uniswap_v3.ts'
 import type { LifePool, LifeToken } from '../../../devnet/uniswap_v3_lives/pools.ts'
-import { secondOpinion } from '../../../finance/pnl/second_opinion.ts'
+import { secondOpinion } from '../../../finance/math/pnl/second_opinion.ts'
 import type { ReceiptFlow } from './receipts.ts'
 
 /** What a position's profit and loss must be, from receipts and from what the contracts answer. */

@@ -1,0 +1,202 @@
+import { divHalfAwayFromZero, pow10 } from '../../../lib/number/fixed_point.ts'
+import {
+  addRational,
+  multiplyRational,
+  ONE,
+  type Rational,
+  rational,
+  subtractRational,
+  ZERO,
+} from '../../../lib/number/rational.ts'
+import { type Both, isNothing, type Prices, plus } from './flow.ts'
+import { type Ledger, release, waitUntil, worth, worthOf } from './replay.ts'
+
+/** A position at the moment that its figures are of. */
+export interface Holding {
+  readonly timeSec: bigint
+  /** Prices then; those of the last collect once nothing is left. */
+  readonly prices: Prices
+  /** What withdrawing all liquidity would pay, raw units. */
+  readonly principal: Both<bigint>
+  /** Fees that collecting would pay, raw units, without principal that was withdrawn before. */
+  readonly fees: Both<bigint>
+}
+
+/**
+ * Profit and loss of a position. US dollars are millionths: the first values are rounded, half away from zero, and the
+ * others are their sums, so that sums hold on what is shown. Ratios are exact, 1 for 100 %, and 0 without a denominator. Negative is worse for the owner.
+ */
+export interface PnlFigures {
+  /**
+   * Realized + unrealized.
+   *
+   * @figure pnl_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly pnlE6: bigint
+  /**
+   * Profit and loss ÷ time-weighted average capital.
+   *
+   * @figure pnl_percentage
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly pnlRatio: Rational
+  /**
+   * Σ (cost of what the position held × seconds that it held it) ÷ seconds of its life; all deposits if no time
+   * passed. Cost is what was deposited, at the prices of its blocks, less its share in every withdrawal.
+   *
+   * @figure time_weighted_average_capital
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly averageCapitalE6: bigint
+  /**
+   * All tokens that were ever deposited, at the prices of now.
+   *
+   * @figure hodl_gross_benchmark_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly hodlGrossE6: bigint
+  /**
+   * Profit and loss − (HODL benchmark − deposits at the prices of their blocks).
+   *
+   * @figure alpha_vs_hodl_gross_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly alphaE6: bigint
+  /**
+   * Alpha ÷ HODL benchmark.
+   *
+   * @figure alpha_vs_hodl_gross_percentage
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly alphaRatio: Rational
+  /**
+   * Profit and loss − market profit and loss: the same as LP divergence.
+   *
+   * @figure net_impermanent_loss
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly netImpermanentLossE6: bigint
+  /**
+   * Net impermanent loss ÷ worth of the twin.
+   *
+   * @figure net_impermanent_loss_percentage
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly netImpermanentLossRatio: Rational
+  /**
+   * Net impermanent loss − fees, collected or not.
+   *
+   * @figure pure_impermanent_loss
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly pureImpermanentLossE6: bigint
+  /**
+   * Pure impermanent loss ÷ worth of the twin.
+   *
+   * @figure pure_impermanent_loss_percentage
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly pureImpermanentLossRatio: Rational
+  /**
+   * Worth of the twin − deposits. The twin holds the tokens of every deposit and sells the same share of them with
+   * every withdrawal.
+   *
+   * @figure market_pnl_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly marketE6: bigint
+  /**
+   * Profit and loss − market profit and loss.
+   *
+   * @figure lp_divergence_pnl_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly divergenceE6: bigint
+  /**
+   * Withdrawals + collected fees − the cost of what was withdrawn, each at the prices of its block.
+   *
+   * @figure realized_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly realizedE6: bigint
+  /**
+   * Principal + uncollected fees, at the prices of now, − the cost of what is left.
+   *
+   * @figure unrealized_usd_value
+   * @proof test/finance/math/pnl/worked_test.ts, test/finance/math/pnl/random_test.ts, test/family/uniswap_v3/pnl/lives_test.ts
+   */
+  readonly unrealizedE6: bigint
+}
+
+/** The figures of a position with this history and this holding. Throws `RangeError` for a time before the last flow. */
+export function pnlFigures(history: Ledger, holding: Holding): PnlFigures {
+  const { prices, principal, fees } = holding
+  const ledger = settled(waitUntil(history, holding.timeSec), holding)
+  const cost = addRational(ledger.cost, ledger.pendingCost)
+  const value = worth(plus(principal, ledger.pending), prices)
+  const feesLeft = worth(fees, prices)
+  const exact = {
+    deposited: ledger.deposited,
+    realized: subtractRational(addRational(ledger.withdrawn, ledger.feesCollected), ledger.released),
+    unrealized: subtractRational(addRational(value, feesLeft), cost),
+    fees: addRational(ledger.feesCollected, feesLeft),
+    hodlGross: worth(ledger.deposits, prices),
+    twin: addRational(ledger.twinSold, addRational(worthOf(ledger.twin, prices), worthOf(ledger.pendingTwin, prices))),
+  }
+  const averageCapital =
+    ledger.activeSec === 0n ? ledger.deposited : multiplyRational(ledger.costSeconds, rational(1n, ledger.activeSec))
+  return { ...sums(exact, averageCapital), ...ratios(exact, averageCapital) }
+}
+
+/** A withdrawal that paid nothing is never collected: it ends when nothing at all is left. */
+function settled(ledger: Ledger, { principal, fees, prices }: Holding): Ledger {
+  const isOver = ledger.liquidity === 0n && [principal, fees, ledger.pending].every(isNothing)
+  return isOver ? release(ledger, ONE, prices) : ledger
+}
+
+interface Exact {
+  readonly deposited: Rational
+  readonly realized: Rational
+  readonly unrealized: Rational
+  readonly fees: Rational
+  readonly hodlGross: Rational
+  readonly twin: Rational
+}
+
+function sums(exact: Exact, averageCapital: Rational) {
+  const [realizedE6, unrealizedE6] = [e6(exact.realized), e6(exact.unrealized)]
+  const [hodlGrossE6, depositedE6] = [e6(exact.hodlGross), e6(exact.deposited)]
+  const pnlE6 = realizedE6 + unrealizedE6
+  // Both benchmarks start from the same rounded deposits: without withdrawals they are equal to the last digit.
+  const marketE6 = e6(exact.twin) - depositedE6
+  const divergenceE6 = pnlE6 - marketE6
+  return {
+    ...{ pnlE6, realizedE6, unrealizedE6, hodlGrossE6, marketE6, divergenceE6 },
+    averageCapitalE6: e6(averageCapital),
+    alphaE6: pnlE6 - (hodlGrossE6 - depositedE6),
+    netImpermanentLossE6: divergenceE6,
+    pureImpermanentLossE6: divergenceE6 - e6(exact.fees),
+  }
+}
+
+function ratios(exact: Exact, averageCapital: Rational) {
+  const pnl = addRational(exact.realized, exact.unrealized)
+  const alpha = subtractRational(addRational(pnl, exact.deposited), exact.hodlGross)
+  const net = subtractRational(addRational(pnl, exact.deposited), exact.twin)
+  return {
+    pnlRatio: ratio(pnl, averageCapital),
+    alphaRatio: ratio(alpha, exact.hodlGross),
+    netImpermanentLossRatio: ratio(net, exact.twin),
+    pureImpermanentLossRatio: ratio(subtractRational(net, exact.fees), exact.twin),
+  }
+}
+
+function ratio(part: Rational, whole: Rational): Rational {
+  if (whole.numerator <= 0n) return ZERO
+  return rational(part.numerator * whole.denominator, part.denominator * whole.numerator)
+}
+
+function e6({ numerator, denominator }: Rational): bigint {
+  return divHalfAwayFromZero(numerator * pow10(6), denominator)
+}

@@ -1,0 +1,68 @@
+import { minOf } from '../../../lib/number/fixed_point.ts'
+import type { Rational } from '../../../lib/number/rational.ts'
+
+/** One thing of each of a pool's two tokens. */
+export type Both<T> = readonly [T, T]
+
+/** US dollars per raw unit of each token, exact. */
+export type Prices = Both<Rational>
+
+/** Liquidity and tokens go into the pool. */
+export interface Increase {
+  readonly kind: 'increase'
+  /** Block time, Unix seconds. */
+  readonly timeSec: bigint
+  readonly liquidity: bigint
+  /** Raw units. */
+  readonly amounts: Both<bigint>
+  readonly prices: Prices
+}
+
+/** Liquidity leaves the pool; its tokens wait to be collected. */
+export interface Decrease {
+  readonly kind: 'decrease'
+  readonly timeSec: bigint
+  readonly liquidity: bigint
+  readonly amounts: Both<bigint>
+}
+
+/** Tokens are paid out: what was withdrawn before, and fees. */
+export interface Collect {
+  readonly kind: 'collect'
+  readonly timeSec: bigint
+  readonly amounts: Both<bigint>
+  readonly prices: Prices
+}
+
+/** What changes a position. Moving its token to another owner is no flow. */
+export type Flow = Increase | Decrease | Collect
+
+/** What of a collect is principal and what is fees. */
+export interface Paid {
+  readonly principal: Both<bigint>
+  readonly fees: Both<bigint>
+}
+
+/**
+ * Splits what a collect pays. One bucket on chain holds both, so principal that was withdrawn before is paid first, and
+ * the rest is fees (history.md A.2).
+ */
+export function splitPaid(amounts: Both<bigint>, pending: Both<bigint>): Paid {
+  const principal = [minOf(amounts[0], pending[0]), minOf(amounts[1], pending[1])] as const
+  return { principal, fees: minus(amounts, principal) }
+}
+
+/** Sum of raw amounts. */
+export function plus(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+  return [a[0] + b[0], a[1] + b[1]]
+}
+
+/** Difference of raw amounts. */
+export function minus(a: Both<bigint>, b: Both<bigint>): Both<bigint> {
+  return [a[0] - b[0], a[1] - b[1]]
+}
+
+/** True if there is nothing of either token. */
+export function isNothing([amount0, amount1]: Both<bigint>): boolean {
+  return amount0 === 0n && amount1 === 0n
+}

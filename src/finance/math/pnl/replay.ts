@@ -1,0 +1,221 @@
+import type { Steps } from '../../../lib/async/turns.ts'
+import {
+  addRational,
+  multiplyRational,
+  ONE,
+  type Rational,
+  rational,
+  subtractRational,
+  ZERO,
+} from '../../../lib/number/rational.ts'
+import {
+  type Both,
+  type Collect,
+  type Decrease,
+  type Flow,
+  type Increase,
+  isNothing,
+  minus,
+  type Prices,
+  plus,
+  splitPaid,
+} from './flow.ts'
+
+/**
+ * What the flows of a position add up to, exact. The twin holds the tokens of the same deposits
+ * instead of pooling them and sells the same share of them whenever liquidity leaves. Money is in US dollars, `cost` is
+ * what deposits were worth at their own time, tokens are raw units.
+ */
+export interface Ledger {
+  readonly timeSec: bigint
+  readonly liquidity: bigint
+  /** Cost of what is in the pool, and of what was withdrawn and not yet collected. */
+  readonly cost: Rational
+  readonly pendingCost: Rational
+  readonly twin: Both<Rational>
+  readonly pendingTwin: Both<Rational>
+  /** Tokens that were withdrawn and not yet collected. */
+  readonly pending: Both<bigint>
+  /** All tokens that were ever deposited. */
+  readonly deposits: Both<bigint>
+  /** Worth of all deposits, of collected principal, and of collected fees, each at its time. */
+  readonly deposited: Rational
+  readonly withdrawn: Rational
+  readonly feesCollected: Rational
+  /** Cost of collected principal, and what the twin got when it was collected. */
+  readonly released: Rational
+  readonly twinSold: Rational
+  /** Cost × seconds, and the seconds while there was any. */
+  readonly costSeconds: Rational
+  readonly activeSec: bigint
+}
+
+const NOTHING: Both<Rational> = [ZERO, ZERO]
+const EMPTY: Ledger = {
+  ...{ timeSec: 0n, liquidity: 0n, cost: ZERO, pendingCost: ZERO, twin: NOTHING, pendingTwin: NOTHING },
+  ...{ pending: [0n, 0n], deposits: [0n, 0n], deposited: ZERO, withdrawn: ZERO, feesCollected: ZERO },
+  ...{ released: ZERO, twinSold: ZERO, costSeconds: ZERO, activeSec: 0n },
+}
+
+/** Denominators up to this are exact; hundreds of withdrawals between deposits would make them too long to count with. */
+const DENOMINATOR_MAX = 1n << 4_096n
+/** Flows of one step: a tenth of a millisecond each, once denominators are long. */
+const STEP_FLOWS = 16
+/** Scale of longer ones: what is lost is less than 10^-600. */
+const DENOMINATOR_KEPT = 1n << 2_048n
+
+/**
+ * Replays flows in the order of the chain. Throws `RangeError` if they cannot be the whole history of a position: times
+ * that go back, or more liquidity withdrawn than there was.
+ */
+export function replay(flows: readonly Flow[]): Ledger {
+  return flows.reduce(apply, emptyAt(flows[0]))
+}
+
+/** The same in steps; `before` is the ledger of all flows before these, if there are any. */
+export function* replayInSteps(flows: Iterable<Flow>, before?: Ledger): Steps<Ledger> {
+  let ledger = before
+  let replayed = 0
+  for (const flow of flows) {
+    ledger = apply(ledger ?? emptyAt(flow), flow)
+    if (++replayed % STEP_FLOWS === 0) yield
+  }
+  return ledger ?? EMPTY
+}
+
+function emptyAt(first: Flow | undefined): Ledger {
+  return first === undefined ? EMPTY : { ...EMPTY, timeSec: first.timeSec }
+}
+
+/** The ledger as time passes without flows. Throws `RangeError` for an earlier time. */
+export function waitUntil(ledger: Ledger, timeSec: bigint): Ledger {
+  if (timeSec < ledger.timeSec) throw new RangeError(`Cannot replay flows: time goes back to ${timeSec}`)
+  const cost = addRational(ledger.cost, ledger.pendingCost)
+  if (cost.numerator <= 0n || timeSec === ledger.timeSec) return { ...ledger, timeSec }
+  const seconds = timeSec - ledger.timeSec
+  return {
+    ...ledger,
+    timeSec,
+    costSeconds: bounded(addRational(ledger.costSeconds, multiplyRational(cost, rational(seconds, 1n)))),
+    activeSec: ledger.activeSec + seconds,
+  }
+}
+
+/**
+ * Worth of raw amounts in US dollars, exact.
+ *
+ * @figure usd_value
+ * @source definition
+ * @proof test/family/uniswap_v3/pnl/lives_test.ts
+ */
+export function worth(amounts: Both<bigint>, prices: Prices): Rational {
+  return worthOf([rational(amounts[0], 1n), rational(amounts[1], 1n)], prices)
+}
+
+/** Worth of fractions of raw units in US dollars, exact. */
+export function worthOf(amounts: Both<Rational>, prices: Prices): Rational {
+  return addRational(multiplyRational(amounts[0], prices[0]), multiplyRational(amounts[1], prices[1]))
+}
+
+/** Pays out a share of what is pending: the ledger without it, and what the twin gets for its own. */
+export function release(ledger: Ledger, share: Rational, prices: Prices): Ledger {
+  const { pendingCost, pendingTwin, released, twinSold } = ledger
+  const cost = multiplyRational(pendingCost, share)
+  const sold = scaled(pendingTwin, share)
+  const isAll = share.numerator === share.denominator
+  return {
+    ...ledger,
+    pendingCost: isAll ? ZERO : bounded(subtractRational(pendingCost, cost)),
+    pendingTwin: isAll ? NOTHING : subtractBoth(pendingTwin, sold),
+    released: bounded(addRational(released, cost)),
+    twinSold: bounded(addRational(twinSold, worthOf(sold, prices))),
+  }
+}
+
+function apply(ledger: Ledger, flow: Flow): Ledger {
+  const now = waitUntil(ledger, flow.timeSec)
+  switch (flow.kind) {
+    case 'increase':
+      return increased(now, flow)
+    case 'decrease':
+      return decreased(now, flow)
+    case 'collect':
+      return collected(now, flow)
+  }
+}
+
+function increased(ledger: Ledger, { liquidity, amounts, prices }: Increase): Ledger {
+  const value = worth(amounts, prices)
+  const [amount0, amount1] = amounts
+  return {
+    ...ledger,
+    liquidity: ledger.liquidity + liquidity,
+    cost: bounded(addRational(ledger.cost, value)),
+    deposited: addRational(ledger.deposited, value),
+    twin: addBoth(ledger.twin, [rational(amount0, 1n), rational(amount1, 1n)]),
+    deposits: plus(ledger.deposits, amounts),
+  }
+}
+
+function decreased(ledger: Ledger, { liquidity, amounts }: Decrease): Ledger {
+  const { liquidity: before, cost, twin } = ledger
+  if (liquidity > before) throw new RangeError(`Cannot replay flows: ${liquidity} of ${before} liquidity is withdrawn`)
+  if (liquidity === 0n) return { ...ledger, pending: plus(ledger.pending, amounts) }
+  const left = before - liquidity
+  const [costLeft, twinLeft] = [shareLeft(cost, left, before), bothLeft(twin, left, before)]
+  return {
+    ...ledger,
+    liquidity: left,
+    cost: costLeft,
+    twin: twinLeft,
+    pendingCost: bounded(addRational(ledger.pendingCost, subtractRational(cost, costLeft))),
+    pendingTwin: addBoth(ledger.pendingTwin, subtractBoth(twin, twinLeft)),
+    pending: plus(ledger.pending, amounts),
+  }
+}
+
+function collected(ledger: Ledger, { amounts, prices }: Collect): Ledger {
+  const { principal, fees } = splitPaid(amounts, ledger.pending)
+  const pending = minus(ledger.pending, principal)
+  const share = isNothing(pending) ? ONE : shareOf(worth(principal, prices), worth(ledger.pending, prices))
+  return {
+    ...release(ledger, share, prices),
+    pending,
+    withdrawn: addRational(ledger.withdrawn, worth(principal, prices)),
+    feesCollected: addRational(ledger.feesCollected, worth(fees, prices)),
+  }
+}
+
+/** part / whole; `whole` is above zero. */
+function shareOf(part: Rational, whole: Rational): Rational {
+  return rational(part.numerator * whole.denominator, part.denominator * whole.numerator)
+}
+
+/** value · left / before. What earlier withdrawals multiplied by cancels out. */
+function shareLeft({ numerator, denominator }: Rational, left: bigint, before: bigint): Rational {
+  if (left === 0n || numerator === 0n) return ZERO
+  if (numerator % before === 0n) return rational((numerator / before) * left, denominator)
+  return bounded(rational(numerator * left, denominator * before))
+}
+
+function bothLeft([value0, value1]: Both<Rational>, left: bigint, before: bigint): Both<Rational> {
+  return [shareLeft(value0, left, before), shareLeft(value1, left, before)]
+}
+
+function scaled([value0, value1]: Both<Rational>, factor: Rational): Both<Rational> {
+  return [multiplyRational(value0, factor), multiplyRational(value1, factor)]
+}
+
+function addBoth(a: Both<Rational>, b: Both<Rational>): Both<Rational> {
+  return [bounded(addRational(a[0], b[0])), bounded(addRational(a[1], b[1]))]
+}
+
+function subtractBoth(a: Both<Rational>, b: Both<Rational>): Both<Rational> {
+  return [bounded(subtractRational(a[0], b[0])), bounded(subtractRational(a[1], b[1]))]
+}
+
+/** The value itself, unless its denominator is too long. */
+function bounded(value: Rational): Rational {
+  if (value.denominator <= DENOMINATOR_MAX) return value
+  return rational((value.numerator * DENOMINATOR_KEPT) / value.denominator, DENOMINATOR_KEPT)
+}

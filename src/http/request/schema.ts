@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
+
+/*
+ * Schemas that several routes of the planes share. The functions that do the work check their values once more: the
+ * command line calls them too.
+ */
+
+/** A count, a limit or a duration of an answer, 0 or more. */
+export const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+/** A moment of an answer, ISO 8601. */
+export const moment = v.pipe(v.string(), v.isoTimestamp())
+/** A whole number as text, because it may exceed what a JSON number holds exactly. */
+export const wholeText = v.pipe(v.string(), v.regex(/^-?\d+$/))
+
+const ID_LENGTH_MAX = 64
+
+/** An id in a path or a query. */
+export const id = shortText(ID_LENGTH_MAX)
+
+/** Which page of a list. */
+export const pageEntries = { page: pageNumber, limit: pageSize }
+
+/** Output of a list: an array and its place. */
+export function listOf<Item extends v.GenericSchema>(item: Item) {
+  return v.strictObject({
+    data: v.array(item),
+    pagination: v.strictObject({
+      page: whole,
+      limit: whole,
+      total: whole,
+      next_page: v.nullable(v.string()),
+      prev_page: v.nullable(v.string()),
+    }),
+  })
+}
+
+/** Output of a single thing. */
+export function one<Item extends v.GenericSchema>(item: Item) {
+  return v.strictObject({ data: item })
+}
+
+/** A name or a reason. */
+export function label(max: number) {
+  const expected = `expected 1 to ${max} printable characters`
+  return v.pipe(v.string(expected), v.minLength(1, expected), v.maxLength(max, expected))
+}
+
+/** A whole number of a body. */
+export function wholeFrom(min: number, max: number) {
+  const expected = `expected a whole number from ${min} to ${max}`
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected))
+}

@@ -1,0 +1,61 @@
+import * as v from 'valibot'
+import { type ActRoute, actRoute } from '../../http/plane/route.ts'
+import { one, whole } from '../../http/request/schema.ts'
+import { ADMIN_PREFIX } from '../access.ts'
+
+/** A chain and its endpoints, as this process sees them. */
+export interface ChainReport {
+  readonly chainId: number
+  readonly name: string
+  /** True if an endpoint answers from a recent block, or did so lately. */
+  readonly isReady: boolean
+  /** In the order of the configuration: an address may hold a secret. */
+  readonly endpoints: readonly {
+    readonly state: 'ready' | 'doubtful' | 'open' | 'removed'
+    readonly latencyMs: number | undefined
+    readonly busyMs: number
+  }[]
+}
+
+const chainSchema = v.strictObject({
+  chain_id: whole,
+  name: v.string(),
+  ready: v.boolean(),
+  endpoints: v.array(
+    v.strictObject({
+      state: v.pipe(
+        v.picklist(['ready', 'doubtful', 'open', 'removed']),
+        v.description('doubtful failed lately, open failed repeatedly, removed serves another chain'),
+      ),
+      latency_ms: v.nullable(whole),
+      busy_ms: v.pipe(whole, v.description('Until its own rate limit allows the next request')),
+    }),
+  ),
+})
+
+/** How chains and their endpoints do. */
+export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): ActRoute {
+  return actRoute({
+    method: 'GET',
+    path: `${ADMIN_PREFIX}/chains`,
+    summary: 'Chains and how their endpoints do, as this process sees them.',
+    input: v.object({}),
+    output: one(v.array(chainSchema)),
+    async act() {
+      return { data: (await readChains()).map(presentChain) }
+    },
+  })
+}
+
+function presentChain({ chainId, name, isReady, endpoints }: ChainReport): v.InferOutput<typeof chainSchema> {
+  return {
+    chain_id: chainId,
+    name,
+    ready: isReady,
+    endpoints: endpoints.map(({ state, latencyMs, busyMs }) => ({
+      state,
+      latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
+      busy_ms: Math.ceil(busyMs),
+    })),
+  }
+}

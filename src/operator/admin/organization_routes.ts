@@ -1,0 +1,126 @@
+import * as v from 'valibot'
+import { readCredits } from '../../account/credit.ts'
+import {
+  createOrganization,
+  deleteOrganization,
+  listOrganizations,
+  RATE_LIMIT_MAX,
+  readOrganization,
+  restoreOrganization,
+  suspendOrganization,
+  updateOrganization,
+} from '../../account/organization.ts'
+import type { Database } from '../../db/database.ts'
+import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
+import { pagination } from '../../http/request/page.ts'
+import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
+import { CodedError } from '../../lib/error.ts'
+import { ADMIN_PREFIX, actorOf } from '../access.ts'
+import {
+  fundedOrganizationSchema,
+  organizationSchema,
+  presentFundedOrganization,
+  presentOrganization,
+} from '../present.ts'
+
+const NAME_MAX = 100
+const byId = v.object({ organization_id: id })
+const name = label(NAME_MAX)
+const rateLimit = wholeFrom(1, RATE_LIMIT_MAX)
+
+/** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
+export function organizationRoutes(db: Database): readonly ActRoute[] {
+  const path = `${ADMIN_PREFIX}/organizations`
+  const list = actRoute({
+    method: 'GET',
+    path,
+    summary: 'Organizations that are not deleted, oldest first, with their credits.',
+    input: v.object(pageEntries),
+    output: listOf(fundedOrganizationSchema),
+    async act({ page, limit }, { url }) {
+      const { items, total } = await listOrganizations(db, { page, limit })
+      return { data: items.map(presentFundedOrganization), pagination: pagination({ page, limit, total, url }) }
+    },
+  })
+  const create = actRouteWithBody({
+    method: 'POST',
+    path,
+    summary: 'Create an organization, without credits or keys.',
+    status: 201,
+    input: v.object({}),
+    body: v.strictObject({ name, rate_limit: v.optional(rateLimit) }),
+    output: one(organizationSchema),
+    async act(asked, { identity }) {
+      const made = await createOrganization(db, {
+        name: asked.name,
+        rateLimit: asked.rate_limit,
+        by: actorOf(identity),
+      })
+      return { data: presentOrganization(made) }
+    },
+  })
+  const read = actRoute({
+    method: 'GET',
+    path: `${path}/:organization_id`,
+    summary: 'One organization with its credits.',
+    input: byId,
+    output: one(fundedOrganizationSchema),
+    errors: [404],
+    async act({ organization_id: organizationId }) {
+      const [organization, credits] = await Promise.all([
+        readOrganization(db, organizationId),
+        readCredits(db, organizationId),
+      ])
+      return { data: presentFundedOrganization({ ...credits, ...organization }) }
+    },
+  })
+  const update = actRouteWithBody({
+    method: 'PATCH',
+    path: `${path}/:organization_id`,
+    summary: 'Rename an organization, or set how many of its requests are admitted in any one second.',
+    input: byId,
+    body: v.strictObject({ name: v.optional(name), rate_limit: v.optional(rateLimit) }),
+    output: one(organizationSchema),
+    errors: [404],
+    async act(asked, { identity }) {
+      if (asked.name === undefined && asked.rate_limit === undefined) {
+        throw new CodedError('MISSING_PARAMETER', 'Cannot change nothing: expected name, rate_limit or both')
+      }
+      const changed = await updateOrganization(db, {
+        id: asked.organization_id,
+        name: asked.name,
+        rateLimit: asked.rate_limit,
+        by: actorOf(identity),
+      })
+      return { data: presentOrganization(changed) }
+    },
+  })
+  const change = (
+    verb: 'suspend' | 'restore' | 'delete',
+    options: { readonly summary: string; readonly act: typeof suspendOrganization },
+  ) =>
+    actRoute({
+      method: verb === 'delete' ? 'DELETE' : 'POST',
+      path: verb === 'delete' ? `${path}/:organization_id` : `${path}/:organization_id/${verb}`,
+      summary: options.summary,
+      input: byId,
+      output: one(organizationSchema),
+      errors: [404],
+      async act({ organization_id: organizationId }, { identity }) {
+        const changed = await options.act(db, { id: organizationId, by: actorOf(identity) })
+        return { data: presentOrganization(changed) }
+      },
+    })
+  return [
+    ...[list, create, read, update],
+    change('suspend', {
+      summary: 'Refuse every call of an organization from the next one on. Idempotent.',
+      act: suspendOrganization,
+    }),
+    change('restore', {
+      summary: 'Let the keys and credits of a suspended organization work again. Idempotent.',
+      act: restoreOrganization,
+    }),
+    change('delete', { summary: 'Delete an organization for good; its log stays.', act: deleteOrganization }),
+  ]
+}

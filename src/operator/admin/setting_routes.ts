@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import { listAudit } from '../../account/audit.ts'
+import type { Database } from '../../db/database.ts'
+import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
+import { pagination } from '../../http/request/page.ts'
+import { id, listOf, moment, one, pageEntries } from '../../http/request/schema.ts'
+import { ADMIN_PREFIX, actorOf } from '../access.ts'
+import { presentSwitch, switchSchema } from '../present.ts'
+import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
+
+const SWITCH_NAME = 'expected snapshots, mcp, history, or an endpoint such as "GET /v1/lending/aave-v3"'
+
+const auditSchema = v.strictObject({
+  id: v.string(),
+  at: moment,
+  // `cli`, `token`, `operator session`, `organization session` or `first start`.
+  actor: v.string(),
+  session_id: v.nullable(v.string()),
+  // What was done: `organization.suspend`.
+  action: v.string(),
+  // Null for what concerns all organizations.
+  organization_id: v.nullable(v.string()),
+  // What was changed: the id of an organization, key, grant or session, or the name of a switch.
+  subject: v.string(),
+  // Values before and after, reasons, names.
+  detail: v.record(v.string(), v.unknown()),
+})
+
+/** Switches of endpoints and features, and the audit list. */
+export function settingRoutes(db: Database, board: Switchboard): readonly ActRoute[] {
+  const read = actRoute({
+    method: 'GET',
+    path: `${ADMIN_PREFIX}/settings`,
+    summary: 'What can be switched off: features and endpoints, and which of them are off.',
+    input: v.object({}),
+    output: one(v.strictObject({ switches: v.array(switchSchema) })),
+    async act() {
+      return { data: { switches: (await listSwitches(db, board)).map(presentSwitch) } }
+    },
+  })
+  const turn = actRouteWithBody({
+    method: 'PUT',
+    path: `${ADMIN_PREFIX}/settings/switches`,
+    summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
+    input: v.object({}),
+    body: v.strictObject({
+      name: v.pipe(v.string(SWITCH_NAME), v.minLength(1, SWITCH_NAME), v.maxLength(200, SWITCH_NAME)),
+      on: v.boolean('expected true or false'),
+    }),
+    output: one(switchSchema),
+    async act({ name, on }, { identity }) {
+      const turned = await setSwitch(db, { name, isOn: on, board, by: actorOf(identity) })
+      return { data: presentSwitch(turned) }
+    },
+  })
+  const audit = actRoute({
+    method: 'GET',
+    path: `${ADMIN_PREFIX}/audit`,
+    summary: 'Every change, newest first: who, when and what.',
+    input: v.object({ organization_id: v.optional(id), ...pageEntries }),
+    output: listOf(auditSchema),
+    async act({ organization_id: organizationId = null, page, limit }, { url }) {
+      const { items, total } = await listAudit(db, { organizationId, page, limit })
+      return { data: items, pagination: pagination({ page, limit, total, url }) }
+    },
+  })
+  return [read, turn, audit]
+}

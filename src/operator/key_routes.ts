@@ -1,0 +1,154 @@
+import * as v from 'valibot'
+import {
+  CREDITS_PER_DAY_MAX,
+  createKey,
+  GRACE_DEFAULT_SEC,
+  GRACE_MAX_SEC,
+  KEY_LIST_MAX,
+  listKeys,
+  rerollKey,
+  revokeKey,
+} from '../account/api_key.ts'
+import type { Database } from '../db/database.ts'
+import { type ActContext, type ActRoute, actRoute, actRouteWithBody } from '../http/plane/route.ts'
+import { pagination } from '../http/request/page.ts'
+import { id, label, listOf, one, pageEntries, wholeFrom } from '../http/request/schema.ts'
+import { CodedError } from '../lib/error.ts'
+import { actorOf, organizationOf } from './access.ts'
+import { apiKeySchema, newApiKeySchema, presentKey, presentNewKey } from './present.ts'
+import { requireEndpoints, type Switchboard } from './switches.ts'
+
+const NAME_MAX = 100
+const TIME = 'expected an ISO 8601 time with its zone'
+
+/** What names the organization in the path; nothing if a session does. */
+interface Owned {
+  readonly organization_id?: string | undefined
+}
+
+/** Inputs of the routes. */
+interface Inputs {
+  readonly ofOwner: v.GenericSchema<unknown, Owned>
+  readonly pageOfOwner: v.GenericSchema<unknown, Owned & { readonly page: number; readonly limit: number }>
+  readonly keyOfOwner: v.GenericSchema<unknown, Owned & { readonly key_id: string }>
+}
+
+const owned = { organization_id: id }
+const BY_PATH: Inputs = {
+  ofOwner: v.object(owned),
+  pageOfOwner: v.object({ ...owned, ...pageEntries }),
+  keyOfOwner: v.object({ ...owned, key_id: id }),
+}
+/** Without the organization's id: a session must not name another one. */
+const BY_SESSION: Inputs = {
+  ofOwner: v.object({}),
+  pageOfOwner: v.object(pageEntries),
+  keyOfOwner: v.object({ key_id: id }),
+}
+
+/**
+ * Keys of an organization: create, list, revoke, reroll. The organization is in the path, or else that of the session:
+ * both planes have these routes.
+ */
+export function keyRoutes(options: {
+  readonly db: Database
+  readonly base: string
+  readonly board: Switchboard
+  /** Where the organization's id comes from. */
+  readonly owner: 'path' | 'session'
+}): readonly ActRoute[] {
+  const { db, owner, board } = options
+  const path = owner === 'path' ? `${options.base}/organizations/:organization_id/keys` : `${options.base}/keys`
+  const { ofOwner, pageOfOwner, keyOfOwner } = owner === 'path' ? BY_PATH : BY_SESSION
+
+  const list = actRoute({
+    method: 'GET',
+    path,
+    summary: 'Keys, revoked ones too, oldest first. A key itself is shown only when it is made.',
+    input: pageOfOwner,
+    output: listOf(apiKeySchema),
+    errors: [404],
+    async act(asked, context) {
+      const { page, limit } = asked
+      const { items, total } = await listKeys(db, { organizationId: ownerOf(asked, context), page, limit })
+      return { data: items.map(presentKey), pagination: pagination({ page, limit, total, url: context.url }) }
+    },
+  })
+  const create = actRouteWithBody({
+    method: 'POST',
+    path,
+    summary: 'Create a key; it is shown this once. A suspended organization cannot have another.',
+    status: 201,
+    input: ofOwner,
+    body: v.strictObject({
+      name: label(NAME_MAX),
+      expires_at: v.optional(v.pipe(v.string(TIME), v.isoTimestamp(TIME))),
+      allowed_networks: v.optional(texts('expected networks such as 10.0.0.0/8 or 2001:db8::/32')),
+      allowed_endpoints: v.optional(texts('expected endpoints such as GET /v1/lending/aave-v3')),
+      credits_per_day: v.optional(wholeFrom(1, CREDITS_PER_DAY_MAX)),
+    }),
+    output: one(newApiKeySchema),
+    errors: [403, 404],
+    async act(asked, context) {
+      requireEndpoints(board, asked.allowed_endpoints ?? [])
+      const made = await createKey(db, {
+        organizationId: ownerOf(asked, context),
+        name: asked.name,
+        expiresAt: asked.expires_at === undefined ? undefined : timeToCome(asked.expires_at, context.nowMs),
+        limits: {
+          networks: asked.allowed_networks ?? null,
+          endpoints: asked.allowed_endpoints ?? null,
+          creditsPerDay: asked.credits_per_day ?? null,
+        },
+        by: actorOf(context.identity),
+      })
+      return { data: presentNewKey(made) }
+    },
+  })
+  const revoke = actRoute({
+    method: 'DELETE',
+    path: `${path}/:key_id`,
+    summary: 'Revoke a key: from its next request on it is refused. Idempotent.',
+    input: keyOfOwner,
+    output: one(apiKeySchema),
+    errors: [404],
+    async act(asked, context) {
+      const owning = { organizationId: ownerOf(asked, context), keyId: asked.key_id }
+      return { data: presentKey(await revokeKey(db, { ...owning, by: actorOf(context.identity) })) }
+    },
+  })
+  const reroll = actRouteWithBody({
+    method: 'POST',
+    path: `${path}/:key_id/reroll`,
+    summary: `Replace a key; the old one works on for the grace period, ${GRACE_DEFAULT_SEC} seconds unless given.`,
+    status: 201,
+    input: keyOfOwner,
+    body: v.strictObject({ grace_sec: v.optional(wholeFrom(0, GRACE_MAX_SEC)) }),
+    output: one(newApiKeySchema),
+    errors: [403, 404],
+    async act(asked, context) {
+      const made = await rerollKey(db, {
+        organizationId: ownerOf(asked, context),
+        keyId: asked.key_id,
+        graceSec: asked.grace_sec,
+        by: actorOf(context.identity),
+      })
+      return { data: presentNewKey(made) }
+    },
+  })
+  return [list, create, revoke, reroll]
+}
+
+function ownerOf({ organization_id: inPath }: Owned, { identity }: ActContext): string {
+  return inPath ?? organizationOf(identity)
+}
+
+function texts(expected: string) {
+  return v.pipe(v.array(v.string(expected), expected), v.minLength(1, expected), v.maxLength(KEY_LIST_MAX, expected))
+}
+
+function timeToCome(text: string, nowMs: number): Date {
+  const time = new Date(text)
+  if (time.getTime() > nowMs) return time
+  throw new CodedError('INVALID_PARAMETER', 'Cannot read parameter "expires_at": expected a time to come')
+}

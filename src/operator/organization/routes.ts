@@ -1,0 +1,95 @@
+import * as v from 'valibot'
+import { readCredits } from '../../account/credit.ts'
+import { readOrganization } from '../../account/organization.ts'
+import { logPage } from '../../account/routes.ts'
+import type { Database } from '../../db/database.ts'
+import type { SessionCookie } from '../../http/plane/credential.ts'
+import { planeDocument } from '../../http/plane/document.ts'
+import { actRoute } from '../../http/plane/route.ts'
+import { one, wholeText } from '../../http/request/schema.ts'
+import { DASHBOARD_PREFIX, organizationOf } from '../access.ts'
+import { keyRoutes } from '../key_routes.ts'
+import { fundedOrganizationSchema, presentFundedOrganization } from '../present.ts'
+import { sessionRoutes } from '../session_routes.ts'
+import type { Switchboard } from '../switches.ts'
+import { readBurn } from './usage.ts'
+import { usageRoutesOf } from './usage_routes.ts'
+
+const DESCRIPTION =
+  'What an organization sees and does in the browser: credits, requests, log and keys. Nothing here is charged.'
+/** The burn of these days, today included, tells how long the balance lasts. */
+const PACE_DAYS = 7
+const DAY_MS = 86_400_000
+
+const overviewSchema = v.strictObject({
+  ...fundedOrganizationSchema.entries,
+  burn: v.array(v.strictObject({ day: v.string(), requests: wholeText, credits: wholeText })),
+  days_left: v.nullable(wholeText),
+})
+
+/** The plane `/dashboard/v1`, for the session of an organization: its routes and their OpenAPI document. */
+export function dashboardPlane(options: {
+  readonly db: Database
+  readonly cookie: SessionCookie
+  readonly board: Switchboard
+  /** The path under which the log counts a path; undefined if it leads nowhere. */
+  readonly templateOf: (path: string) => string | undefined
+}) {
+  const { db, cookie, board, templateOf } = options
+  const prefix = DASHBOARD_PREFIX
+  const overview = actRoute({
+    method: 'GET',
+    path: `${prefix}/organization`,
+    summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
+    input: v.object({}),
+    output: one(overviewSchema),
+    async act(_input, { identity, nowMs }) {
+      const organizationId = organizationOf(identity)
+      const [organization, credits, burn] = await Promise.all([
+        readOrganization(db, organizationId),
+        readCredits(db, organizationId),
+        readBurn(db, { organizationId, nowMs }),
+      ])
+      const since = (Math.floor(nowMs / DAY_MS) - PACE_DAYS + 1) * DAY_MS
+      const spent = burn.reduce((sum, { day, credits: each }) => (day.getTime() < since ? sum : sum + each), 0n)
+      return {
+        data: {
+          ...presentFundedOrganization({ ...credits, ...organization }),
+          burn: burn.map((each) => ({ ...each, day: each.day.toISOString().slice(0, 10) })),
+          days_left: spent > 0n ? (credits.balance * BigInt(PACE_DAYS)) / spent : null,
+        },
+      }
+    },
+  })
+  const logs = actRoute({
+    method: 'GET',
+    path: `${prefix}/logs`,
+    summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',
+    input: logPage.input,
+    output: logPage.output,
+    async act(asked, { identity, nowMs, url }) {
+      const found = await logPage.read(db, asked, {
+        organizationId: organizationOf(identity),
+        requestedAtMs: nowMs,
+        templateOf,
+      })
+      return logPage.present(found, asked, url)
+    },
+  })
+  const routes = [
+    overview,
+    ...usageRoutesOf(db),
+    logs,
+    ...keyRoutes({ db, base: prefix, board, owner: 'session' }),
+    ...sessionRoutes({ db, base: prefix, cookie }),
+  ]
+  const openapi = planeDocument({
+    title: 'walletscope: an organization',
+    description: DESCRIPTION,
+    version: '1.0.0',
+    routes,
+    cookie: cookie.name,
+    takesToken: false,
+  })
+  return { prefix, routes, cookie, openapi }
+}

@@ -1,0 +1,71 @@
+import * as v from 'valibot'
+import { readOrganization } from '../../account/organization.ts'
+import type { Database } from '../../db/database.ts'
+import { type ActRoute, actRoute } from '../../http/plane/route.ts'
+import { choice } from '../../http/request/input.ts'
+import { id, moment, one, whole, wholeText } from '../../http/request/schema.ts'
+import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../access.ts'
+import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
+
+const range = v.optional(choice(USAGE_RANGES), '24h')
+
+const usageSchema = v.strictObject({
+  from: moment,
+  // Exclusive; the hour or the day that is not over yet is in it.
+  to: moment,
+  step: v.picklist(['hour', 'day']),
+  by: v.picklist(USAGE_DIMENSIONS),
+  // By hour or day: path, id of the key or organization, or status as text; '' for all paths that lead nowhere.
+  rows: v.array(v.strictObject({ at: moment, name: v.string(), requests: wholeText })),
+  // True if there are more rows than an answer has, and the oldest are missing.
+  is_cut: v.boolean(),
+})
+
+const latencySchema = v.array(
+  v.strictObject({ path: v.string(), requests: whole, p50_ms: whole, p90_ms: whole, p99_ms: whole, max_ms: whole }),
+)
+
+/** Usage of the organization that is signed in: requests over time, and how long they took. */
+export function usageRoutesOf(db: Database): readonly ActRoute[] {
+  const usage = actRoute({
+    method: 'GET',
+    path: `${DASHBOARD_PREFIX}/usage`,
+    summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
+    input: v.object({ range, by: v.optional(choice(['path', 'key', 'status']), 'path') }),
+    output: one(usageSchema),
+    async act({ range: asked, by }, { identity: { organizationId }, nowMs }) {
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
+    },
+  })
+  const latency = actRoute({
+    method: 'GET',
+    path: `${DASHBOARD_PREFIX}/latency`,
+    summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
+    input: v.object({ range }),
+    output: one(latencySchema),
+    async act({ range: asked }, { identity, nowMs }) {
+      return { data: await readLatency(db, { organizationId: organizationOf(identity), range: asked, nowMs }) }
+    },
+  })
+  return [usage, latency]
+}
+
+/** Usage of one organization or of all, for the operator. */
+export function operatorUsageRoute(db: Database): ActRoute {
+  return actRoute({
+    method: 'GET',
+    path: `${ADMIN_PREFIX}/usage`,
+    summary: 'Requests of one organization or of all over time, newest first: by hour up to 7d, by day beyond.',
+    input: v.object({
+      range,
+      by: v.optional(choice(USAGE_DIMENSIONS), 'organization'),
+      organization_id: v.optional(id),
+    }),
+    output: one(usageSchema),
+    errors: [404],
+    async act({ range: asked, by, organization_id: organizationId = null }, { nowMs }) {
+      if (organizationId !== null) await readOrganization(db, organizationId)
+      return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
+    },
+  })
+}

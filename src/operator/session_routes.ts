@@ -1,0 +1,61 @@
+import * as v from 'valibot'
+import { createLoginLink, endSession } from '../account/session.ts'
+import type { Database } from '../db/database.ts'
+import type { SessionCookie } from '../http/plane/credential.ts'
+import { LOGIN_PATH } from '../http/plane/login.ts'
+import { type ActRoute, actRoute, actRouteWithBody } from '../http/plane/route.ts'
+import { id, moment, one } from '../http/request/schema.ts'
+import { ADMIN_PREFIX, actorOf, forget } from './access.ts'
+
+/** The caller's own session: who is signed in, and out again. */
+export function sessionRoutes(options: {
+  readonly db: Database
+  readonly base: string
+  readonly cookie: SessionCookie
+}): readonly ActRoute[] {
+  const { db, base, cookie } = options
+  const read = actRoute({
+    method: 'GET',
+    path: `${base}/session`,
+    summary: 'Who is signed in.',
+    input: v.object({}),
+    output: one(v.strictObject({ by: v.picklist(['token', 'session']), organization_id: v.nullable(v.string()) })),
+    async act(_input, { identity: { by, organizationId } }) {
+      return { data: { by, organization_id: organizationId } }
+    },
+  })
+  const end = actRoute({
+    method: 'DELETE',
+    path: `${base}/session`,
+    summary: 'Sign out: the session ends.',
+    input: v.object({}),
+    output: one(v.strictObject({ ended: v.boolean() })),
+    async act(_input, { identity }) {
+      const { sessionId } = identity
+      if (sessionId === null) return { data: { ended: false } }
+      await endSession(db, { id: sessionId, by: actorOf(identity) })
+      return { data: { ended: true }, headers: forget(cookie) }
+    },
+  })
+  return [read, end]
+}
+
+/** Links that sign somebody in: the operator makes them for organizations, or for another browser. */
+export function loginLinkRoute(db: Database): ActRoute {
+  return actRouteWithBody({
+    method: 'POST',
+    path: `${ADMIN_PREFIX}/login-links`,
+    summary: 'Make a link that signs in once, within 15 minutes: for an organization, or for the operator.',
+    status: 201,
+    input: v.object({}),
+    body: v.strictObject({ organization_id: v.optional(id) }),
+    output: one(v.strictObject({ path: v.string(), organization_id: v.nullable(v.string()), expires_at: moment })),
+    errors: [404],
+    async act({ organization_id: organizationId = null }, { identity }) {
+      const { secret, expiresAt } = await createLoginLink(db, { organizationId, by: actorOf(identity) })
+      return {
+        data: { path: `${LOGIN_PATH}?${secret}`, organization_id: organizationId, expires_at: expiresAt },
+      }
+    },
+  })
+}

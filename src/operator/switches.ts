@@ -1,0 +1,79 @@
+import listSql from '../../sql/queries/switch_list.sql' with { type: 'text' }
+import updateSql from '../../sql/queries/switch_update.sql' with { type: 'text' }
+import type { Actor } from '../account/audit.ts'
+import type { Database } from '../db/database.ts'
+import { query } from '../db/query.ts'
+import { FEATURES, type Feature } from '../http/route/route.ts'
+import { CodedError } from '../lib/error.ts'
+
+const list = query(listSql, 'read')
+const update = query(updateSql, 'read')
+
+/** Something that the operator can switch off as a whole. */
+export interface Switch {
+  readonly kind: 'endpoint' | 'feature'
+  /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or `snapshots`, `mcp`. */
+  readonly name: string
+  readonly isOn: boolean
+  /** Who switched it off: the environment's `off` counts whatever the operator does. */
+  readonly offBy: 'environment' | 'operator' | null
+  readonly offAt: Date | null
+}
+
+/** What this program can switch: its endpoints, and the features that the environment leaves on. */
+export interface Switchboard {
+  readonly endpoints: readonly string[]
+  readonly featuresOff: readonly Feature[]
+}
+
+/** More switches than any version of the program has. */
+const LIST_MAX = 10_000
+
+/** Every switch; also endpoints of other versions, as long as they are off. */
+export async function listSwitches(db: Database, board: Switchboard): Promise<readonly Switch[]> {
+  const rows = await list(db, [LIST_MAX])
+  const off = new Map(rows.map((row) => [row.name, row.off_at]))
+  const endpointsOff = rows.filter(({ kind }) => kind === 'endpoint').map(({ name }) => name)
+  const endpoints = [...new Set([...board.endpoints, ...endpointsOff])].sort()
+  return [
+    ...FEATURES.map((name) => ({ kind: 'feature' as const, name })),
+    ...endpoints.map((name) => ({ kind: 'endpoint' as const, name })),
+  ].map(({ kind, name }) => {
+    const offAt = off.get(name) ?? null
+    const byEnvironment = board.featuresOff.some((feature) => feature === name)
+    const offBy = byEnvironment ? 'environment' : offAt === null ? null : 'operator'
+    return { kind, name, isOn: offBy === null, offBy, offAt }
+  })
+}
+
+/**
+ * Switches an endpoint or a feature; the next request of every process feels it. Idempotent. Throws `CodedError`
+ * INVALID_PARAMETER if there is no such switch; one that is off can always be switched on.
+ */
+export async function setSwitch(
+  db: Database,
+  options: { readonly name: string; readonly isOn: boolean; readonly board: Switchboard; readonly by: Actor },
+): Promise<Switch> {
+  const { name, isOn, board, by } = options
+  const found = (await listSwitches(db, board)).find((each) => each.name === name)
+  if (found === undefined) {
+    throw new CodedError(
+      'INVALID_PARAMETER',
+      `Cannot find switch "${name.slice(0, 64)}": expected ${FEATURES.join(', ')}, or an endpoint such as ` +
+        '"GET /v1/lending/aave-v3"',
+    )
+  }
+  await update(db, [found.kind, name, isOn, by.kind, by.sessionId])
+  const after = (await listSwitches(db, board)).find((each) => each.name === name)
+  return after ?? { ...found, isOn: true, offBy: null, offAt: null }
+}
+
+/** Throws `CodedError` INVALID_PARAMETER if one of these names is no endpoint of this configuration. */
+export function requireEndpoints({ endpoints }: Switchboard, names: readonly string[]): void {
+  const unknown = names.find((name) => !endpoints.includes(name))
+  if (unknown === undefined) return
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot find endpoint "${unknown.slice(0, 64)}": expected one such as "GET /v1/lending/aave-v3"`,
+  )
+}

@@ -1,0 +1,33 @@
+import type { Database } from '../db/database.ts'
+import type { FollowedHistory } from '../family/family.ts'
+import { createHistory, type HistoryService } from '../history/history.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { createClients } from './clients.ts'
+import type { Config } from './config.ts'
+import { historiesOf } from './routes.ts'
+
+/** The histories that a command reads ahead, without anything that serves. */
+export interface Histories {
+  readonly followed: readonly FollowedHistory[]
+  readonly history: HistoryService
+  close(): Promise<void>
+}
+
+/** Connects to the chains of a configuration. */
+export function openHistories(
+  config: Config,
+  { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
+): Histories {
+  const clients = createClients(config, { clock, log, recorder: () => () => {} })
+  const history = createHistory({ clients: clients.evm, db, clock, log, holder: crypto.randomUUID() })
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
+  return {
+    followed: historiesOf(config, connect),
+    history,
+    async close() {
+      await history.close()
+      clients.close()
+    },
+  }
+}

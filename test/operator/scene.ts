@@ -1,0 +1,111 @@
+import { CLI } from '../../src/account/audit.ts'
+import { createGate } from '../../src/account/gate/gate.ts'
+import { createLoginLink } from '../../src/account/session.ts'
+import type { Database } from '../../src/db/database.ts'
+import type { History } from '../../src/history/stream.ts'
+import type { App } from '../../src/http/app.ts'
+import { createApp } from '../../src/http/app.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
+import { createRequestIds } from '../../src/lib/request_id.ts'
+import type { ChainReport } from '../../src/operator/admin/chain_routes.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { createPlanes } from '../../src/service/planes.ts'
+import { routesOf } from '../../src/service/routes.ts'
+import { type Answer, type ClientRequest, createClient } from '../support/client.ts'
+import { temporaryDirectory } from '../support/database.ts'
+import { type SignedIn, signedInBy } from '../support/signed_in.ts'
+
+export const TOKEN = 'the-operators-own-token'
+export const ORIGIN = 'http://test.local'
+
+/** Only routes of families read it. */
+const NO_HISTORY = {} as History
+
+/** A whole process over a database, with the routes of the product; no chain is ever asked. */
+export interface Process {
+  readonly app: App
+  readonly ask: (path: string, request?: ClientRequest) => Promise<Answer>
+  /** The same over the operator's port. */
+  readonly askOperator: (path: string, request?: ClientRequest) => Promise<Answer>
+  close(): Promise<void>
+}
+
+const DEAD_CHAIN: ChainReport = {
+  ...{ chainId: 1, name: 'Ethereum', isReady: false },
+  endpoints: [{ state: 'open', latencyMs: undefined, busyMs: 1.5 }],
+}
+
+/** Starts the planes, the gate and the app as the service composes them. */
+export async function openProcess(db: Database, env: Readonly<Record<string, string>> = {}): Promise<Process> {
+  const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
+  const shared = { db, clock: systemClock, log: silentLog }
+  const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined, history: NO_HISTORY }))
+  const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
+  const app = createApp({
+    ...{
+      routes,
+      aliases: new Map(),
+      gate,
+      hostNames: ['test.local'],
+      corsOrigins: [],
+      openapi: '{"paths":{}}',
+      publicUrl: config.publicUrl,
+    },
+    ...{ clock: systemClock, log: silentLog, metrics: createMetrics() },
+    probes: { database: async () => true, chains: new Map() },
+    operatorApart: config.operatorPort !== undefined,
+    planes: createPlanes(config, { ...shared, routes, readChains: async () => [DEAD_CHAIN] }),
+    requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
+  })
+  return {
+    app,
+    ask: createClient(app.handler),
+    askOperator: createClient(app.operator),
+    close: () => gate.close(2_000),
+  }
+}
+
+/** A browser: it keeps both secrets of a session and sends its origin with every change. */
+export interface Browser extends SignedIn {
+  send(method: string, path: string, body?: unknown): Promise<Answer>
+}
+
+/** Sends the form of a login link. */
+export function useLink(ask: Process['ask'], secret: string, headers: Readonly<Record<string, string>> = {}) {
+  return ask('/login', {
+    method: 'POST',
+    headers: { origin: ORIGIN, 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    body: `link=${secret}`,
+  })
+}
+
+/** Signs a browser in, as the operator for null or for an organization. */
+export async function signedIn(db: Database, ask: Process['ask'], organizationId: string | null): Promise<Browser> {
+  const { secret } = await createLoginLink(db, { organizationId, by: CLI })
+  const answer = await useLink(ask, secret)
+  const session = signedInBy({ setCookie: answer.headers.get('set-cookie'), text: answer.text })
+  if (answer.status !== 200 || session.cookie === '') throw new Error(`Cannot sign in: ${answer.status}`)
+  return {
+    ...session,
+    send: (method, path, body) =>
+      ask(path, {
+        method,
+        headers: {
+          ...session.headers,
+          ...(method === 'GET' ? {} : { origin: ORIGIN }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+  }
+}
+
+/** Sends a request with the operator's token. */
+export function withToken(ask: Process['ask'], method: string, path: string, body?: unknown): Promise<Answer> {
+  return ask(path, {
+    ...{ method, key: TOKEN },
+    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  })
+}
