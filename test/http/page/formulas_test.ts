@@ -6,7 +6,7 @@ import { createFormulas, figuresOf, formulasOf } from '../../../src/http/page/fo
 import { readConfig } from '../../../src/service/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
-const ROOT = join(import.meta.dir, '../..')
+const ROOT = join(import.meta.dir, '../../..')
 const openapi = describeServices(
   readConfig({}, () => {
     throw new Error('Expected no file')
