@@ -16,8 +16,11 @@ const words = (...values: readonly bigint[]): Hex =>
   `0x${values.map((value) => value.toString(16).padStart(64, '0')).join('')}`
 const roundWords = (id: bigint, updatedAtSec: bigint) => words(id, id & 0xffffn, updatedAtSec, updatedAtSec, id)
 
-/** A feed of phases, the oldest first, each the seconds of its rounds; 0 is a round that never finished. */
-function feedOf(phases: readonly (readonly bigint[])[]) {
+/**
+ * A feed of phases, the oldest first, each the seconds of its rounds; 0 is a round that never finished. The aggregator of
+ * a phase may be a feed with phases itself: then it gives its last round by its own phase.
+ */
+function feedOf(phases: readonly (readonly bigint[])[], { ownPhase = 0n }: { readonly ownPhase?: bigint } = {}) {
   const requests: number[] = []
   const roundAt = (id: bigint) => {
     const updatedAtSec = phases[Number(id >> 64n) - 1]?.[Number(BigInt.asUintN(64, id)) - 1]
@@ -33,7 +36,7 @@ function feedOf(phases: readonly (readonly bigint[])[]) {
       if (functionName === 'getRoundData') return roundAt(args[0])
       // The address of an aggregator is the number of its phase.
       if (functionName === 'phaseAggregators') return words(BigInt(args[0]))
-      return words(BigInt(phases[Number(BigInt(to)) - 1]?.length ?? 0))
+      return words((ownPhase << 64n) | BigInt(phases[Number(BigInt(to)) - 1]?.length ?? 0))
     })
   }
   const at = async (timeSec: bigint) => (await readRoundAt(FEED, timeSec, ask))?.updatedAtSec
@@ -61,6 +64,11 @@ describe('the round of a moment', () => {
     const { at, requests } = feedOf([[1n]])
     expect(await at(1n)).toBe(1n)
     expect(requests).toEqual([2])
+  })
+
+  test('is found if an older phase’s aggregator numbers its rounds with phases of its own', async () => {
+    const phases = [[10n, 20n], [30n]]
+    expect(await feedOf(phases, { ownPhase: 1n }).at(29n)).toBe(20n)
   })
 
   test('is asked for once where rounds never finished', async () => {

@@ -1,0 +1,148 @@
+import { expect, test } from 'bun:test'
+import type { Chain } from '../../../src/chain/chain.ts'
+import { DisputeError, isLasting, readByQuorum } from '../../../src/chain/past/quorum.ts'
+import { type ChainClient, DepthError, type Endpoint } from '../../../src/chain/rpc/client.ts'
+import { untilAborted } from '../../../src/lib/async/abort.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
+
+/** What one endpoint answers with; an error is thrown. */
+type Answer = string | Error | 'never'
+
+const never = new AbortController().signal
+
+/** A chain whose endpoints answer so, each read trying them in their order; who was asked, and what the log was told. */
+function open(...answers: readonly Answer[]) {
+  const asked: number[] = []
+  const warned: Record<string, unknown>[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (fields: Record<string, unknown>) => void warned.push(fields) }
+  const chain = { id: 5, name: 'Test', rpcUrls: answers.map((_, index) => `http://${index}.test/`) } as unknown as Chain
+  const client: ChainClient = {
+    ...{ chain, log, background: [] },
+    async read(attempt, { signal }) {
+      let failure: Error = new UnavailableError('Cannot read chain 5')
+      for (const index of answers.keys()) {
+        try {
+          return await attempt({ index } as Endpoint, signal)
+        } catch (error) {
+          if (error instanceof AbortedError) throw error
+          if (!(error instanceof UpstreamError)) failure = error as Error
+        }
+      }
+      throw failure
+    },
+  }
+  const read = (options: { readonly quorum?: number; readonly signal?: AbortSignal } = {}) =>
+    readByQuorum(
+      client,
+      async ({ index }, within) => {
+        asked.push(index)
+        const answer = answers[index]
+        if (answer === 'never') return await untilAborted(new Promise<never>(() => {}), within)
+        if (typeof answer !== 'string') throw answer
+        return { answer }
+      },
+      { signal: never, what: 'the state', textOf: (value) => value.answer, ...options },
+    )
+  return { read, asked, warned, client }
+}
+
+const gone = () => new UpstreamError('The endpoint failed')
+
+test('two endpoints that say the same are believed, and nobody else is asked', async () => {
+  const { read, asked, warned } = open('a', 'a', 'b')
+  expect(await read()).toEqual({ value: { answer: 'a' }, endpoints: [0, 1] })
+  expect([asked, warned]).toEqual([[0, 1], []])
+})
+
+test('if two differ a third decides, and who was wrong is told to the log', async () => {
+  for (const [answers, wrong] of [
+    [['b', 'a', 'a'], 0],
+    [['a', 'b', 'a'], 1],
+  ] as const) {
+    const { read, asked, warned } = open(...answers)
+    const { value, endpoints } = await read()
+    expect([value.answer, endpoints.toSorted(), asked]).toEqual([
+      'a',
+      [0, 1, 2].filter((each) => each !== wrong),
+      [0, 1, 2],
+    ])
+    expect(warned).toEqual([
+      { msg: 'An RPC endpoint contradicted others', chainId: 5, endpoint: wrong, what: 'the state' },
+    ])
+  }
+})
+
+test('if nobody is left to decide, all that differ are named', async () => {
+  for (const answers of [
+    ['a', 'b'],
+    ['a', 'b', 'c'],
+    ['a', gone(), 'b'],
+  ]) {
+    const { read, warned } = open(...answers)
+    const said = [...answers.keys()].filter((index) => typeof answers[index] === 'string')
+    const failure = await read().catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(DisputeError)
+    expect(failure).toMatchObject({
+      message:
+        `Cannot believe the state of chain 5 (Test): endpoints ${said.map((each) => each + 1).join(' and ')} ` +
+        'contradict each other (second witness)',
+    })
+    const endpoints = said
+    expect(warned).toEqual([{ msg: 'RPC endpoints contradicted each other', chainId: 5, endpoints, what: 'the state' }])
+  }
+})
+
+test('what one endpoint says is given as one’s word if the others fail or are late, or there are none', async () => {
+  expect(await open('a').read()).toEqual({ value: { answer: 'a' }, endpoints: [0] })
+  expect(await open(gone(), 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
+  expect(await open('never', 'a').read()).toEqual({ value: { answer: 'a' }, endpoints: [1] })
+})
+
+test('a quorum of three is waited for, of one nobody else is asked', async () => {
+  expect((await open('a', 'a', 'a', 'b').read({ quorum: 3 })).endpoints).toEqual([0, 1, 2])
+  const { read, asked } = open('a', 'b')
+  expect((await read({ quorum: 1 })).endpoints).toEqual([0])
+  expect(asked).toEqual([0])
+  await expect(open('a', 'a', 'b').read({ quorum: 3 })).rejects.toBeInstanceOf(DisputeError)
+})
+
+test('if none answers, that an endpoint fails says more than that another one does not reach back', async () => {
+  const [shallow, silent] = [new DepthError('No endpoint keeps block 5'), new UnavailableError('Cannot read chain 5')]
+  expect(await failureOf(shallow, silent)).toBe(silent)
+  expect(await failureOf(silent, shallow)).toBe(silent)
+  expect(await failureOf(shallow, shallow)).toBe(shallow)
+})
+
+test('a fault of this program passes through, unless an endpoint has answered', async () => {
+  const fault = new TypeError('That is no function')
+  expect(await failureOf(fault, new UnavailableError('Cannot read chain 5'))).toBe(fault)
+})
+
+/** How a quorum ends whose two readings end so. */
+async function failureOf(...failures: readonly Error[]): Promise<unknown> {
+  const { client } = open('a', 'b')
+  let reader = 0
+  const failing: ChainClient = {
+    ...client,
+    async read() {
+      throw failures[reader++]
+    },
+  }
+  const options = { signal: never, what: 'the state', textOf: String }
+  return await readByQuorum(failing, async () => '', options).catch((error: unknown) => error)
+}
+
+test('a caller who leaves is not waited for', async () => {
+  const leaving = new AbortController()
+  const reading = open('never', 'never').read({ signal: leaving.signal })
+  leaving.abort()
+  await expect(reading).rejects.toBeInstanceOf(AbortedError)
+})
+
+test('two witnesses last, or the only one that there is', () => {
+  const lasts = (endpoints: number, witnesses: number) =>
+    isLasting(open(...Array.from({ length: endpoints }, () => 'a')).client, witnesses)
+  expect([lasts(1, 0), lasts(1, 1), lasts(2, 1), lasts(2, 2), lasts(5, 1), lasts(5, 2)]).toEqual([
+    ...[false, true, false, true, false, true],
+  ])
+})
