@@ -255,6 +255,11 @@ describe('totalsOf()', () => {
     expect(totalsOf(account({ assets: mixed, data: other })).liquidationLimit).toBe((dollars(300) * 7_333n * WAD) / BPS)
   })
 
+  test('with the smallest debt takes the limit from the pool’s health factor', () => {
+    const data = { ...average, totalDebt: 1n, healthFactorWad: 5n * WAD }
+    expect(totalsOf(account({ assets: mixed, data })).liquidationLimit).toBe(5n * WAD)
+  })
+
   test('without collateral has no limit', () => {
     expect(totalsOf(account({ assets: [asset({ supplied: 5n, isCollateral: false })] })).liquidationLimit).toBe(0n)
   })

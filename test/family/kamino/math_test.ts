@@ -400,6 +400,16 @@ describe('isSoundReserve()', () => {
       false,
     ],
     [
+      'whose curve ends at a thousand times the capital a year',
+      {
+        curve: [
+          [0, 0],
+          [10_000, 10_000_000],
+        ],
+      },
+      true,
+    ],
+    [
       'whose curve is absurd',
       {
         curve: [
