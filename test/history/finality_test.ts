@@ -142,6 +142,7 @@ test('two endpoints with different final blocks: neither is believed, 503 names 
     const reading = tipOf({ depth: 40 }, 2)
     await expect(reading).rejects.toThrow('(check "final block")')
     await expect(reading).rejects.toBeInstanceOf(UnavailableError)
+    await expect(reading).rejects.toMatchObject({ retryAfterSec: 15 })
     expect(await anchorOf()).toBeUndefined()
     proxies[liar]?.rule(() => undefined)
   }
@@ -184,7 +185,11 @@ test('an anchor beyond every head is taken back, and one endpoint’s word gives
 
 test('a false anchor that two had and nothing before it stops the chain, until the endpoints have it again', async () => {
   await anchorAt(55, FALSE_HASH, 2)
-  for (let time = 0; time < 2; time++) await expect(tipOf({ depth: 40 }, 2)).rejects.toThrow('is stopped')
+  for (let time = 0; time < 2; time++) {
+    const reading = tipOf({ depth: 40 }, 2)
+    await expect(reading).rejects.toThrow('is stopped')
+    await expect(reading).rejects.toMatchObject({ retryAfterSec: 60 })
+  }
   expect((await anchorOf())?.isStopped).toBe(true)
   await database.db.run(`update history_chain set anchor_hash = '\\x${(await hashOf(55)).slice(2)}'`, [])
   expect((await tipOf({ depth: 40 }, 2)).finalized).toBe(60)

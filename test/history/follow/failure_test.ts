@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
-import { HistoryFaultError } from '../../../src/history/follow/failure.ts'
+import type { Chain } from '../../../src/chain/chain.ts'
+import { createEntry } from '../../../src/history/follow/entry.ts'
+import { createFailures, HistoryFaultError } from '../../../src/history/follow/failure.ts'
 import type { LendingEvent } from '../../../src/history/rows/lending_event.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
-import { UnavailableError } from '../../../src/lib/error.ts'
-import { EMITTER, walletOf } from '../scene.ts'
+import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
+import { EMITTER, placeOf, walletOf } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
@@ -29,6 +31,22 @@ function recorded() {
   const note = (record: Record<string, unknown>) => records.push(record)
   return { records, log: { debug: note, info: note, warn: note, error: note } }
 }
+
+test('after a failure the work pauses for a second, twice as long after each further one, up to half a minute', () => {
+  const { log } = recorded()
+  const { clock } = simulateTime()
+  const chain = { id: 1, name: 'Test' } as Chain
+  const failures = createFailures({ ...{ chain, stream: 'emitted', place: placeOf(1), log, clock } })
+  const [one, other] = [0, 1].map((number) => createEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
+  if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
+  const fail = () => failures.note(new UpstreamError('No answer'), [one, other], false)
+  expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  // Of those that are read together, the one that failed most often says how long.
+  failures.forget([other], false)
+  expect(fail()).toBe(30_000)
+  failures.forget([one, other], false)
+  expect(fail()).toBe(1_000)
+})
 
 const failureOf = (asked: Promise<unknown>) => asked.catch((error: unknown) => error)
 

@@ -49,6 +49,29 @@ test('a proposed range counts only if it lies in what was asked', () => {
   }
 })
 
+test.each([
+  ['exceed', 'topics', 20, 'filter'],
+  ['max', 'addresses', 20, 'filter'],
+  ['addresses', 'limit', 30, 'filter'],
+  ['payload', 'too large', 20, 'filter'],
+  ['logs', 'exceed', 30, 'results'],
+  ['response', 'too big', 30, 'results'],
+  ['fromBlock', 'toBlock', 40, 'range'],
+  ['block', 'not found', 60, 'behind'],
+  ['newer than', 'head', 20, 'behind'],
+  ['beyond', 'latest', 30, 'behind'],
+  ['state', 'not available', 40, 'pruned'],
+  ['history', 'missing', 40, 'pruned'],
+  ['method', 'does not exist', 40, 'unable'],
+] as const)('"%s" and "%s" are about each other up to %i characters apart', (first, second, apart, kind) => {
+  const kindAt = (characters: number) => {
+    const words = `${first}${'-'.repeat(characters)}${second}`
+    return reactionTo({ status: 200, code: -32_000, words, retryAfterMs: undefined }, ASKED)?.kind
+  }
+  expect([kindAt(0), kindAt(1), kindAt(apart)]).toEqual([kind, kind, kind])
+  expect(kindAt(apart + 1)).not.toBe(kind)
+})
+
 test('the words of an endpoint cost no time, whatever they are', () => {
   const words = `${'max 0 - '.repeat(60)}${'9'.repeat(200)}`
   reactionTo({ status: 400, code: 0, words: words.slice(0, 500), retryAfterMs: undefined }, ASKED)

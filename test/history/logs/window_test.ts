@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { answered, piecesOf, refused, startWindow } from '../../../src/history/logs/window.ts'
+import { answered, longer, piecesOf, refused, startWindow } from '../../../src/history/logs/window.ts'
 
 test('a window grows while answers are sparse, and aims at 2,000 logs', () => {
   const start = startWindow(10_000, undefined)
@@ -39,6 +39,17 @@ test('a refusal without a number tries the next usual cap', () => {
   expect(step.cap).toBe(20_000)
   expect(refused(step, { kind: 'range', blocks: undefined }, 20_000).cap).toBe(10_000)
   expect(refused(step, { kind: 'range', blocks: undefined }, 1).cap).toBe(1)
+})
+
+test('refusals without a number go down the usual lengths one by one, and a cap in doubt is tried at the next one up', () => {
+  const usual = [1_000_000, 500_000, 100_000, 50_000, 20_000, 10_000, 5_000, 3_000, 2_000, 1_000, 500, 100, 10, 5, 1]
+  const caps: number[] = []
+  for (let window = startWindow(2_000_000, undefined), blocks = 2_000_000; blocks > 1; blocks = window.blocks) {
+    window = refused(window, { kind: 'range', blocks: undefined }, blocks)
+    caps.push(window.cap ?? 0)
+  }
+  expect(caps).toEqual(usual)
+  expect(usual.map(longer)).toEqual([2_000_000, ...usual.slice(0, -1)])
 })
 
 test('too many results halve this window or take the proposed length, and leave the cap alone', () => {

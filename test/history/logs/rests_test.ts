@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { createRests } from '../../../src/history/logs/rests.ts'
+
+/** Rests on a clock of its own, and how often the endpoint began to count as unable. */
+function open() {
+  const time = { nowMs: 1_000 }
+  let unable = 0
+  const rests = createRests({ now: () => time.nowMs, monotonicMs: () => time.nowMs }, () => unable++)
+  const fail = (times: number) => {
+    for (let count = 0; count < times; count++) rests.start('failed')
+  }
+  return { rests, time, fail, unable: () => unable }
+}
+
+test.each([
+  ['failed', 'isResting', 5_000],
+  ['behind', 'isResting', 2_000],
+  ['silent', 'isOut', 60_000],
+  ['false', 'isOut', 600_000],
+  ['unable', 'isOut', 600_000],
+] as const)('one that is %s is left alone for its time: %s for %i ms', (why, how, ms) => {
+  const { rests, time, unable } = open()
+  expect([rests.isResting, rests.isOut]).toEqual([false, false])
+  rests.start(why)
+  time.nowMs += ms - 1
+  expect([rests.isResting, rests.isOut]).toEqual([how === 'isResting', how === 'isOut'])
+  time.nowMs += 1
+  expect([rests.isResting, rests.isOut]).toEqual([false, false])
+  expect(unable()).toBe(why === 'unable' ? 1 : 0)
+})
+
+test('a shorter rest does not end a longer one', () => {
+  const { rests, time } = open()
+  for (const why of ['failed', 'behind', 'unable', 'silent'] as const) rests.start(why)
+  time.nowMs += 4_999
+  expect(rests.isResting).toBe(true)
+  time.nowMs += 590_000
+  expect(rests.isOut).toBe(true)
+})
+
+test('twenty failures in a row make it unable, and one success between them counts from the beginning', () => {
+  const { rests, fail, unable } = open()
+  fail(19)
+  rests.succeeded()
+  fail(19)
+  expect([rests.isOut, unable()]).toEqual([false, 0])
+  fail(1)
+  expect([rests.isOut, unable()]).toEqual([true, 1])
+})
