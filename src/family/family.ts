@@ -126,7 +126,10 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
   const rowSchema = v.object(entries)
 
   return {
-    ...{ name, aliases, network, entries },
+    name,
+    aliases,
+    network,
+    entries,
     configure(rows) {
       const settings = new Map(builtIn)
       const mistakes: string[] = []
@@ -141,7 +144,10 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         return { chainIds, settings: new Map([...settings].filter(([chainId]) => served.has(chainId))), connect }
       }
       return {
-        ...{ name, aliases, settings, mistakes },
+        name,
+        aliases,
+        settings,
+        mistakes,
         routes: (setup) => definition.routes(here(setup)),
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],

@@ -112,7 +112,8 @@ export function createCoverage(db: Database, holder: string): Coverage {
           {
             ranges: rangesOf(row.first_blocks, row.last_blocks),
             agreed: rangesOf(row.first_agreed, row.last_agreed),
-            ...{ checkedTo: Number(row.checked_to ?? -1), isLeased: row.is_leased },
+            checkedTo: Number(row.checked_to ?? -1),
+            isLeased: row.is_leased,
           },
         ]),
       )

@@ -75,7 +75,8 @@ export function createHistory(options: {
     const made = client.background.map((endpoint) =>
       createLearnedSource({
         source: createLogSource(endpoint, id),
-        ...{ clock, sleep: pause },
+        clock,
+        sleep: pause,
         record: (outcome) => recorder?.requested(id, outcome),
       }),
     )
@@ -93,7 +94,15 @@ export function createHistory(options: {
     const follower: Follower<Place> =
       followers.get(key) ??
       createFollower({
-        ...{ stream, place, client, sources: sourcesOf(client), coverage, db, clock, log, sleep: pause },
+        stream,
+        place,
+        client,
+        sources: sourcesOf(client),
+        coverage,
+        db,
+        clock,
+        log,
+        sleep: pause,
         onStored: (blocks) => recorder?.stored(id, blocks),
         onHealed: (logs) => recorder?.healed(id, logs),
       })

@@ -70,8 +70,12 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     const rows = await list(db, [chainId, from, to])
     return rows.map(({ day, block, hash, parent_hash, time, is_final, witnesses }) => {
       const pinned: FoundBlock = {
-        ...{ chainId, number: BigInt(block), timestampSec: BigInt(time), witnesses },
-        ...{ hash: `0x${hash}`, parentHash: `0x${parent_hash}` },
+        chainId,
+        number: BigInt(block),
+        timestampSec: BigInt(time),
+        witnesses,
+        hash: `0x${hash}`,
+        parentHash: `0x${parent_hash}`,
       }
       if (is_final) keep(day, pinned)
       return { block: pinned, isFinal: is_final }

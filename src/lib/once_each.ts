@@ -18,7 +18,8 @@ export function onceEachText<Text extends string, Value extends string | object>
   charsMax: number,
 ): (text: Text) => Value {
   const known = createRecent<Value>({
-    ...{ entriesMax: Number.POSITIVE_INFINITY, weightMax: charsMax },
+    entriesMax: Number.POSITIVE_INFINITY,
+    weightMax: charsMax,
     weightOf: (_, text) => text.length,
   })
   return (text) => {

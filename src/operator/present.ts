@@ -59,7 +59,12 @@ export const apiKeySchema = v.strictObject({
 /** A key as it may be shown again. */
 export function presentKey({ id, name, last4, createdAt, expiresAt, revokedAt, limits }: ApiKey) {
   return {
-    ...{ id, name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
+    id,
+    name,
+    last4,
+    created_at: createdAt,
+    expires_at: expiresAt,
+    revoked_at: revokedAt,
     allowed_networks: limits.networks,
     allowed_endpoints: limits.endpoints,
     credits_per_day: limits.creditsPerDay,

@@ -32,8 +32,11 @@ export function createClients(
     rpcUrls.length === 0
       ? undefined
       : createSolanaClient({
-          ...{ rpcUrls, maxSlotAgeSec, slotMs },
-          ...{ record: recorder(SOLANA_CHAIN_ID), ...shared },
+          rpcUrls,
+          maxSlotAgeSec,
+          slotMs,
+          record: recorder(SOLANA_CHAIN_ID),
+          ...shared,
         })
   return {
     evm: new Map(evm.map((client) => [client.chain.id, client])),

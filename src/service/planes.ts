@@ -61,7 +61,9 @@ function planesOf(config: Config, { db, routes, readChains }: Pick<PlaneServices
     cookies,
     admin: adminPlane({ db, cookie: cookies.operator, board, readChains, readHistories }),
     dashboard: dashboardPlane({
-      ...{ db, cookie: cookies.organization, board },
+      db,
+      cookie: cookies.organization,
+      board,
       templateOf: (path) => loggedTemplateOf(table, path),
     }),
   }

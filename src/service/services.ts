@@ -93,7 +93,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
     name: 'gate',
     start: () =>
       createGate({
-        ...{ db, clock, log, metrics },
+        db,
+        clock,
+        log,
+        metrics,
         journalDir: join(config.dataDir, 'journal'),
         featuresOff: config.featuresOff,
       }),
@@ -110,7 +113,10 @@ export async function createServices(config: Config, options: ServicesOptions): 
     name: 'history',
     start: () =>
       createHistory({
-        ...{ clients: clients.evm, db, clock, log },
+        clients: clients.evm,
+        db,
+        clock,
+        log,
         holder: crypto.randomUUID(),
         recorder: createHistoryMetrics(metrics),
         isOff: config.featuresOff.includes('history'),
@@ -140,7 +146,9 @@ export async function createServices(config: Config, options: ServicesOptions): 
         aliases: familyAliases(config.families),
         gate,
         gateway: createMcp({
-          ...{ routes, origins: ownOrigins(config), spending: createSessionSpending(db) },
+          routes,
+          origins: ownOrigins(config),
+          spending: createSessionSpending(db),
           sessionId: () => crypto.randomUUID(),
         }),
         clock,

@@ -157,8 +157,12 @@ test('the name of a key comes with its entries, or its id if the key is unknown'
   const own = await createAccount(db)
   await settleBatch(db, [settlement(own.caller), settlement({ ...own.caller, apiKeyId: 'key_gone' })])
   const { entries } = await readRequestLog(db, {
-    ...{ organizationId: own.organizationId, fromMs: 0, toMs: Date.now() + 60_000 },
-    ...{ errors: 'all', page: 1, limit: 10 },
+    organizationId: own.organizationId,
+    fromMs: 0,
+    toMs: Date.now() + 60_000,
+    errors: 'all',
+    page: 1,
+    limit: 10,
   })
   expect(new Set(entries.map((entry) => entry.apiKeyName))).toEqual(new Set(['main', 'key_gone']))
 })
@@ -184,8 +188,13 @@ test('paths that callers invent are logged as they were asked, and counted in on
     ['/v1/nothing/{id}', 404, 1],
   ])
   const { entries, total } = await readRequestLog(db, {
-    ...{ organizationId: own.organizationId, fromMs: 0, toMs: Date.now() + 60_000, path: NOWHERE },
-    ...{ errors: 'all', page: 1, limit: 25 },
+    organizationId: own.organizationId,
+    fromMs: 0,
+    toMs: Date.now() + 60_000,
+    path: NOWHERE,
+    errors: 'all',
+    page: 1,
+    limit: 25,
   })
   expect(total).toBe(301)
   expect(entries.every(({ path }) => /^\/v1\/(nothing\/\d+|late)$/.test(path))).toBe(true)

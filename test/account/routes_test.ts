@@ -40,13 +40,16 @@ beforeAll(async () => {
   ]
   const table = createRouteTable(routes, aliases)
   const app = createApp({
-    ...{ routes, aliases, gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
-    ...{
-      hostNames: ['test.local'],
-      corsOrigins: [],
-      probes: { database: async () => true, chains: new Map() },
-      openapi: '{}',
-    },
+    routes,
+    aliases,
+    gate,
+    clock: systemClock,
+    log: silentLog,
+    metrics: createMetrics(),
+    hostNames: ['test.local'],
+    corsOrigins: [],
+    probes: { database: async () => true, chains: new Map() },
+    openapi: '{}',
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   call = createClient(app.handler)

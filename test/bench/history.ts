@@ -47,7 +47,11 @@ export async function benchHistory({
       await forgetHistories(db)
       const client = createTestClient([anvil.rpcUrl], { chainId: CHAIN_ID })
       const history = createHistory({
-        ...{ clients: new Map([[CHAIN_ID, client]]), db, clock: systemClock, log: silentLog, holder: 'bench' },
+        clients: new Map([[CHAIN_ID, client]]),
+        db,
+        clock: systemClock,
+        log: silentLog,
+        holder: 'bench',
       })
       const startedMs = performance.now()
       await history.complete({ stream: EMITTED, place: placeOf(CHAIN_ID) }, new AbortController().signal)

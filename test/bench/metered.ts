@@ -103,7 +103,8 @@ export async function benchMetered(options: {
       return {
         ...result,
         perSecond: (result.answers / result.elapsedMs) * 1000,
-        ...{ serverCpuUs, postgresCpuUs },
+        serverCpuUs,
+        postgresCpuUs,
       }
     }
 

@@ -38,8 +38,16 @@ async function main(): Promise<void> {
   const journalDir = process.env['BENCH_JOURNAL'] ?? ''
   const gate = await createGate({ db, clock: systemClock, log, journalDir })
   const app = createApp({
-    ...{ routes: [benchRoute], aliases: new Map(), gate, clock: systemClock, log, metrics: createMetrics() },
-    ...{ hostNames: [], corsOrigins: [], probes: { database: async () => true, chains: new Map() }, openapi: '{}' },
+    routes: [benchRoute],
+    aliases: new Map(),
+    gate,
+    clock: systemClock,
+    log,
+    metrics: createMetrics(),
+    hostNames: [],
+    corsOrigins: [],
+    probes: { database: async () => true, chains: new Map() },
+    openapi: '{}',
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     // One organization sends from 256 connections here, four times what a real one may have under way.
     limits: { organizationConcurrencyMax: 1_024 },

@@ -115,7 +115,11 @@ async function runOurs(db: Database, { rpcUrl }: { readonly rpcUrl: string }): P
     if (outcome !== 'useful') refused++
   }
   const history = createHistory({
-    ...{ clients: new Map([[CHAIN_ID, client]]), db, clock: systemClock, log: silentLog, holder: 'bench' },
+    clients: new Map([[CHAIN_ID, client]]),
+    db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'bench',
     recorder: { requested, stored: () => {}, healed: () => {} },
   })
   const stream = createLendingStream({ clock: systemClock })
@@ -180,8 +184,12 @@ async function runPonder(
   const port = await freePort()
   const env = {
     ...process.env,
-    ...{ DATABASE_URL: url, BENCH_RPC: at.rpcUrl, BENCH_POOL: POOL, BENCH_END_BLOCK: String(at.endBlock) },
-    ...{ PONDER_TELEMETRY_DISABLED: 'true', NODE_ENV: 'production' },
+    DATABASE_URL: url,
+    BENCH_RPC: at.rpcUrl,
+    BENCH_POOL: POOL,
+    BENCH_END_BLOCK: String(at.endBlock),
+    PONDER_TELEMETRY_DISABLED: 'true',
+    NODE_ENV: 'production',
   } as Readonly<Record<string, string>>
   const words = ['start', '--schema', 'b1', '--log-format', 'json', '--port', String(port)]
   const program = join(project, 'node_modules', 'ponder', 'dist', 'esm', 'bin', 'ponder.js')

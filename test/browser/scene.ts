@@ -50,7 +50,13 @@ export async function startScene(options: {
   const service = await startService(program)
   const accounts = await createAccounts(program)
   return {
-    ...{ devnet, rpc, solana, program, service, accounts, url: `http://127.0.0.1:${service.port}/` },
+    devnet,
+    rpc,
+    solana,
+    program,
+    service,
+    accounts,
+    url: `http://127.0.0.1:${service.port}/`,
     async stop() {
       await service.stop()
       program.remove()

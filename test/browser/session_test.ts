@@ -26,7 +26,8 @@ describe.skipIf(BROWSER === undefined)('a session in a browser', () => {
     program = sourceProgram({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', DATABASE_URL: database.url })
     ;[service, browser] = await Promise.all([spawnService(program), launchBrowser()])
     thief = Bun.serve({
-      ...{ hostname: '127.0.0.1', port: 0 },
+      hostname: '127.0.0.1',
+      port: 0,
       fetch({ headers }) {
         stolen.push({ cookie: headers.get('cookie') ?? '', page: headers.get('x-session-page') })
         return new Response('<!doctype html><title>Elsewhere</title>', { headers: { 'content-type': 'text/html' } })

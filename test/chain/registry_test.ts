@@ -20,10 +20,28 @@ const BOOKS = new Map<number, string>([
 ])
 /** Wrapped bitcoins have bitcoin's feed, as at Aave; other bridged tokens have the feed of what they stand for. */
 const BASES: Readonly<Record<string, string>> = {
-  ...{ WETH: 'ETH', 'WETH.e': 'ETH', WBTC: 'BTC', BTCB: 'BTC', 'BTC.b': 'BTC', 'WBTC.e': 'BTC' },
-  ...{ 'USDC.e': 'USDC', USDCe: 'USDC', USDbC: 'USDC', mUSDC: 'USDC', mUSDT: 'USDT', USDT0: 'USDT', USDt: 'USDT' },
-  ...{ 'DAI.e': 'DAI', mDAI: 'DAI', WXDAI: 'DAI', WPOL: 'MATIC', WBNB: 'BNB', WAVAX: 'AVAX', WMNT: 'MNT', wS: 'S' },
-  ...{ Metis: 'METIS' },
+  WETH: 'ETH',
+  'WETH.e': 'ETH',
+  WBTC: 'BTC',
+  BTCB: 'BTC',
+  'BTC.b': 'BTC',
+  'WBTC.e': 'BTC',
+  'USDC.e': 'USDC',
+  USDCe: 'USDC',
+  USDbC: 'USDC',
+  mUSDC: 'USDC',
+  mUSDT: 'USDT',
+  USDT0: 'USDT',
+  USDt: 'USDT',
+  'DAI.e': 'DAI',
+  mDAI: 'DAI',
+  WXDAI: 'DAI',
+  WPOL: 'MATIC',
+  WBNB: 'BNB',
+  WAVAX: 'AVAX',
+  WMNT: 'MNT',
+  wS: 'S',
+  Metis: 'METIS',
 }
 
 test('every built-in chain but Pharos is one that viem knows, and all but BNB’s use an endpoint of viem’s', () => {

@@ -8,10 +8,13 @@ export const BLOCK_AGE_SEC_MAX = 10 * 365 * 86_400
 
 /** Ethereum's row as a devnet that stands in its place can be: what is built in besides does not stand there. */
 export const DEVNET_ROW = {
-  ...{ id: 1, name: 'Ethereum', maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
+  id: 1,
+  name: 'Ethereum',
+  maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
   uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
   aaveV3: (['main', 'lido', 'etherfi'] as const).map((market) => ({
-    ...{ market, poolAddressesProvider: MARKETS[market].provider },
+    market,
+    poolAddressesProvider: MARKETS[market].provider,
   })),
 }
 

@@ -43,7 +43,8 @@ test(
     const [aave, morpho, kamino] = lending as [AaveBody, SingleBody, SingleBody]
     expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
     expect(morpho.data).toMatchObject({
-      ...{ wallet: MORPHO_WALLETS.borrower, net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/) },
+      wallet: MORPHO_WALLETS.borrower,
+      net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/),
     })
     expect(kamino.data).toMatchObject({ obligation_address: OBLIGATION, health_factor: '2.0000' })
 

@@ -65,7 +65,9 @@ test('every feed answers its price in 8 decimals, as fresh as the block', async 
   const { timestamp } = await devnet.client.getBlock()
   for (const { feed: address, usd } of Object.values(TOKENS)) {
     const [, answer, , updatedAt] = await devnet.client.readContract({
-      ...{ address, abi: FEED_ABI, functionName: 'latestRoundData' },
+      address,
+      abi: FEED_ABI,
+      functionName: 'latestRoundData',
     })
     expect(answer).toBe(BigInt(usd) * 10n ** 8n)
     expect(updatedAt).toBeGreaterThanOrEqual(timestamp)
@@ -99,7 +101,9 @@ test('the pools cover every fee tier', () => {
 test('tokenURI() draws a position through the linked descriptor', async () => {
   const { client, addresses, positions } = devnet
   const uri = await client.readContract({
-    ...{ address: addresses.uniswapV3.manager, abi: MANAGER_ABI, functionName: 'tokenURI' },
+    address: addresses.uniswapV3.manager,
+    abi: MANAGER_ABI,
+    functionName: 'tokenURI',
     args: [positions.inRange],
   })
   const json = JSON.parse(Buffer.from(uri.replace('data:application/json;base64,', ''), 'base64').toString())
@@ -147,7 +151,8 @@ test('closed positions are empty, the one not collected is still owed its princi
   }
   expect(owed?.liquidity).toBe(0n)
   expect(await v3.staticCollect(positions.closedOwed)).toEqual({
-    ...{ amount0: owed?.tokensOwed0 ?? 0n, amount1: owed?.tokensOwed1 ?? 0n },
+    amount0: owed?.tokensOwed0 ?? 0n,
+    amount1: owed?.tokensOwed1 ?? 0n,
   })
   expect(owed?.tokensOwed0).toBeGreaterThan(10n ** 9n)
   expect(half?.liquidity).toBeGreaterThan(0n)
@@ -242,7 +247,8 @@ async function sideOf({ v3, client, addresses }: Devnet, tokenId: bigint): Promi
   const [stored] = await v3.readPositions([tokenId])
   if (stored === undefined) throw new Error(`Cannot read position ${tokenId}`)
   const pool = await client.readContract({
-    ...{ address: addresses.uniswapV3.factory, functionName: 'getPool' },
+    address: addresses.uniswapV3.factory,
+    functionName: 'getPool',
     abi: parseAbi(['function getPool(address, address, uint24) view returns (address)']),
     args: [stored.token0, stored.token1, stored.fee],
   })

@@ -21,7 +21,9 @@ export async function mailMany(
   const data = encodeFunctionData({ abi: ABI, functionName: 'multicall', args: [calls] })
   for (let left = count / MINTS_PER_TRANSACTION; left > 0; left -= TRANSACTIONS_AT_ONCE) {
     const transactions = Array.from({ length: Math.min(left, TRANSACTIONS_AT_ONCE) }, () => ({
-      ...{ from: BANK, to: UNISWAP_V3.manager, data },
+      from: BANK,
+      to: UNISWAP_V3.manager,
+      data,
     }))
     await send(transactions)
   }

@@ -74,7 +74,12 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     let morpho: Promise<MorphoDevnet> | undefined
     return {
       ...scenario,
-      ...{ chainId, rpcUrl: anvil.rpcUrl, rpc, send, v3, wallets: WALLETS },
+      chainId,
+      rpcUrl: anvil.rpcUrl,
+      rpc,
+      send,
+      v3,
+      wallets: WALLETS,
       client: createDevnetClient({ rpcUrl: anvil.rpcUrl, chainId }),
       addresses: { uniswapV3: UNISWAP_V3, multicall3: MULTICALL3, tokens: TOKENS },
       mintMany: (wallet, count) => mintMany(builder, { scenario, wallet, count }),
@@ -94,7 +99,8 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       setFeed: async (feed, round) => {
         await send([setFeedCall(feed, round)])
       },
-      ...{ exited: anvil.exited, stop: anvil.stop },
+      exited: anvil.exited,
+      stop: anvil.stop,
     }
   } catch (error) {
     await anvil.stop()

@@ -171,8 +171,11 @@ async function mintSpam({ send, v3 }: Builder): Promise<bigint> {
     }),
   )
   const pool = await v3.createPool({
-    ...{ tokenA: token, tokenB: weth.address, fee: 10000 },
-    ...{ amountA: 10n ** 24n, amountB: 10n ** 18n },
+    tokenA: token,
+    tokenB: weth.address,
+    fee: 10000,
+    amountA: 10n ** 24n,
+    amountB: 10n ** 18n,
   })
   const amount = 10n ** 18n
   const request = { pool, ...fullRange(pool), amount0: amount, amount1: amount, recipient: WALLETS.spammed }

@@ -125,7 +125,10 @@ async function readPools(rpc: Rpc, requests: readonly PoolRequest[]): Promise<Po
       const address = at(addresses, index)
       const [token0, token1] = BigInt(tokenA) < BigInt(tokenB) ? [tokenA, tokenB] : [tokenB, tokenA]
       return {
-        ...{ address, token0, token1, fee },
+        address,
+        token0,
+        token1,
+        fee,
         tickSpacing: Number(at(spacings, index)),
         startTick: (await readSlot0(rpc, address)).tick,
       }

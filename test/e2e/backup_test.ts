@@ -170,11 +170,19 @@ describe('with a large log', () => {
 
   const spawn = (of: Program, words: readonly string[]) =>
     Bun.spawn([...of.command, ...words], {
-      ...{ cwd: of.directory, env: { ...of.env }, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
+      cwd: of.directory,
+      env: { ...of.env },
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
     })
   const shell = (script: string, words: readonly string[]) =>
     Bun.spawn(['/bin/sh', '-c', script, ...source.command, ...words], {
-      ...{ cwd: source.directory, env: { ...source.env }, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
+      cwd: source.directory,
+      env: { ...source.env },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
     })
   const left = () => readdirSync(source.directory).filter((name) => name.startsWith('broken'))
 
@@ -183,7 +191,11 @@ describe('with a large log', () => {
     const to = program(sourceProgram, { DATABASE_URL: target.url })
     const writing = spawn(source, ['backup', '--to', '-', '--json'])
     const reading = Bun.spawn([...to.command, 'restore', '--from', '-', '--json'], {
-      ...{ cwd: to.directory, env: { ...to.env }, stdin: writing.stdout, stdout: 'pipe', stderr: 'pipe' },
+      cwd: to.directory,
+      env: { ...to.env },
+      stdin: writing.stdout,
+      stdout: 'pipe',
+      stderr: 'pipe',
     })
     const answers = Promise.all([new Response(writing.stderr).text(), new Response(reading.stdout).text()])
     expect([await writing.exited, await reading.exited]).toEqual([0, 0])
@@ -243,7 +255,9 @@ describe('with a large log', () => {
     await Bun.write(cut, Bun.file(whole))
     truncateSync(cut, statSync(cut).size - 30)
     expect(await runCommand(to, ['restore', '--from', cut])).toEqual({
-      ...{ status: 1, stdout: '', stderr: 'walletscope: Cannot read the backup: it is cut short\n' },
+      status: 1,
+      stdout: '',
+      stderr: 'walletscope: Cannot read the backup: it is cut short\n',
     })
     expect(readdirSync(to.directory)).toEqual([])
     expect((await runCommand(to, ['restore', '--from', join(cut, 'x')])).stderr).toContain('there is no such file')
@@ -256,13 +270,11 @@ describe('with a large log', () => {
     const child = Bun.spawn(
       ['/bin/bash', '-c', 'f=$1; shift; "$@" --from <(cat "$f")', 'bash', whole, ...to.command, 'restore'],
       {
-        ...{
-          cwd: to.directory,
-          env: { ...to.env, PATH: '/usr/bin:/bin' },
-          stdin: 'ignore',
-          stdout: 'pipe',
-          stderr: 'pipe',
-        },
+        cwd: to.directory,
+        env: { ...to.env, PATH: '/usr/bin:/bin' },
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
       },
     )
     // Whatever takes longer than five seconds reports itself.
@@ -278,7 +290,8 @@ describe('with a large log', () => {
     await db.close()
     const to = program(sourceProgram, { DATABASE_URL: target.url })
     expect(await runCommand(to, ['restore', '--from', whole])).toEqual({
-      ...{ status: 1, stdout: '' },
+      status: 1,
+      stdout: '',
       stderr:
         'walletscope: Cannot restore the backup: the database refused it (relation "organization" already exists)\n',
     })

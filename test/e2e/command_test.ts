@@ -79,7 +79,10 @@ describe.each([
 
   test('wrong configuration is reported in one line with every mistake and no secret, status 1', async () => {
     const { status, stdout, stderr } = await runCommand(program, ['serve'], {
-      ...{ PORT: '99999', LOG_LEVEL: 'loud', CHAINS: '4242', DATABASE_URL: 'mysql://me:s3cr3t@example.org/x' },
+      PORT: '99999',
+      LOG_LEVEL: 'loud',
+      CHAINS: '4242',
+      DATABASE_URL: 'mysql://me:s3cr3t@example.org/x',
     })
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(/^walletscope: .+\n$/)
@@ -110,7 +113,8 @@ describe.each([
         if (wrong === 'empty') mkdirSync(path, { recursive: true })
         if (wrong === 'file') writeFileSync(path, '')
         expect(await runCommand(program, words, { DATA_DIR: path })).toEqual({
-          ...{ status: 1, stdout: '' },
+          status: 1,
+          stdout: '',
           stderr:
             `walletscope: Cannot find a database in data directory "${path}": set DATA_DIR or DATABASE_URL, ` +
             'or let "walletscope serve" create one there\n',
@@ -162,7 +166,8 @@ describe.each([
     await runJson(program, ['key', 'create', gone])
     await runJson(program, ['org', 'delete', gone])
     expect(await run('key', 'list', gone)).toEqual({
-      ...{ status: 1, stdout: '' },
+      status: 1,
+      stdout: '',
       stderr: `walletscope: Cannot find the organization "${gone}"\n`,
     })
 

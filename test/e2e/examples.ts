@@ -56,10 +56,12 @@ export async function askExamples(): Promise<Examples> {
   const life = createLifecycle(log)
   try {
     const env = {
-      ...{ ...world.env, CHAINS_FILE: 'chains.json' },
+      ...world.env,
+      CHAINS_FILE: 'chains.json',
       // The client's host.
       ALLOWED_HOSTS: 'test.local',
-      ...{ DATABASE_URL: database.url, DATA_DIR: temporaryDirectory() },
+      DATABASE_URL: database.url,
+      DATA_DIR: temporaryDirectory(),
     }
     const config = readConfig(env, () => world.chainsFile)
     const { app } = await createServices(config, { log, life })
@@ -100,7 +102,8 @@ async function questionsOf(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v3/{id}/events', `/v1/positions/uniswap-v3/${id}/events?limit=2`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),
     {
-      ...{ operation: 'POST /v1/lending/aave-v3/batch', target: '/v1/lending/aave-v3/batch' },
+      operation: 'POST /v1/lending/aave-v3/batch',
+      target: '/v1/lending/aave-v3/batch',
       body: { wallets: [everywhere, borrower, retired] },
     },
     get(`${position}/{chain_id}/events`, `${position}/1/events?wallet=${borrower}&limit=2`),

@@ -101,7 +101,9 @@ export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<S
   const operations = Object.entries<Document>(document.paths)
     .flatMap(([path, methods]) =>
       Object.entries<Document>(methods).map(([method, operation]) => ({
-        ...{ path, method: method.toUpperCase(), operation },
+        path,
+        method: method.toUpperCase(),
+        operation,
       })),
     )
     .filter(({ operation }) => operation.security === undefined)
@@ -150,7 +152,9 @@ export function shots({ document, values, callers }: Ammunition): fc.Arbitrary<S
       const authorization = callers[caller]
       const [path = ''] = target.split('?')
       return {
-        ...{ method, target, caller },
+        method,
+        target,
+        caller,
         headers: { ...headers, ...(authorization === undefined ? {} : { Authorization: authorization }) },
         template:
           template !== undefined && path.split('/').length === template.split('/').length && !path.endsWith('/')

@@ -85,12 +85,12 @@ beforeAll(async () => {
   const rich = accounts['rich']?.key ?? ''
   authorizations = {
     ...Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, `Bearer ${key}`])),
-    ...{ stranger: undefined, unknown: `Bearer ws_sk_${'A'.repeat(24)}`, mistyped: `Bearer ${rich.slice(0, -1)}~` },
-    ...{
-      basic: `Basic ${rich}`,
-      twice: `Bearer ${rich}, Bearer ${rich}`,
-      long: `Bearer ${rich.repeat(20)}`,
-    },
+    stranger: undefined,
+    unknown: `Bearer ws_sk_${'A'.repeat(24)}`,
+    mistyped: `Bearer ${rich.slice(0, -1)}~`,
+    basic: `Basic ${rich}`,
+    twice: `Bearer ${rich}, Bearer ${rich}`,
+    long: `Bearer ${rich.repeat(20)}`,
   }
 }, 60_000)
 
@@ -177,18 +177,21 @@ async function fire(requests: number, rules: Rules): Promise<void> {
     ...[borrower, everywhere, lidoOnly, liquidated, morpho.wallets.borrower, morpho.wallets.supplier],
   ]
   const values = {
-    ...{ wallet: [...wallets, WALLET, WALLET], id: Object.values(devnet.positions).map(String) },
-    ...{ manager_address: [devnet.addresses.uniswapV3.manager], obligation_address: [OBLIGATION] },
-    ...{
-      market_address: [MARKET],
-      market_id: ['main', 'market_b', morpho.markets.wethUsdc.id],
-      target_health_factor: ['1.5', '2', '100'],
-      chain_id: ['1'],
-      at_block: ['0', '1', '5', '20', '999999999'],
-      at_time: [String(Math.floor(Date.now() / 1_000)), '2020-01-01', '2999-01-01'],
-    },
-    ...{ from: ['2026-01-01', '2026-01-01T00:00:00Z'], to: ['2999-01-01'], path: ['/v1/positions/amm_a'] },
-    ...{ api_key_id: Object.values(accounts).map(({ apiKeyId }) => apiKeyId), status_code: ['200', '400'] },
+    wallet: [...wallets, WALLET, WALLET],
+    id: Object.values(devnet.positions).map(String),
+    manager_address: [devnet.addresses.uniswapV3.manager],
+    obligation_address: [OBLIGATION],
+    market_address: [MARKET],
+    market_id: ['main', 'market_b', morpho.markets.wethUsdc.id],
+    target_health_factor: ['1.5', '2', '100'],
+    chain_id: ['1'],
+    at_block: ['0', '1', '5', '20', '999999999'],
+    at_time: [String(Math.floor(Date.now() / 1_000)), '2020-01-01', '2999-01-01'],
+    from: ['2026-01-01', '2026-01-01T00:00:00Z'],
+    to: ['2999-01-01'],
+    path: ['/v1/positions/amm_a'],
+    api_key_id: Object.values(accounts).map(({ apiKeyId }) => apiKeyId),
+    status_code: ['200', '400'],
   }
   const volley = fc.array(shots({ document, values, callers: authorizations }), {
     minLength: VOLLEY,
@@ -200,7 +203,9 @@ async function fire(requests: number, rules: Rules): Promise<void> {
       expect(complaints.flat()).toEqual([])
     }),
     {
-      ...{ numRuns: Math.ceil(requests / VOLLEY), seed: SEED, endOnFailure: true },
+      numRuns: Math.ceil(requests / VOLLEY),
+      seed: SEED,
+      endOnFailure: true,
       // The complaints name the requests; all of a volley, with targets as long as they come, would hide them.
       reporter: ({ failed, errorInstance, numRuns }) => {
         if (failed) throw new Error(`FUZZ_SEED=${SEED}, volley ${numRuns}`, { cause: errorInstance })

@@ -92,8 +92,14 @@ test('one family alone, as JSON without a word besides', async () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual([
     {
-      ...{ chain_id: 1, contract: MANAGER, stream: 'uniswap_v3_flow', percent: 100, blocks_left: 0 },
-      ...{ subjects: 0, final_block: final, stopped: false },
+      chain_id: 1,
+      contract: MANAGER,
+      stream: 'uniswap_v3_flow',
+      percent: 100,
+      blocks_left: 0,
+      subjects: 0,
+      final_block: final,
+      stopped: false,
     },
   ])
   await database.db.run('update history_chain set stopped_at = now()', [])
@@ -134,7 +140,11 @@ test('the history of a chain that was stopped is forgotten, that of another one 
 test('one that is stopped says so, status 1, and goes on from there', async () => {
   upstream.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
   const child = Bun.spawn([...program.command, 'index', '--family', 'uniswap-v3'], {
-    ...{ cwd: program.directory, env: { ...program.env }, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
+    cwd: program.directory,
+    env: { ...program.env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
   })
   await until('a request for logs', asksForLogs, 20_000)
   child.kill('SIGINT')
@@ -173,8 +183,12 @@ test('a check that fails though two endpoints agree ends it at once: it says whi
     const place = `blocks ${before?.blockNumber} to ${after?.blockNumber}`
     const [logged = '', ...said] = stderr.trimEnd().split('\n')
     expect(JSON.parse(logged)).toMatchObject({
-      ...{ level: 'error', msg: 'Found a check of a history to be wrong, which is a fault of this program' },
-      ...{ chainId: 1, stream: 'aave_v3_lending', check: 'index', fromBlock: before?.blockNumber },
+      level: 'error',
+      msg: 'Found a check of a history to be wrong, which is a fault of this program',
+      chainId: 1,
+      stream: 'aave_v3_lending',
+      check: 'index',
+      fromBlock: before?.blockNumber,
     })
     expect(said).toEqual([
       'walletscope: Cannot go on with aave-v3 main on chain 1: The history of chain 1 (Ethereum) cannot be completed. ' +

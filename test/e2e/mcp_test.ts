@@ -27,7 +27,8 @@ describe.each([
   beforeAll(async () => {
     database = kind === 'server' ? await emptyDatabase() : undefined
     program = createProgram({
-      ...{ CHAINS: '1', CHAINS_FILE: '../chains.json' },
+      CHAINS: '1',
+      CHAINS_FILE: '../chains.json',
       ...(database === undefined ? {} : { DATABASE_URL: database.url }),
     })
     writeFileSync(join(program.directory, '../chains.json'), chainsFileOf(devnet.rpcUrl))
@@ -112,8 +113,10 @@ describe.each([
     const stranger = await fetch(`http://127.0.0.1:${service.port}/mcp`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'mcp-session-id': crypto.randomUUID() },
-        ...{ accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+        authorization: `Bearer ${key}`,
+        'mcp-session-id': crypto.randomUUID(),
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
     })

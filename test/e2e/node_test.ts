@@ -127,7 +127,9 @@ describe('on Node', () => {
     const signIn = async (words: readonly string[]): Promise<SignedIn> => {
       const { url } = await runJson(program, ['login', ...words])
       const { status, headers, body } = await ask(service.port, {
-        ...{ method: 'POST', target: '/login', body: `link=${new URL(url).search.slice(1)}` },
+        method: 'POST',
+        target: '/login',
+        body: `link=${new URL(url).search.slice(1)}`,
         headers: { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://walletscope.example' },
       })
       expect(status).toBe(200)

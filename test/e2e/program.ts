@@ -96,7 +96,11 @@ export async function spawnService(program: Program, env: Environment = {}): Pro
     Bun.sleep(READY_LIMIT_MS).then(() => failed(`it does not listen after ${READY_LIMIT_MS} ms: ${stderr()}`)),
   ])
   return {
-    ...{ pid: child.pid, port, stdout, stderr, exited: child.exited },
+    pid: child.pid,
+    port,
+    stdout,
+    stderr,
+    exited: child.exited,
     async stop(signal = 'SIGTERM') {
       const startedMs = performance.now()
       child.kill(signal)

@@ -58,7 +58,9 @@ describe.each([
     ] as const) {
       const got = await ask(service.port, { method: 'GET', target: page, headers: {} })
       expect({ page, status: got.status, type: got.headers['content-type'] }).toEqual({
-        ...{ page, status: 200, type: 'text/html; charset=utf-8' },
+        page,
+        status: 200,
+        type: 'text/html; charset=utf-8',
       })
       const files = [...got.body.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map(([, file]) => `/${file}`)
       expect(files.some((file) => file.endsWith(script))).toBe(true)
@@ -79,8 +81,11 @@ describe.each([
       expect(logged).toEqual(
         rows
           .map((each) => ({
-            ...{ method: each.method ?? 'GET', path: each.log?.path, status_code: each.status },
-            ...{ credits_charged: each.log?.credits, api_key_name: name },
+            method: each.method ?? 'GET',
+            path: each.log?.path,
+            status_code: each.status,
+            credits_charged: each.log?.credits,
+            api_key_name: name,
           }))
           .reverse(),
       )
@@ -96,7 +101,8 @@ describe.each([
       const read = pagesRead.get(accounts.keys[name] ?? '') ?? 0
       const granted = ORGANIZATIONS[name].credits + (name === 'poor' ? 5 : 0)
       expect({ name, balance: Number(shown.balance), granted: Number(shown.granted) }).toEqual({
-        ...{ name, granted },
+        name,
+        granted,
         balance: granted - charged - read,
       })
     }

@@ -34,7 +34,8 @@ async function send(
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded'
   const body = form ?? (json === undefined ? undefined : JSON.stringify(json))
   return ask(port, {
-    ...{ method, target },
+    method,
+    target,
     headers: {
       ...session,
       ...(method === 'GET' ? {} : { Origin: `http://127.0.0.1:${port}` }),
@@ -68,7 +69,8 @@ test.each(['Bun', 'Node'])(
     expect(session.cookie).toStartWith('walletscope_session=ws_session_')
 
     const made = await send(other.port, '/dashboard/v1/keys', {
-      ...{ method: 'POST', session: session.headers },
+      method: 'POST',
+      session: session.headers,
       json: { name: 'here', allowed_networks: ['127.0.0.0/8'], credits_per_day: 3 },
     })
     expect(made.status).toBe(201)
@@ -76,7 +78,8 @@ test.each(['Bun', 'Node'])(
     const elsewhere = await runJson(program, ['key', 'create', id, '--allow-network', '192.0.2.0/24'])
     const call = async (port: number, bearer: string) => {
       const { status, body } = await ask(port, {
-        ...{ method: 'GET', target: '/v1/usage/logs' },
+        method: 'GET',
+        target: '/v1/usage/logs',
         headers: { Authorization: `Bearer ${bearer}` },
       })
       return `${status} ${JSON.parse(body).error?.code ?? ''}`.trim()
@@ -89,7 +92,9 @@ test.each(['Bun', 'Node'])(
     await runJson(program, ['settings', 'off', 'GET /v1/usage/logs'])
     for (const { port } of [one, other]) expect(await call(port, key)).toBe('403 ENDPOINT_DISABLED')
     const byToken = await ask(other.port, {
-      ...{ method: 'PUT', target: '/admin/v1/settings/switches', body: '{"name":"GET /v1/usage/logs","on":true}' },
+      method: 'PUT',
+      target: '/admin/v1/settings/switches',
+      body: '{"name":"GET /v1/usage/logs","on":true}',
       headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
     })
     expect(byToken.status).toBe(200)

@@ -51,7 +51,12 @@ beforeAll(async () => {
   client = createChainClient({ chain: chainOf(devnet, { blockTimeMs: BLOCK_MS }), clock, log: silentLog })
   const { uniswapV3, aaveV3 } = DEVNET_ROW
   const solana = createSolanaClient({
-    ...{ rpcUrls: [solanaDouble.url], maxSlotAgeSec: 60, slotMs: SLOT_MS, clock, log: silentLog, random: () => 0 },
+    rpcUrls: [solanaDouble.url],
+    maxSlotAgeSec: 60,
+    slotMs: SLOT_MS,
+    clock,
+    log: silentLog,
+    random: () => 0,
   })
   const evm = { clients: [client], clock }
   const made = [
@@ -145,7 +150,8 @@ test('another wallet, market or moment has other readings, and profits are never
     { path: `${LENDING}/batch`, body: { wallets: [lidoOnly, everywhere], chain_id: 1, at_block: Number(number) } },
     { path: YIELD, params: { chain_id: '1' }, query: lender },
     {
-      ...{ path: YIELD, params: { chain_id: '1' } },
+      path: YIELD,
+      params: { chain_id: '1' },
       query: `wallet=${morpho.wallets.borrower}&market_id=${marketId()}&at_block=${number}`,
     },
   ]

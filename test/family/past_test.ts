@@ -101,7 +101,9 @@ function routesOver(one: EvmClient): ReadonlyMap<string, Route> {
   const history = historyOver(one)
   const routes = [
     ...familyRoutes(UNISWAP_V3, {
-      ...{ clients: [one], db, history },
+      clients: [one],
+      db,
+      history,
       rows: [[1, { uniswapV3: uniswapV3.map((each) => ({ ...each, startBlock: 0, code: 'uniswap_v3' })) }]],
     }),
     ...familyRoutes(AAVE_V3, {
@@ -130,7 +132,8 @@ function questions(): Question[] {
     ...crowd.map((wallet) => ({ path: lending, query: `wallet=${wallet}` })),
     { path: `${lending}/batch`, query: 'limit=25', body: { wallets: crowd } },
     ...[supplier, borrower].map((wallet) => ({
-      ...{ path: '/v1/lending/morpho-blue/position/:chain_id/yield', params: { chain_id: '1' } },
+      path: '/v1/lending/morpho-blue/position/:chain_id/yield',
+      params: { chain_id: '1' },
       query: `wallet=${wallet}&market_id=${market_id}`,
     })),
   ]
@@ -140,7 +143,11 @@ function historyOver(one: EvmClient): HistoryService {
   const known = histories.get(one)
   if (known !== undefined) return known
   const made = createHistory({
-    ...{ clients: new Map([[1, one]]), db: database.db, clock: systemClock, log: silentLog, holder: 'test' },
+    clients: new Map([[1, one]]),
+    db: database.db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'test',
   })
   histories.set(one, made)
   return made

@@ -95,8 +95,13 @@ async function forge(block: number) {
   const transactionHash = numberToHex(666, { size: 32 })
   const place = { blockNumber: numberToHex(block), blockHash: hash, transactionHash, transactionIndex: '0x9' }
   const logs = [POOL_TOPIC, TOKEN_TOPIC].map((topic, index) => ({
-    ...{ ...place, address: EMITTER, topics: [topic, topicOf(WALLET)], data: numberToHex(3_021_482_808, { size: 32 }) },
-    ...{ logIndex: numberToHex(40 + index), removed: false, blockTimestamp: timestamp },
+    ...place,
+    address: EMITTER,
+    topics: [topic, topicOf(WALLET)],
+    data: numberToHex(3_021_482_808, { size: 32 }),
+    logIndex: numberToHex(40 + index),
+    removed: false,
+    blockTimestamp: timestamp,
   }))
   const receipt = { ...place, status: '0x1', cumulativeGasUsed: '0x0', logsBloom: '0x00', type: '0x2', logs }
   return { logs, receipt, transactionHash }

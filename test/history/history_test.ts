@@ -67,7 +67,10 @@ function open(endpoints = 1, log = silentLog): HistoryService {
 function openAt(urls: readonly string[], log = silentLog): HistoryService {
   const client = createTestClient(urls, { chainId: CHAIN_ID, log })
   const history = createHistory({
-    ...{ clients: new Map([[CHAIN_ID, client]]), db: database.db, clock: systemClock, log },
+    clients: new Map([[CHAIN_ID, client]]),
+    db: database.db,
+    clock: systemClock,
+    log,
     holder: `test ${closers.length}`,
   })
   closers.push(async () => {

@@ -38,7 +38,9 @@ afterAll(async () => {
 function startFollowing() {
   const words = [proxy.url, database.url, String(CHAIN_ID), ...WALLETS]
   return Bun.spawn([process.execPath, join(import.meta.dir, 'follow_emitter.ts'), ...words], {
-    ...{ stdin: 'ignore', stdout: 'ignore', stderr: 'inherit' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'inherit',
   })
 }
 
@@ -98,8 +100,13 @@ test('a process that is killed while it reads goes on where it stopped, with eve
   for (const wallet of WALLETS) {
     const truth = await readTruth(rpc, wallet, FINAL)
     const read = await readLendingEvents(database.db, {
-      ...{ place: placeOf(CHAIN_ID), stream: EMITTED.name, wallet, toBlock: FINAL },
-      ...{ kinds: ['supply'] as const, skip: 0, max: 1_000 },
+      place: placeOf(CHAIN_ID),
+      stream: EMITTED.name,
+      wallet,
+      toBlock: FINAL,
+      kinds: ['supply'] as const,
+      skip: 0,
+      max: 1_000,
     })
     expect(wordsOf(read?.events ?? [])).toEqual(truth)
     rows += truth.length

@@ -36,13 +36,17 @@ afterAll(() => database.close(), 60_000)
 
 function event(changes: Partial<LendingEvent> = {}): LendingEvent {
   return {
-    ...{ wallet: ALICE, block: 120, logIndex: 3, leg: 0, kind: 'supply', asset: POOL, amount: HUGE },
-    ...{
-      counterparty: BOB,
-      transactionHash: `0x${'12'.repeat(32)}`,
-      timestampSec: 1_700_000_000,
-      indexRay: 10n ** 27n,
-    },
+    wallet: ALICE,
+    block: 120,
+    logIndex: 3,
+    leg: 0,
+    kind: 'supply',
+    asset: POOL,
+    amount: HUGE,
+    counterparty: BOB,
+    transactionHash: `0x${'12'.repeat(32)}`,
+    timestampSec: 1_700_000_000,
+    indexRay: 10n ** 27n,
     ...changes,
   }
 }
@@ -147,16 +151,15 @@ test('rows and what is complete with them are stored together or not at all', as
 
 test('flows of a position come back as they were stored, oldest first', async () => {
   const flow = (changes: Partial<PositionFlow>): PositionFlow => ({
-    ...{
-      tokenId: 7n,
-      block: 120,
-      logIndex: 1,
-      kind: 'increase',
-      liquidity: 2n ** 128n - 1n,
-      amount0: HUGE,
-      amount1: 0n,
-    },
-    ...{ transactionHash: `0x${'34'.repeat(32)}`, timestampSec: null },
+    tokenId: 7n,
+    block: 120,
+    logIndex: 1,
+    kind: 'increase',
+    liquidity: 2n ** 128n - 1n,
+    amount0: HUGE,
+    amount1: 0n,
+    transactionHash: `0x${'34'.repeat(32)}`,
+    timestampSec: null,
     ...changes,
   })
   const rows = [flow({ block: 130, kind: 'collect', liquidity: 0n, timestampSec: 5 }), flow({ tokenId: 8n }), flow({})]
@@ -213,9 +216,13 @@ test('coverage tells ranges of subjects and of everybody', async () => {
   const mine = (await coverage.progress()).filter((each) => each.place.chainId === place.chainId)
   expect(mine).toEqual([
     {
-      ...{ place: { chainId: place.chainId, contract: POOL }, stream: STREAM, subjects: 1 },
-      ...{ everybody: [{ fromBlock: 1, toBlock: 5 }], asked: { wanted: 10, missing: 5 } },
-      ...{ anchor: undefined, isStopped: false },
+      place: { chainId: place.chainId, contract: POOL },
+      stream: STREAM,
+      subjects: 1,
+      everybody: [{ fromBlock: 1, toBlock: 5 }],
+      asked: { wanted: 10, missing: 5 },
+      anchor: undefined,
+      isStopped: false,
     },
   ])
 })
@@ -292,7 +299,14 @@ test('what two endpoints agreed on replaces one’s word, and one’s word never
   const coverage = createCoverage(database.db, 'me')
   const store = (witnesses: number, rows: readonly LendingEvent[], subjects: readonly Hex[] | null) =>
     LENDING_EVENTS.store(database.db, {
-      ...{ place, stream: STREAM, subjects, fromBlock: 100, toBlock: 200, witnesses, epoch: 0, rows },
+      place,
+      stream: STREAM,
+      subjects,
+      fromBlock: 100,
+      toBlock: 200,
+      witnesses,
+      epoch: 0,
+      rows,
     })
   const blocks = async () => (await readEvents({ toBlock: 200 }))?.events.map(({ block }) => block).sort()
   for (const subjects of [[ALICE], null]) {

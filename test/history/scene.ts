@@ -95,9 +95,16 @@ export const EMITTED: Stream<LendingEvent> = {
 function rowOf(log: HistoryLog): LendingEvent {
   return {
     wallet: `0x${log.topics[1]?.slice(26) ?? ''}`,
-    ...{ block: log.blockNumber, logIndex: log.logIndex, leg: 0, kind: 'supply', asset: EMITTER },
-    ...{ amount: BigInt(log.data), counterparty: null, transactionHash: log.transactionHash },
-    ...{ timestampSec: log.timestampSec, indexRay: null },
+    block: log.blockNumber,
+    logIndex: log.logIndex,
+    leg: 0,
+    kind: 'supply',
+    asset: EMITTER,
+    amount: BigInt(log.data),
+    counterparty: null,
+    transactionHash: log.transactionHash,
+    timestampSec: log.timestampSec,
+    indexRay: null,
   }
 }
 
@@ -145,8 +152,14 @@ export function createTestClient(
   }: { readonly chainId: number; readonly finality?: Chain['finality']; readonly log?: Log },
 ): EvmClient {
   const chain: Chain = {
-    ...{ id: chainId, name: `Devnet ${chainId}`, rpcUrls, blockTimeMs: 0, maxBlockAgeSec: 1e9 },
-    ...{ finality, prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
+    id: chainId,
+    name: `Devnet ${chainId}`,
+    rpcUrls,
+    blockTimeMs: 0,
+    maxBlockAgeSec: 1e9,
+    finality,
+    prices: { usdFeeds: {}, stablecoins: [] },
+    spamTokens: [],
   }
   return createChainClient({ chain, clock: systemClock, log })
 }

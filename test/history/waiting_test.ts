@@ -149,8 +149,13 @@ test('a caller is told after its wait how far the work is and when to come back,
   const oldest = Math.min(...proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
   expect(oldest).toBeGreaterThan(FINAL)
   const stored = await readLendingEvents(database.db, {
-    ...{ place: PLACE, stream: EMITTED.name, wallet: WALLET, toBlock: FINAL },
-    ...{ kinds: ['supply'] as const, skip: 0, max: 1_000 },
+    place: PLACE,
+    stream: EMITTED.name,
+    wallet: WALLET,
+    toBlock: FINAL,
+    kinds: ['supply'] as const,
+    skip: 0,
+    max: 1_000,
   })
   expect(wordsOf([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(rpc, WALLET, FINAL))
 })

@@ -453,7 +453,9 @@ const SCENARIOS: readonly Scenario[] = [
     name: `a body in the encoding "${encoding}" is one as it is`,
     path: BATCH,
     request: {
-      ...{ ...good, method: 'POST', headers: { 'content-encoding': encoding } },
+      ...good,
+      method: 'POST',
+      headers: { 'content-encoding': encoding },
       body: JSON.stringify({ wallets: [WALLET] }),
     },
     status: 200,

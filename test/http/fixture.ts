@@ -189,7 +189,11 @@ export function createFixture(
   const lines: string[] = []
   const metrics = createMetrics()
   const happenings: Happenings = {
-    ...{ reads: 0, held: undefined, instead: undefined, data: undefined, readings: undefined },
+    reads: 0,
+    held: undefined,
+    instead: undefined,
+    data: undefined,
+    readings: undefined,
   }
   const ready = { database: true, chain: true }
   const gate = createMemoryGate({

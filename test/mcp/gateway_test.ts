@@ -15,7 +15,9 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
   const fixture = createFixture({
     gateway: (routes) =>
       createMcp({
-        ...{ routes, origins: ['https://app.example'], spending: memorySpending() },
+        routes,
+        origins: ['https://app.example'],
+        spending: memorySpending(),
         sessionId: () => crypto.randomUUID(),
       }),
     ...options,
@@ -239,7 +241,10 @@ describe('failures of the work are results that say how to go on', () => {
     const leaving = new AbortController()
     made.happenings.held = new Promise(() => {})
     const asked = made.ask('/mcp', {
-      ...{ method: 'POST', key: 'good', headers: ACCEPT, signal: leaving.signal },
+      method: 'POST',
+      key: 'good',
+      headers: ACCEPT,
+      signal: leaving.signal,
       body: JSON.stringify(call(LIST, { wallet: WALLET })),
     })
     while (made.happenings.reads === 0) await Bun.sleep(1)
@@ -252,7 +257,9 @@ describe('failures of the work are results that say how to go on', () => {
 
 describe('a budget', () => {
   const INITIALIZE = {
-    ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
     params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
   }
   const within = (credits: string, session?: string) => ({
@@ -377,11 +384,16 @@ describe('the transport', () => {
     const hang = (key: string) =>
       made.app.handler({
         request: new Request('http://test.local/mcp', {
-          ...{ method: 'POST', body: new ReadableStream(), duplex: 'half' },
+          method: 'POST',
+          body: new ReadableStream(),
+          duplex: 'half',
           headers: { ...ACCEPT, host: 'test.local', authorization: `Bearer ${key}` },
         }),
-        ...{ ip: '127.0.0.1', platform: undefined },
-        ...{ env: () => undefined, passThrough: () => {}, waitUntil: () => {} },
+        ip: '127.0.0.1',
+        platform: undefined,
+        env: () => undefined,
+        passThrough: () => {},
+        waitUntil: () => {},
       })
     expect((await made.post(LISTS)).status).toBe(200)
     for (let count = 0; count < 300; count += 1) void hang(`invented-${count}`)
@@ -419,7 +431,9 @@ describe('the transport', () => {
     const { post } = scene()
     const initialize = (protocolVersion: string) =>
       post({
-        ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+        jsonrpc: '2.0',
+        id: 0,
+        method: 'initialize',
         params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
       })
     for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -479,7 +493,8 @@ describe('the transport', () => {
     expect([status, body]).toEqual([
       200,
       {
-        ...{ jsonrpc: '2.0', id: 'a' },
+        jsonrpc: '2.0',
+        id: 'a',
         error: { code: -32602, message: `Cannot read the parameters of "${method}": "${field}" is missing or wrong` },
       },
     ])

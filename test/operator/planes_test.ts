@@ -110,7 +110,10 @@ describe('credentials', () => {
           const answer = await one.ask(path, request)
           tried++
           expect({ path, each, status: answer.status, code: answer.body?.error?.code }).toEqual({
-            ...{ path, each, status: 401, code: 'INVALID_API_KEY' },
+            path,
+            each,
+            status: 401,
+            code: 'INVALID_API_KEY',
           })
         }
       }
@@ -317,11 +320,14 @@ describe('the operator', () => {
     const path = `/admin/v1/organizations/${id}`
     expect((await act('GET', path)).body.data).toMatchObject({ id, balance: '0', granted: '0' })
     expect((await act('PATCH', path, { name: 'Birnen', rate_limit: 50 })).body.data).toMatchObject({
-      ...{ name: 'Birnen', rate_limit: 50 },
+      name: 'Birnen',
+      rate_limit: 50,
     })
     await act('PATCH', path, { name: 'Birnen' })
     expect((await act('POST', `${path}/grants`, { credits: 100, reason: 'Welcome' })).body.data).toMatchObject({
-      ...{ balance: '100', granted: '100', grant: { credits: '100', reason: 'Welcome' } },
+      balance: '100',
+      granted: '100',
+      grant: { credits: '100', reason: 'Welcome' },
     })
     await act('POST', `${path}/grants`, { credits: -40, reason: 'Too much' })
     const poor = await act('POST', `${path}/grants`, { credits: -61, reason: 'More' })
@@ -356,7 +362,11 @@ describe('the operator', () => {
     expect((await useLink(one.ask, link.data.path.split('?')[1])).status).toBe(200)
     await act('PUT', '/admin/v1/settings/switches', { name: 'snapshots', on: false })
     expect((await act('GET', '/admin/v1/settings')).body.data.switches).toContainEqual({
-      ...{ kind: 'feature', name: 'snapshots', on: false, off_by: 'operator', off_at: expect.any(String) },
+      kind: 'feature',
+      name: 'snapshots',
+      on: false,
+      off_by: 'operator',
+      off_at: expect.any(String),
     })
     await act('PUT', '/admin/v1/settings/switches', { name: 'snapshots', on: true })
     await act('DELETE', path)
@@ -434,7 +444,9 @@ describe('the operator', () => {
       ])
     }
     const large = await one.ask('/admin/v1/organizations', {
-      ...{ method: 'POST', key: TOKEN, body: `{"name":"${'x'.repeat(300_000)}"}` },
+      method: 'POST',
+      key: TOKEN,
+      body: `{"name":"${'x'.repeat(300_000)}"}`,
       headers: { 'content-type': 'application/json' },
     })
     expect(large.status).toBe(413)
@@ -479,9 +491,12 @@ describe('an organization', () => {
     }
     const today = new Date().toISOString().slice(0, 10)
     expect(await get('/organization')).toMatchObject({
-      ...{ id: mine.organizationId, balance: '497', granted: '500' },
+      id: mine.organizationId,
+      balance: '497',
+      granted: '500',
       // 3 credits in 7 days: 497 last 1,159 days.
-      ...{ burn: [{ day: today, requests: '5', credits: '3' }], days_left: '1159' },
+      burn: [{ day: today, requests: '5', credits: '3' }],
+      days_left: '1159',
     })
     const sums = async (by: string) =>
       Object.fromEntries(

@@ -33,7 +33,9 @@ export interface Process {
 }
 
 const DEAD_CHAIN: ChainReport = {
-  ...{ chainId: 1, name: 'Ethereum', isReady: false },
+  chainId: 1,
+  name: 'Ethereum',
+  isReady: false,
   endpoints: [{ state: 'open', latencyMs: undefined, busyMs: 1.5 }],
 }
 
@@ -44,16 +46,16 @@ export async function openProcess(db: Database, env: Readonly<Record<string, str
   const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined, history: NO_HISTORY }))
   const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
   const app = createApp({
-    ...{
-      routes,
-      aliases: new Map(),
-      gate,
-      hostNames: ['test.local'],
-      corsOrigins: [],
-      openapi: '{"paths":{}}',
-      publicUrl: config.publicUrl,
-    },
-    ...{ clock: systemClock, log: silentLog, metrics: createMetrics() },
+    routes,
+    aliases: new Map(),
+    gate,
+    hostNames: ['test.local'],
+    corsOrigins: [],
+    openapi: '{"paths":{}}',
+    publicUrl: config.publicUrl,
+    clock: systemClock,
+    log: silentLog,
+    metrics: createMetrics(),
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,
     planes: createPlanes(config, { ...shared, routes, readChains: async () => [DEAD_CHAIN] }),
@@ -105,7 +107,8 @@ export async function signedIn(db: Database, ask: Process['ask'], organizationId
 /** Sends a request with the operator's token. */
 export function withToken(ask: Process['ask'], method: string, path: string, body?: unknown): Promise<Answer> {
   return ask(path, {
-    ...{ method, key: TOKEN },
+    method,
+    key: TOKEN,
     ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
   })
 }

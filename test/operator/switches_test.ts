@@ -20,7 +20,11 @@ const gates: AccountGate[] = []
 
 async function openGate(over: Database, featuresOff: readonly Feature[] = []): Promise<AccountGate> {
   const gate = await createGate({
-    ...{ db: over, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), featuresOff },
+    db: over,
+    clock: systemClock,
+    log: silentLog,
+    journalDir: temporaryDirectory(),
+    featuresOff,
   })
   gates.push(gate)
   return gate

@@ -29,7 +29,10 @@ export function embeddedFixture(): EmbeddedFixture {
     closers,
     async start(dataDir, { programs } = { programs: 'shared' }) {
       const server = await startEmbedded({
-        ...{ dataDir, clock: systemClock, log: silentLog, settings: { fsync: 'off' } },
+        dataDir,
+        clock: systemClock,
+        log: silentLog,
+        settings: { fsync: 'off' },
         ...(programs === 'shared' ? { programParent } : {}),
       })
       closers.push(() => server.close())

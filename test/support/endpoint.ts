@@ -48,7 +48,12 @@ export function useFaultyChain(): FaultyChain {
 
 function endpointAt(url: string): Endpoint {
   const chain = {
-    ...{ id: 1, name: 'Ethereum', rpcUrls: [url], blockTimeMs: 0, finality: { depth: 0 }, spamTokens: [] },
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: [url],
+    blockTimeMs: 0,
+    finality: { depth: 0 },
+    spamTokens: [],
     prices: { usdFeeds: {}, stablecoins: [] },
   }
   const clock = systemClock

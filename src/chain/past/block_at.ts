@@ -132,8 +132,13 @@ export function createBlockFinder(clock: Clock): BlockFinder {
       return search
     }
     const { value, endpoints } = await readByQuorum(client, attempt, {
-      ...{ signal, past: 'header', budgetMs: SEARCH_BUDGET_MS, priority: isOver ? 'background' : 'caller' },
-      ...{ quorum: mayDiffer && !isOver ? 1 : QUORUM, what: `the block at ${timeSec}`, textOf: textOfSearch },
+      signal,
+      past: 'header',
+      budgetMs: SEARCH_BUDGET_MS,
+      priority: isOver ? 'background' : 'caller',
+      quorum: mayDiffer && !isOver ? 1 : QUORUM,
+      what: `the block at ${timeSec}`,
+      textOf: textOfSearch,
     })
     if ('none' in value) throw value.none
     const { block, next } = value
@@ -216,7 +221,11 @@ async function readNumber(
   }
   try {
     const { value, endpoints } = await readByQuorum(client, attempt, {
-      ...{ signal, past: 'header', quorum, what: `block ${number}`, textOf: textOfBlock },
+      signal,
+      past: 'header',
+      quorum,
+      what: `block ${number}`,
+      textOf: textOfBlock,
     })
     return { ...value, witnesses: endpoints.length }
   } catch (error) {

@@ -83,7 +83,10 @@ async function readState(
       return { timestampSec, said: new Map(said) }
     },
     {
-      ...{ signal, budgetMs: BUDGET_MS, past: block, what: whatAt(block) },
+      signal,
+      budgetMs: BUDGET_MS,
+      past: block,
+      what: whatAt(block),
       textOf: ({ timestampSec, said }) => `${timestampSec} ${textOf(said)}`,
     },
   )

@@ -101,7 +101,9 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   function within({ timeoutMs, isLastResort, mayCome, priority, isAlone, remainingMs }: ReadLimits): Endpoint {
     const again = createAgain({ isAlone, remainingMs, limited: health.limited, random })
     return {
-      ...{ index, learned, priority },
+      index,
+      learned,
+      priority,
       observeBlock(block) {
         // A block of another chain must not be compared with the blocks of other endpoints.
         if (removed) throw new UpstreamError('The endpoint serves another chain')
@@ -141,7 +143,11 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
   return {
     ...within({
       timeoutMs,
-      ...{ isLastResort: false, isAlone: false, mayCome: true, priority: 'caller', remainingMs: () => 0 },
+      isLastResort: false,
+      isAlone: false,
+      mayCome: true,
+      priority: 'caller',
+      remainingMs: () => 0,
     }),
     health,
     within,

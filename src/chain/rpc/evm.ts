@@ -25,7 +25,10 @@ const BUDGET_MS = 2_500
 /** Share of the budget for one call: if it hangs, there is time left for another endpoint. */
 const CALL_SHARE = 0.4
 const POLICY: RotationPolicy = {
-  ...{ triesMax: 2, againMs: 50, lostAt: 'open', firstLookMs: 0 },
+  triesMax: 2,
+  againMs: 50,
+  lostAt: 'open',
+  firstLookMs: 0,
   // A refusal of one kind of request says nothing about other kinds.
   blamesRefusals: false,
 }
@@ -58,7 +61,12 @@ export function createChainClient(options: ClientOptions & { readonly chain: Cha
   const depths = createDepths(clock)
   const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
   const rotation = createRotation({
-    ...{ endpoints, chainId: chain.id, policy: POLICY, clock, log, random },
+    endpoints,
+    chainId: chain.id,
+    policy: POLICY,
+    clock,
+    log,
+    random,
     isBehind: heads.isDoubted,
     look: (endpoint, signal) => verified(endpoint, () => readHead(endpoint, signal), signal),
     exhausted: (exhaustion) => unavailable(chain, exhaustion),
@@ -114,7 +122,8 @@ export function createChainClient(options: ClientOptions & { readonly chain: Cha
   }
 
   return {
-    ...{ chain, log },
+    chain,
+    log,
     read,
     background: endpoints.map(({ background }) => background),
     ready: (signal) => rotation.ready(() => read(readHead, { signal })),

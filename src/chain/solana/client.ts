@@ -21,7 +21,10 @@ const BUDGET_MS = 2_500
 /** Time limit of one request to one endpoint, milliseconds. */
 const CALL_MS = 1_000
 const POLICY: RotationPolicy = {
-  ...{ triesMax: 3, attemptsMax: 8, againMs: 75, lostAt: 'doubtful' },
+  triesMax: 3,
+  attemptsMax: 8,
+  againMs: 75,
+  lostAt: 'doubtful',
   // Public endpoints count every request, so a client that is used only once should not probe the others.
   firstLookMs: 10_000,
   // All requests are of one kind: an endpoint that refuses one, say because it wants a key, refuses all.
@@ -91,7 +94,13 @@ export function createSolanaClient(
   }))
   const heads = createSolanaHeads({ clock, slotMs })
   const rotation = createRotation({
-    ...{ endpoints, chainId: SOLANA_CHAIN_ID, policy: POLICY, clock, log, random, isBehind: heads.isBehind },
+    endpoints,
+    chainId: SOLANA_CHAIN_ID,
+    policy: POLICY,
+    clock,
+    log,
+    random,
+    isBehind: heads.isBehind,
     look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
     exhausted: ({ errors }) =>
       new UpstreamError('Cannot read Solana: its RPC endpoints failed or gave no answer in time', {

@@ -59,7 +59,8 @@ export const AAVE_V3 = defineFamily({
     const stream = createLendingStream({ clock })
     return [...settings].flatMap(([chainId, deployments]) =>
       deployments.map((deployment) => ({
-        ...{ chainId, title: `aave-v3 ${deployment.market}` },
+        chainId,
+        title: `aave-v3 ${deployment.market}`,
         async complete(reader, signal) {
           const client = clients.get(chainId)
           if (client === undefined) return

@@ -75,7 +75,9 @@ export function presentSnapshots(snapshots: readonly StoredSnapshot[]): v.InferO
 
 /** The same of a wallet that has nothing in the market. */
 export const NOTHING: ReturnType<typeof figuresOf> = {
-  ...{ collateralUsd: usdText(ZERO), debtUsd: usdText(ZERO), netWorthUsd: usdText(ZERO) },
+  collateralUsd: usdText(ZERO),
+  debtUsd: usdText(ZERO),
+  netWorthUsd: usdText(ZERO),
   healthFactor: healthFactorText('max'),
 }
 

@@ -81,10 +81,14 @@ export function interpret(
   const assets = assetsOf({ supplyShares, borrowShares }, market)
   const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
   const valued = valuationOf({
-    ...{ ...assets, ...yields, collateral, oraclePrice: oraclePrice ?? 0n, lltvWad: params.lltv },
+    ...assets,
+    ...yields,
+    collateral,
+    oraclePrice: oraclePrice ?? 0n,
+    lltvWad: params.lltv,
     loanUsd: rational(loanPrice.units, pow10(loanPrice.scale + Number(found.loanDecimals))),
   })
-  const position: Position = { ...{ params, market, ...assets, collateral, ...yields, loanPrice }, ...valued }
+  const position: Position = { params, market, ...assets, collateral, ...yields, loanPrice, ...valued }
   return { block, kind: 'position', position }
 }
 

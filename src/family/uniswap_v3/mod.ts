@@ -40,7 +40,8 @@ export const UNISWAP_V3 = defineFamily({
     const stream = createFlowStream(clock)
     return [...settings].flatMap(([chainId, deployments]) =>
       deployments.map(({ manager, code, startBlock }) => ({
-        ...{ chainId, title: `uniswap-v3 ${code}` },
+        chainId,
+        title: `uniswap-v3 ${code}`,
         complete(reader, signal) {
           const place = { chainId, contract: manager.toLowerCase() as Address, startBlock }
           return reader.complete({ stream, place }, signal)

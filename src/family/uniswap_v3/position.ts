@@ -97,7 +97,10 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
 /** Interprets a page of a long list as `interpret` would. Its positions keep the order of the list. */
 export function* interpretScan(scan: RawScan, options: InterpretOptions): Steps<ChainRead<BriefPosition>> {
   return yield* sortOut(scan, options, ({ tokenId, liquidity }, { deployment }) => ({
-    ...{ chainId: options.chain.id, deployment, tokenId, liquidity },
+    chainId: options.chain.id,
+    deployment,
+    tokenId,
+    liquidity,
   }))
 }
 

@@ -43,9 +43,17 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
   const waiting = new Set<(error: unknown) => void>()
 
   return {
-    ...{ subject, range, pace: createPace(clock, blocksIn([range])), askedMs: clock.monotonicMs() },
-    ...{ askers: new Set<string>(), isBusy: false, isAgreed: false, failures: 0, failure: undefined },
-    ...{ isApart: false, reread: undefined },
+    subject,
+    range,
+    pace: createPace(clock, blocksIn([range])),
+    askedMs: clock.monotonicMs(),
+    askers: new Set<string>(),
+    isBusy: false,
+    isAgreed: false,
+    failures: 0,
+    failure: undefined,
+    isApart: false,
+    reread: undefined,
     get isAwaited() {
       return waiting.size > 0
     },

@@ -52,7 +52,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   const entries = new Map<Hex | null, Entry>()
   const tasks = new Set<Promise<void>>()
   const turns = createTurns()
-  const failures = createFailures({ ...{ chain: client.chain, stream: stream.name, place: options.place }, log, clock })
+  const failures = createFailures({ chain: client.chain, stream: stream.name, place: options.place, log, clock })
   const closing = new AbortController()
   let place = options.place
   /** The final block that was asked for last. */
@@ -205,10 +205,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     { of, asker }: Task,
   ): Promise<void> {
     const granted = await coverage.lease(name(), subjects, wanted)
-    if (granted.length === 0) {
-      await sleep(OTHERS_MS, closing.signal)
-      return
-    }
+    if (granted.length === 0) return sleep(OTHERS_MS, closing.signal)
     const mine = subjects === null ? null : subjects.filter((subject) => granted.includes(subject))
     const startedMs = clock.monotonicMs()
     let isFirst = true
@@ -217,7 +214,15 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       const epoch = final?.epoch ?? 0
       const value = await cover(
         {
-          ...{ stream, place, subjects: mine, range, sources: following, epoch, db, onHealed, asker },
+          stream,
+          place,
+          subjects: mine,
+          range,
+          sources: following,
+          epoch,
+          db,
+          onHealed,
+          asker,
           later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           mayGoOn() {
             const may = isFirst || (clock.monotonicMs() - startedMs < TURN_MS && (of.length === 0 || of.some(isWanted)))
@@ -274,10 +279,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()
       for (const asker of askers.size === 0 ? NOBODY : askers) entry.askers.add(asker)
-      entry.range = {
-        fromBlock: Math.min(entry.range.fromBlock, range.fromBlock),
-        toBlock: range.toBlock,
-      }
+      entry.range = { fromBlock: Math.min(entry.range.fromBlock, range.fromBlock), toBlock: range.toBlock }
       const completed = entry.settled(signal)
       look()
       await completed

@@ -37,8 +37,15 @@ export async function readBlockLogs(
     for (const { address, topics, data } of receipt.logs) {
       const transactionHash = transactions[transactionIndex] ?? '0x'
       logs.push({
-        ...{ address, topics, data, blockNumber: block.number, blockHash: block.hash },
-        ...{ transactionHash, transactionIndex, logIndex: logs.length, timestampSec: null },
+        address,
+        topics,
+        data,
+        blockNumber: block.number,
+        blockHash: block.hash,
+        transactionHash,
+        transactionIndex,
+        logIndex: logs.length,
+        timestampSec: null,
       })
     }
   }

@@ -90,7 +90,8 @@ export function createSnapshotStore(db: Database): SnapshotStore {
     async list(market, wallet, max) {
       const rows = await list(db, [...named(market), toDigits(wallet), max])
       return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
-        ...{ day, witnesses },
+        day,
+        witnesses,
         figures:
           collateral === null || debt === null || net_worth === null
             ? undefined

@@ -42,7 +42,10 @@ export function exchangeOf(message: Message, exchange: Exchange, settlementId: s
   const { endpoint, asked, path, query, purse } = message
   return {
     ...exchange,
-    ...{ settlementId, asked, path, query },
+    settlementId,
+    asked,
+    path,
+    query,
     ...(purse === undefined ? {} : { purse }),
     method: endpoint.route.method,
     found: { kind: 'endpoint', endpoint, params: {} },

@@ -24,7 +24,8 @@ interface Checked<Input> {
  */
 export function createChecks<Input extends object>() {
   const inputs = createRecent<Checked<Input>>({
-    ...{ entriesMax: INPUTS_MAX, weightMax: SENT_MAX },
+    entriesMax: INPUTS_MAX,
+    weightMax: SENT_MAX,
     weightOf: ({ body }, name) => name.length + body.length,
   })
   return (sent: Sent | undefined, check: () => Input): Input => {

@@ -184,7 +184,11 @@ export function routeWithBody<Input extends object, Body extends object, Result>
 function factsOf(facts: RouteFacts): RouteFacts {
   const { method, path, tool, summary, output, errors, asOf, description, headers, feature, price } = facts
   return {
-    ...{ method, path, summary, output, price },
+    method,
+    path,
+    summary,
+    output,
+    price,
     ...(tool === undefined ? {} : { tool }),
     ...(errors === undefined ? {} : { errors }),
     ...(asOf === undefined ? {} : { asOf }),

@@ -133,7 +133,9 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
         else if (verb === 'restore') await restoreOrganization(db, { id: organizationId, by: CLI })
         else if (verb === 'revoke' && keys.length < 30) {
           const made = await createKey(db, {
-            ...{ by: CLI, organizationId, name: 'more' },
+            by: CLI,
+            organizationId,
+            name: 'more',
             limits: random() < 0.5 ? { creditsPerDay: 200 } : {},
           })
           keys.push(made.key)

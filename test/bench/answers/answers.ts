@@ -152,7 +152,8 @@ export async function benchAnswers({
             cells.set(way.name, {
               ...result,
               perSecond: (result.answers / result.elapsedMs) * 1_000,
-              ...{ cpuUs: (after - before) / all, requests: requests / all },
+              cpuUs: (after - before) / all,
+              requests: requests / all,
             })
           }
           rows.push(rowOf(question, { delayMs, callers, cells }))
@@ -261,11 +262,15 @@ async function environment(options: {
   const chainsFile = join(directory, 'chains.json')
   const { main, lido, etherfi } = MARKETS
   const chain = {
-    ...{ id: 1, name: 'Devnet', rpcUrls: [options.url], blockTimeMs: options.blockTimeMs },
+    id: 1,
+    name: 'Devnet',
+    rpcUrls: [options.url],
+    blockTimeMs: options.blockTimeMs,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
     aaveV3: Object.entries({ main, lido, etherfi }).map(([market, { provider }]) => ({
-      ...{ market, poolAddressesProvider: provider },
+      market,
+      poolAddressesProvider: provider,
     })),
     morphoBlue: { morpho: MORPHO },
     prices: {
@@ -279,8 +284,13 @@ async function environment(options: {
   )
   return {
     ...Object.fromEntries(['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name] ?? ''])),
-    ...{ HOST: '127.0.0.1', PORT: '0', DATA_DIR: join(directory, 'data'), CHAINS: '1,101', LOG_LEVEL: 'warn' },
-    ...{ CHAINS_FILE: chainsFile, SOLANA_RPC_URL: options.solanaUrl },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATA_DIR: join(directory, 'data'),
+    CHAINS: '1,101',
+    LOG_LEVEL: 'warn',
+    CHAINS_FILE: chainsFile,
+    SOLANA_RPC_URL: options.solanaUrl,
   }
 }
 

@@ -35,8 +35,11 @@ const PAGE = 10
 const url = process.env['BENCH_RPC'] ?? ''
 const client = createPublicClient({
   chain: defineChain({
-    ...{ id: 1, name: 'Devnet', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 } },
-    ...{ rpcUrls: { default: { http: [url] } }, contracts: { multicall3: { address: MULTICALL3 } } },
+    id: 1,
+    name: 'Devnet',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [url] } },
+    contracts: { multicall3: { address: MULTICALL3 } },
   }),
   transport: http(url),
   batch: { multicall: true },
@@ -79,7 +82,9 @@ async function positions(wallet: Address): Promise<unknown> {
     Promise.all(
       [...keys].map(async ([key, { token0, token1, fee }]) => {
         const pool = await client.readContract({
-          ...{ address: UNISWAP_V3.factory, abi: MANAGER_ABI, functionName: 'getPool' as const },
+          address: UNISWAP_V3.factory,
+          abi: MANAGER_ABI,
+          functionName: 'getPool' as const,
           args: [token0, token1, fee],
         })
         return [key, await client.readContract({ address: pool, abi: MANAGER_ABI, functionName: 'slot0' })] as const
@@ -114,9 +119,7 @@ async function lending(wallet: Address): Promise<unknown> {
       const held = await Promise.all(
         reserves.map(async (asset) => ({
           asset,
-          ...{
-            user: await client.readContract({ ...provider, functionName: 'getUserReserveData', args: [asset, wallet] }),
-          },
+          user: await client.readContract({ ...provider, functionName: 'getUserReserveData', args: [asset, wallet] }),
         })),
       )
       const own = held.filter(({ user: [supplied, stable, variable] }) => supplied + stable + variable > 0n)

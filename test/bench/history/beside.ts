@@ -44,7 +44,9 @@ export async function printBeside({
   for (let block = 0; block < BLOCKS; block++) await act(rpc, [{ wallet: emittersWallet(block % 20), amount: 1n }])
   const generator = startChild('load.ts')
   const endpoint = startChild('answers/far.ts', {
-    ...{ BENCH_TARGET: devnet.rpcUrl, BENCH_SLOTS: String(SLOTS), BENCH_LOGS_CAP: String(LOGS_CAP) },
+    BENCH_TARGET: devnet.rpcUrl,
+    BENCH_SLOTS: String(SLOTS),
+    BENCH_LOGS_CAP: String(LOGS_CAP),
   })
   const { url } = await endpoint.read<{ url: string }>()
   const service = startChild('history/listing.ts', await environment(url, databaseUrl))
@@ -100,13 +102,20 @@ async function environment(url: string, databaseUrl: string): Promise<Readonly<R
   const directory = temporaryDirectory()
   const chainsFile = join(directory, 'chains.json')
   const chain = {
-    ...{ id: 1, name: 'Devnet', rpcUrls: [url], blockTimeMs: 0, maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
+    id: 1,
+    name: 'Devnet',
+    rpcUrls: [url],
+    blockTimeMs: 0,
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     uniswapV3: [{ manager: UNISWAP_V3.manager, factory: UNISWAP_V3.factory }],
     prices: { usdFeeds: Object.fromEntries(Object.values(TOKENS).map(({ address, feed }) => [address, feed])) },
   }
   await Bun.write(chainsFile, JSON.stringify({ chains: [chain] }))
   return {
-    ...{ DATABASE_URL: databaseUrl, DATA_DIR: join(directory, 'data'), CHAINS: '1', CHAINS_FILE: chainsFile },
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: join(directory, 'data'),
+    CHAINS: '1',
+    CHAINS_FILE: chainsFile,
     BENCH_JOURNAL: join(directory, 'journal'),
   }
 }

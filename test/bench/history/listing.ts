@@ -44,19 +44,31 @@ async function main(): Promise<void> {
   const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
   let requests = 0
   const history = createHistory({
-    ...{ clients: clients.evm, db, clock: systemClock, log, holder: `listing_${process.pid}` },
+    clients: clients.evm,
+    db,
+    clock: systemClock,
+    log,
+    holder: `listing_${process.pid}`,
     recorder: {
       requested: (_, outcome) => {
         if (outcome === 'useful') requests++
       },
-      ...{ stored: () => {}, healed: () => {} },
+      stored: () => {},
+      healed: () => {},
     },
   })
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock: systemClock, log })
   const gate = await createGate({ db, clock: systemClock, log, journalDir: process.env['BENCH_JOURNAL'] ?? '' })
   const app = createApp({
-    ...{ routes: routesOf(config, connect), aliases: new Map(), gate, clock: systemClock, log },
-    ...{ metrics: createMetrics(), hostNames: [], corsOrigins: [], openapi: '{}' },
+    routes: routesOf(config, connect),
+    aliases: new Map(),
+    gate,
+    clock: systemClock,
+    log,
+    metrics: createMetrics(),
+    hostNames: [],
+    corsOrigins: [],
+    openapi: '{}',
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

@@ -42,7 +42,9 @@ const GENESIS_SEC = 1_700_000_000
 const BLOOM = `0x${'00'.repeat(256)}`
 
 const server = Bun.serve({
-  ...{ port: 0, hostname: '127.0.0.1', idleTimeout: 0 },
+  port: 0,
+  hostname: '127.0.0.1',
+  idleTimeout: 0,
   async fetch(request) {
     const call = (await request.json()) as RpcCall
     const answer = answerTo(call)
@@ -134,7 +136,10 @@ function headerOf(block: number): string {
   if (!(block >= 0 && block <= CHAIN.blocks)) return 'null'
   const timestamp = numberToHex(GENESIS_SEC + 12 * block)
   return JSON.stringify({
-    ...{ number: numberToHex(block), hash: hashOf(block), parentHash: hashOf(Math.max(0, block - 1)), timestamp },
+    number: numberToHex(block),
+    hash: hashOf(block),
+    parentHash: hashOf(Math.max(0, block - 1)),
+    timestamp,
     logsBloom: BLOOM,
   })
 }

@@ -29,7 +29,11 @@ export async function scanLongChain(
     const { url } = await endpoint.read<{ url: string }>()
     const client = createTestClient([url], { chainId: chain.chainId })
     const history = createHistory({
-      ...{ clients: new Map([[chain.chainId, client]]), db, clock: systemClock, log: silentLog, holder: 'bench' },
+      clients: new Map([[chain.chainId, client]]),
+      db,
+      clock: systemClock,
+      log: silentLog,
+      holder: 'bench',
     })
     const what = { stream: EMITTED, place: placeOf(chain.chainId) }
     const startedMs = performance.now()

@@ -96,7 +96,9 @@ function livesOf({ lives }: LargeScene) {
 function othersOf({ holder, mailed, lenders }: LargeScene): Readonly<Record<string, Ask>> {
   const positions = (wallet: string) => `/v1/positions/uniswap-v3?wallet=${wallet}`
   const call = (_: unknown, id: number) => ({
-    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
     params: { name: 'uniswap_positions', arguments: { wallet: holder, limit: 25 } },
   })
   return {
@@ -127,7 +129,9 @@ function programIn(
   const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
   const settings = { HOST: '127.0.0.1', CHAINS: '1', CHAINS_FILE: file, DATA_DIR: data, DATABASE_URL: databaseUrl }
   return {
-    ...{ directory, command: [process.execPath, main], remove: () => {} },
+    directory,
+    command: [process.execPath, main],
+    remove: () => {},
     env: { PATH, HOME, TMPDIR, ...settings, BENCH_WATCH: socketIn(directory) },
     serve: [process.execPath, '--preload', join(import.meta.dir, 'watch.ts'), main, 'serve'],
   }

@@ -223,7 +223,10 @@ test('a lens is asked together with others only by override, and only if its que
     chain.rpc.reset()
     const asked = crowd(24).map((data) => {
       const ladder = ladderOf({
-        ...{ ways: [way], endpoint: chain.endpoint, chainId: 1, runtime: LENS },
+        ways: [way],
+        endpoint: chain.endpoint,
+        chainId: 1,
+        runtime: LENS,
         byLens: ({ call }) => call({ data, block: 'latest', isLight }),
       })
       return readByRung(chain.endpoint, { topic: 'test', rungs: ladder, clock: systemClock }, never)

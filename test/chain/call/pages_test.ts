@@ -11,7 +11,10 @@ interface Scripted extends LensPage {
 
 const PARENT = `0x${'ab'.repeat(32)}` as const
 const PIN: PinnedBlock = {
-  ...{ chainId: 1, number: 8n, timestampSec: 1n, parentHash: PARENT },
+  chainId: 1,
+  number: 8n,
+  timestampSec: 1n,
+  parentHash: PARENT,
   hash: `0x${'cd'.repeat(32)}`,
 }
 

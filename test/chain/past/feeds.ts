@@ -62,7 +62,9 @@ export async function startFeeds(): Promise<Feeds> {
     return await deploy(await packageCreationCode(path, { args }))
   }
   return {
-    ...{ rpcUrl: anvil.rpcUrl, rpc, provider },
+    rpcUrl: anvil.rpcUrl,
+    rpc,
+    provider,
     aggregators: (count, decimals = 8) =>
       deployAll(
         send,
@@ -99,7 +101,13 @@ export async function startFeeds(): Promise<Feeds> {
 /** A chain over these endpoints. */
 export function feedsChain(rpcUrls: readonly string[], prices: Chain['prices']): Chain {
   return {
-    ...{ id: 1, name: 'Test', rpcUrls, blockTimeMs: 0, maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
-    ...{ finality: { depth: 0 }, prices, spamTokens: [] },
+    id: 1,
+    name: 'Test',
+    rpcUrls,
+    blockTimeMs: 0,
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
+    finality: { depth: 0 },
+    prices,
+    spamTokens: [],
   }
 }

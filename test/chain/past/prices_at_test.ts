@@ -91,8 +91,14 @@ function chain(): Chain {
     [getAddress(PLAIN)]: { feed: plain, heartbeatSec: HOUR_SEC },
   }
   return {
-    ...{ id: 1, name: 'Test', rpcUrls: [faulty.url], blockTimeMs: 0, maxBlockAgeSec: BLOCK_AGE_SEC_MAX },
-    ...{ finality: { depth: 0 }, prices: { usdFeeds, stablecoins: [COIN] }, spamTokens: [] },
+    id: 1,
+    name: 'Test',
+    rpcUrls: [faulty.url],
+    blockTimeMs: 0,
+    maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
+    finality: { depth: 0 },
+    prices: { usdFeeds, stablecoins: [COIN] },
+    spamTokens: [],
   }
 }
 

@@ -17,7 +17,9 @@ function open(...answers: readonly Answer[]) {
   const log = { debug() {}, info() {}, error() {}, warn: (fields: Record<string, unknown>) => void warned.push(fields) }
   const chain = { id: 5, name: 'Test', rpcUrls: answers.map((_, index) => `http://${index}.test/`) } as unknown as Chain
   const client: ChainClient = {
-    ...{ chain, log, background: [] },
+    chain,
+    log,
+    background: [],
     async read(attempt, { signal }) {
       let failure: Error = new UnavailableError('Cannot read chain 5')
       for (const index of answers.keys()) {

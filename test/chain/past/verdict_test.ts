@@ -9,7 +9,8 @@ const words = (...values: readonly bigint[]): Hex =>
   `0x${values.map((value) => value.toString(16).padStart(64, '0')).join('')}`
 const round = (id: bigint, answer: bigint, updatedAtSec: bigint) => words(id, answer, updatedAtSec, updatedAtSec, id)
 const claim = (id: bigint, updatedAtSec: bigint) => ({
-  ...{ timeSec: TIME_SEC, round: { id: PHASE | id, answer: 7n, updatedAtSec, decimals: 8 } },
+  timeSec: TIME_SEC,
+  round: { id: PHASE | id, answer: 7n, updatedAtSec, decimals: 8 },
 })
 const newest = round(PHASE | 9n, 70n, 5_000n)
 const digits = words(8n)

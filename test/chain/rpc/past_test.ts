@@ -52,11 +52,17 @@ function dropped({ method, params }: { method: string; params: readonly unknown[
 
 function createClient(endpoints: number): EvmClient {
   const chain: Chain = {
-    ...{ id: 1, name: 'Ethereum', rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => url), blockTimeMs: 12_000 },
-    ...{ finality: { depth: 0 }, prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => url),
+    blockTimeMs: 12_000,
+    finality: { depth: 0 },
+    prices: { usdFeeds: {}, stablecoins: [] },
+    spamTokens: [],
   }
   return createChainClient({
-    ...{ chain, clock: systemClock },
+    chain,
+    clock: systemClock,
     log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
   })
 }

@@ -28,9 +28,17 @@ function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: r
   }))
   const looked: number[] = []
   const rotation = createRotation({
-    ...{ endpoints, chainId: 1, clock, log: silentLog, random: () => 0 },
+    endpoints,
+    chainId: 1,
+    clock,
+    log: silentLog,
+    random: () => 0,
     policy: {
-      ...{ triesMax: 2, againMs: 0, lostAt: 'open', firstLookMs: 10_000, blamesRefusals: false },
+      triesMax: 2,
+      againMs: 0,
+      lostAt: 'open',
+      firstLookMs: 10_000,
+      blamesRefusals: false,
       ...policy,
     },
     isBehind: (index) => behind.includes(index),

@@ -26,7 +26,12 @@ beforeEach(async () => {
 
 function chainAt(url: string, changes: Partial<Chain> = {}): Chain {
   return {
-    ...{ id: 1, name: 'Ethereum', rpcUrls: [url], blockTimeMs: 12_000, finality: { depth: 0 }, spamTokens: [] },
+    id: 1,
+    name: 'Ethereum',
+    rpcUrls: [url],
+    blockTimeMs: 12_000,
+    finality: { depth: 0 },
+    spamTokens: [],
     prices: { usdFeeds: {}, stablecoins: [] },
     ...changes,
   }
@@ -38,7 +43,10 @@ async function examined(options: { readonly chain?: Partial<Chain>; readonly now
   const url = `${rpc.url}path-secret?key=query-secret`.replace('//', '//user:user-secret@')
   const clock: Clock = { ...systemClock, now: () => options.nowMs ?? headMs + 4_000 }
   const findings = await examineEvm(chainAt(url, options.chain), 0, {
-    ...{ clock, fetch, log: silentLog, signal: new AbortController().signal },
+    clock,
+    fetch,
+    log: silentLog,
+    signal: new AbortController().signal,
   })
   expect(JSON.stringify(findings)).not.toContain('secret')
   for (const { verdict, cost } of findings) expect(cost === undefined).toBe(verdict === 'good')

@@ -172,7 +172,8 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
   let taken = 0
   const released = Promise.withResolvers<void>()
   const options: WriteOptions = {
-    ...{ program: 'test', stop: new AbortController().signal },
+    program: 'test',
+    stop: new AbortController().signal,
     onProgress: (_table, rows) => {
       read = rows
     },

@@ -101,7 +101,9 @@ async function startAbandoned(dataDir: string) {
   const home = { path: join(dataDir, HOME), user: serverUser() }
   const words = [join(program, 'bin', 'postgres'), '-D', join(dataDir, CLUSTER), '-k', join(dataDir, HOME, 'socket')]
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG_SH, ...words, '-c', 'listen_addresses='], {
-    ...{ cwd: '/', env: SERVER_ENVIRONMENT, detached: true },
+    cwd: '/',
+    env: SERVER_ENVIRONMENT,
+    detached: true,
     stdio: ['ignore', 'ignore', 'ignore'],
     ...home.user,
   })

@@ -33,7 +33,9 @@ test('embeddedUrl() leads to the socket of any place', () => {
   for (const directory of ['/data/postgres/socket', "/it's 5% é\\/socket", '/proc/7/fd/3/socket']) {
     expect(parseDatabaseUrl(embeddedUrl(directory))).toMatchObject({
       listeners: [{ path: `${directory}/.s.PGSQL.5432` }],
-      ...{ user: 'walletscope', database: 'postgres', tls: false },
+      user: 'walletscope',
+      database: 'postgres',
+      tls: false,
     })
   }
 })

@@ -116,9 +116,18 @@ export function createAaveV3(
       const [liquidityRate, variableBorrowRate, stableBorrowRate, averageStableBorrowRate, ...indexes] = rest
       const [liquidityIndex, variableBorrowIndex, lastUpdateTimestamp] = indexes
       return {
-        ...{ unbacked, accruedToTreasuryScaled, totalAToken, totalStableDebt, totalVariableDebt },
-        ...{ liquidityRate, variableBorrowRate, stableBorrowRate, averageStableBorrowRate },
-        ...{ liquidityIndex, variableBorrowIndex, lastUpdateTimestamp },
+        unbacked,
+        accruedToTreasuryScaled,
+        totalAToken,
+        totalStableDebt,
+        totalVariableDebt,
+        liquidityRate,
+        variableBorrowRate,
+        stableBorrowRate,
+        averageStableBorrowRate,
+        liquidityIndex,
+        variableBorrowIndex,
+        lastUpdateTimestamp,
       }
     },
   }
@@ -130,7 +139,8 @@ async function readAccountsData(
 ): Promise<AccountData[]> {
   const call = { abi: POOL_ABI, functionName: 'getUserAccountData' } as const
   const requests = query.wallets.map((wallet) => ({
-    ...{ to: MARKETS[query.market].pool, data: encodeFunctionData({ ...call, args: [wallet] }) },
+    to: MARKETS[query.market].pool,
+    data: encodeFunctionData({ ...call, args: [wallet] }),
   }))
   return (await ethCall(rpc, requests, query.block)).map((data) => {
     const [totalCollateralBase, totalDebtBase, availableBorrowsBase, currentLiquidationThreshold, ltv, healthFactor] =
@@ -167,7 +177,8 @@ async function readPrices(
 ): Promise<ReadonlyMap<AssetName, bigint>> {
   const call = { abi: ORACLE_ABI, functionName: 'getAssetPrice' } as const
   const requests = reserves.map(({ asset }) => ({
-    ...{ to: oracle, data: encodeFunctionData({ ...call, args: [asset] }) },
+    to: oracle,
+    data: encodeFunctionData({ ...call, args: [asset] }),
   }))
   const answers = await ethCall(rpc, requests, block)
   return new Map(reserves.map(({ name }, index) => [name, decodeFunctionResult({ ...call, data: at(answers, index) })]))

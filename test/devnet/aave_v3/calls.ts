@@ -117,12 +117,14 @@ function restrictionData(restriction: Parameters<typeof restrictCall>[1]): Hex {
       return encodeFunctionData({ abi, functionName: 'setReserveFreeze', args: [asset, restriction.on] })
     case 'ltvZero':
       return encodeFunctionData({
-        ...{ abi, functionName: 'configureReserveAsCollateral' },
+        abi,
+        functionName: 'configureReserveAsCollateral',
         args: [asset, 0n, BigInt(restriction.threshold), BigInt(restriction.bonus)],
       })
     case 'emodeLtvZero':
       return encodeFunctionData({
-        ...{ abi: CONFIGURATOR_V3_6_ABI, functionName: 'setAssetLtvzeroInEMode' },
+        abi: CONFIGURATOR_V3_6_ABI,
+        functionName: 'setAssetLtvzeroInEMode',
         args: [asset, restriction.category, true],
       })
   }

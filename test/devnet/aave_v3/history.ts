@@ -94,8 +94,12 @@ export async function aaveHistory(
   )
   const fromBlock = Number(await aave.blockNumber()) + 1
   const scene: Scene = {
-    ...{ ...tools, random: createRandom(seed), wallets, owners: new Map() },
-    ...{ gateway: getAddress(at(contracts, 0)), actor: getAddress(at(contracts, 1)) },
+    ...tools,
+    random: createRandom(seed),
+    wallets,
+    owners: new Map(),
+    gateway: getAddress(at(contracts, 0)),
+    actor: getAddress(at(contracts, 1)),
   }
   const lendable = TRADED.map((asset) => call('setReserveFlashLoaning', [ASSETS[asset].address, true]))
   await send(lendable.map((data) => ({ from: BANK, to: MARKETS[MARKET].configurator, data })))
@@ -196,10 +200,12 @@ function twoWallets(
   const { aToken } = aave.reserveOf(MARKET, asset)
   const second = amount / 3n + 1n
   const take = (from: Address, value: bigint) => ({
-    ...{ target: aToken, data: call('transferFrom', [from, actor, value]) },
+    target: aToken,
+    data: call('transferFrom', [from, actor, value]),
   })
   const withdraw = (to: Address, value: bigint) => ({
-    ...{ target: POOL, data: call('withdraw', [address, value, to]) },
+    target: POOL,
+    data: call('withdraw', [address, value, to]),
   })
   const one = [take(wallet, amount), withdraw(wallet, amount), take(other, second), withdraw(other, second)]
   const crossed = [take(wallet, amount), take(other, second), withdraw(wallet, amount), withdraw(other, second)]
@@ -231,7 +237,8 @@ async function attempt(
 async function liquidations({ send, aave }: Scene, seed: number): Promise<void> {
   const named = (name: string) => walletOf(`aave history ${seed} ${name}`)
   const fee = (asset: AssetName): Transaction => ({
-    ...{ from: BANK, to: MARKETS[MARKET].configurator },
+    from: BANK,
+    to: MARKETS[MARKET].configurator,
     data: call('setLiquidationProtocolFee', [ASSETS[asset].address, 1_000n]),
   })
   const [partly, forATokens, sameAsset, written] = ['partly', 'for aTokens', 'same asset', 'written off'].map(

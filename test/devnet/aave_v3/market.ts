@@ -52,7 +52,8 @@ export async function buildMarkets(
   await send(plans.flatMap(wireCalls))
   // Its constructor asks the provider for the Pool.
   const dataProviders = plans.map(({ addresses: { dataProvider, provider } }) => ({
-    ...{ address: dataProvider, creationCode: withAddresses(release.dataProvider, provider) },
+    address: dataProvider,
+    creationCode: withAddresses(release.dataProvider, provider),
   }))
   await place({ rpc, send }, { placements: dataProviders, owner: BANK })
   await Promise.all(plans.map((plan) => startPool(send, release, plan)))
@@ -124,13 +125,18 @@ export function configureCalls(release: Release, plan: MarketPlan): Transaction[
   return [
     ...entries.flatMap(([asset, reserve]) => [
       ...reserveData(ASSETS[asset].address, reserve).map((data) => ({
-        ...{ from: BANK, to: plan.addresses.configurator, data },
+        from: BANK,
+        to: plan.addresses.configurator,
+        data,
       })),
       ...release.reserveCalls(plan, asset, reserve),
       {
-        ...{ from: BANK, to: ASSETS[asset].address },
+        from: BANK,
+        to: ASSETS[asset].address,
         data: encodeFunctionData({
-          ...{ abi: TOKEN_ABI, functionName: 'approve', args: [plan.addresses.pool, maxUint256] },
+          abi: TOKEN_ABI,
+          functionName: 'approve',
+          args: [plan.addresses.pool, maxUint256],
         }),
       },
     ]),
@@ -144,7 +150,8 @@ function reserveData(asset: Address, reserve: ReserveSetup): Hex[] {
   return [
     encodeFunctionData({ abi, functionName: 'setReserveBorrowing', args: [asset, borrowable] }),
     encodeFunctionData({
-      ...{ abi, functionName: 'configureReserveAsCollateral' },
+      abi,
+      functionName: 'configureReserveAsCollateral',
       args: [asset, BigInt(ltv), BigInt(threshold), BigInt(bonus)],
     }),
     encodeFunctionData({ abi, functionName: 'setReserveFactor', args: [asset, BigInt(factor)] }),

@@ -50,7 +50,9 @@ test('one reserve lends so much that its rate is over the kink', async () => {
 test('restricted reserves are restricted', async () => {
   const read = (functionName: 'getReserveConfigurationData', asset: AssetName) =>
     devnet.client.readContract({
-      ...{ address: MARKETS.main.dataProvider, abi: DATA_PROVIDER_ABI, functionName },
+      address: MARKETS.main.dataProvider,
+      abi: DATA_PROVIDER_ABI,
+      functionName,
       args: [ASSETS[asset].address],
     })
   const [, ltv, threshold] = await read('getReserveConfigurationData', 'ltvZero')
@@ -200,7 +202,10 @@ test('the helpers move a wallet through a whole life', async () => {
   await aave.warp(86_400 * 365)
   expect((await aave.getUserAccountData(market, wallet)).healthFactor).toBeLessThan(healthFactor)
   const price = await devnet.client.readContract({
-    ...{ address: MARKETS.lido.oracle, abi: ORACLE_ABI, functionName: 'getAssetPrice', args: [ASSETS.wsteth.address] },
+    address: MARKETS.lido.oracle,
+    abi: ORACLE_ABI,
+    functionName: 'getAssetPrice',
+    args: [ASSETS.wsteth.address],
   })
   await aave.setPrice('wsteth', (price * 8n) / 10n)
   await aave.liquidate({ market, wallet, collateral: 'wsteth', debt: 'weth', amount: 10n ** 17n })

@@ -68,9 +68,11 @@ export async function createReleaseV3_0(send: Send): Promise<Release> {
     },
     reserveCalls: ({ addresses }, asset, { borrowable }) => [
       {
-        ...{ from: BANK, to: addresses.configurator },
+        from: BANK,
+        to: addresses.configurator,
         data: encodeFunctionData({
-          ...{ abi: ABI, functionName: 'setReserveStableRateBorrowing' },
+          abi: ABI,
+          functionName: 'setReserveStableRateBorrowing',
           args: [ASSETS[asset].address, borrowable],
         }),
       },
@@ -106,12 +108,21 @@ function initReserveCall(
     Address,
   ]
   const input = {
-    ...{ aTokenImpl, stableDebtTokenImpl, variableDebtTokenImpl, underlyingAsset: address },
-    ...{ underlyingAssetDecimals: decimals, interestRateStrategyAddress: reserve.strategy },
-    ...{ treasury: TREASURY, incentivesController: zeroAddress, params: '0x' as const },
-    ...{ aTokenName: `Aave 3.0 ${symbol}`, aTokenSymbol: `aOld${symbol}` },
-    ...{ variableDebtTokenName: `Aave 3.0 debt ${symbol}`, variableDebtTokenSymbol: `variableDebtOld${symbol}` },
-    ...{ stableDebtTokenName: `Aave 3.0 stable debt ${symbol}`, stableDebtTokenSymbol: `stableDebtOld${symbol}` },
+    aTokenImpl,
+    stableDebtTokenImpl,
+    variableDebtTokenImpl,
+    underlyingAsset: address,
+    underlyingAssetDecimals: decimals,
+    interestRateStrategyAddress: reserve.strategy,
+    treasury: TREASURY,
+    incentivesController: zeroAddress,
+    params: '0x' as const,
+    aTokenName: `Aave 3.0 ${symbol}`,
+    aTokenSymbol: `aOld${symbol}`,
+    variableDebtTokenName: `Aave 3.0 debt ${symbol}`,
+    variableDebtTokenSymbol: `variableDebtOld${symbol}`,
+    stableDebtTokenName: `Aave 3.0 stable debt ${symbol}`,
+    stableDebtTokenSymbol: `stableDebtOld${symbol}`,
   }
   const data = encodeFunctionData({ abi: ABI, functionName: 'initReserves', args: [[input]] })
   return { from: BANK, to: addresses.configurator, data }

@@ -60,13 +60,14 @@ function initReserveCall(
   const { address, symbol } = ASSETS[reserve.asset]
   const { optimal, base, slope1, slope2 } = reserve.rates
   const input = {
-    ...{ aTokenImpl: reserve.aTokenImpl, variableDebtTokenImpl: reserve.variableDebtTokenImpl },
-    ...{ underlyingAsset: address, params: '0x' as const },
-    ...{ aTokenName: `Aave ${name} ${symbol}`, aTokenSymbol: `a${name}${symbol}` },
-    ...{
-      variableDebtTokenName: `Aave ${name} debt ${symbol}`,
-      variableDebtTokenSymbol: `variableDebt${name}${symbol}`,
-    },
+    aTokenImpl: reserve.aTokenImpl,
+    variableDebtTokenImpl: reserve.variableDebtTokenImpl,
+    underlyingAsset: address,
+    params: '0x' as const,
+    aTokenName: `Aave ${name} ${symbol}`,
+    aTokenSymbol: `a${name}${symbol}`,
+    variableDebtTokenName: `Aave ${name} debt ${symbol}`,
+    variableDebtTokenSymbol: `variableDebt${name}${symbol}`,
     interestRateData: encodeAbiParameters(
       [{ type: 'uint16' }, { type: 'uint32' }, { type: 'uint32' }, { type: 'uint32' }],
       [optimal, base, slope1, slope2],

@@ -27,7 +27,11 @@ const LENT_LITTLE_USD: Readonly<Partial<Record<AssetName, number>>> = { mkr: 1_0
 const USD_E8 = 10n ** 8n
 /** What prices are in the end: numbers that no calculation comes out even with. USD with 8 decimals. */
 const LAST_PRICES: Readonly<Partial<Record<AssetName, bigint>>> = {
-  ...{ weth: 3021_48273645n, wbtc: 91307_55190381n, usdc: 99987654n, dai: 1_00021347n, usdt: 1_00003911n },
+  weth: 3021_48273645n,
+  wbtc: 91307_55190381n,
+  usdc: 99987654n,
+  dai: 1_00021347n,
+  usdt: 1_00003911n,
 }
 
 const DUST = { market: 'main', wallet: W.dust } as const

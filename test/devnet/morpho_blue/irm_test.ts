@@ -36,8 +36,12 @@ test('AdaptiveCurve asks the rates that the SDK of Morpho computes, from any uti
     const span = Number(AdaptiveCurveIrmLib.MAX_RATE_AT_TARGET - AdaptiveCurveIrmLib.MIN_RATE_AT_TARGET)
     const start = index % 9 === 0 ? 0n : AdaptiveCurveIrmLib.MIN_RATE_AT_TARGET + BigInt(random.below(2 ** 31) % span)
     const market = {
-      ...{ totalSupplyAssets: supply, totalSupplyShares: 0n, totalBorrowAssets: borrow, totalBorrowShares: 0n },
-      ...{ lastUpdate: timestamp - elapsed, fee: 0n },
+      totalSupplyAssets: supply,
+      totalSupplyShares: 0n,
+      totalBorrowAssets: borrow,
+      totalBorrowShares: 0n,
+      lastUpdate: timestamp - elapsed,
+      fee: 0n,
     }
     const data = encodeFunctionData({ abi: ABI, functionName: 'borrowRateView', args: [params.params, market] })
     const state = { [ADAPTIVE_CURVE]: { stateDiff: { [slot]: numberToHex(start, { size: 32 }) } } }

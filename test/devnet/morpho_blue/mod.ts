@@ -77,7 +77,9 @@ export async function buildMorpho(context: { readonly rpc: Rpc; readonly send: S
   }
   return {
     ...scenario,
-    ...{ address: MORPHO, adaptiveCurve: ADAPTIVE_CURVE, aaveOracle: AAVE_ORACLE },
+    address: MORPHO,
+    adaptiveCurve: ADAPTIVE_CURVE,
+    aaveOracle: AAVE_ORACLE,
     supply: (action) => sendOne(CALLS.supply(action)),
     withdraw: (action) => sendOne(CALLS.withdraw(action)),
     borrow: (action) => sendOne(CALLS.borrow(action)),

@@ -106,11 +106,19 @@ function decodeBooks(state: Hex | undefined, position: Hex | undefined): Accrued
   const [totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee] =
     decodeFunctionResult({ abi: MORPHO_ABI, functionName: 'market', data: state ?? '0x' })
   const [supplyShares, borrowShares, collateral] = decodeFunctionResult({
-    ...{ abi: MORPHO_ABI, functionName: 'position' as const },
+    abi: MORPHO_ABI,
+    functionName: 'position' as const,
     data: position ?? '0x',
   })
   return {
-    ...{ totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee },
-    ...{ supplyShares, borrowShares, collateral },
+    totalSupplyAssets,
+    totalSupplyShares,
+    totalBorrowAssets,
+    totalBorrowShares,
+    lastUpdate,
+    fee,
+    supplyShares,
+    borrowShares,
+    collateral,
   }
 }

@@ -80,7 +80,10 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     call(FACTORY, encodeFunctionData({ abi: ABI, functionName: 'createPool', args: [token0, token1, FEE] })),
   ])
   const address = await client.readContract({
-    ...{ address: FACTORY, abi: ABI, functionName: 'getPool', args: [token0, token1, FEE] },
+    address: FACTORY,
+    abi: ABI,
+    functionName: 'getPool',
+    args: [token0, token1, FEE],
   })
   const pool: Pool = { address, token0, token1, fee: FEE, tickSpacing: TICK_SPACING, startTick: 0 }
   const setFeeProtocol = (share: number): Transaction =>
@@ -107,7 +110,10 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
   const tokenIds = [1n, 2n, 3n, 4n]
   const liquidityOf = async (tokenId: bigint): Promise<bigint> => {
     const found = await client.readContract({
-      ...{ address: MANAGER, abi: MANAGER_ABI, functionName: 'positions', args: [tokenId] },
+      address: MANAGER,
+      abi: MANAGER_ABI,
+      functionName: 'positions',
+      args: [tokenId],
     })
     return found[7]
   }
@@ -122,7 +128,13 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     return { amount0, amount1 }
   }
   return {
-    ...{ factory: FACTORY, manager: MANAGER, pool, initCodeHash, owner, tokenIds, feeProtocol },
+    factory: FACTORY,
+    manager: MANAGER,
+    pool,
+    initCodeHash,
+    owner,
+    tokenIds,
+    feeProtocol,
     staticDecrease: async (tokenId) =>
       simulate(decreaseLiquidityCall({ tokenId, owner, liquidity: await liquidityOf(tokenId) })),
     staticCollect: (tokenId) => simulate(collectCall({ tokenId, owner })),

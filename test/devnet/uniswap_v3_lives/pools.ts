@@ -38,7 +38,10 @@ export function amountsWorth({ tokens: [token0, token1] }: LifePool, usd: number
 export async function createLifePools(builder: Builder): Promise<LifePool[]> {
   const { weth, usdc, dai, wbtc } = TOKENS
   const known: readonly LifeToken[] = [weth, usdc, dai, wbtc].map(({ address, decimals, usd, feed }) => ({
-    ...{ address, decimals, usd, feed },
+    address,
+    decimals,
+    usd,
+    feed,
   }))
   const [ether, dollar, stable, bitcoin] = known as [LifeToken, LifeToken, LifeToken, LifeToken]
   const unfed = await addToken(builder, { symbol: 'UNFED', decimals: 18, usd: 2 })
@@ -54,8 +57,11 @@ export async function createLifePools(builder: Builder): Promise<LifePool[]> {
   ]
   const created = await builder.v3.createPools(
     pairs.map(([a, b, fee]) => ({
-      ...{ tokenA: a.address, tokenB: b.address, fee },
-      ...{ amountA: rawOf(a, 90_000), amountB: rawOf(b, 90_000) },
+      tokenA: a.address,
+      tokenB: b.address,
+      fee,
+      amountA: rawOf(a, 90_000),
+      amountB: rawOf(b, 90_000),
     })),
   )
   const pools = created.map((pool, index): LifePool => {
@@ -64,7 +70,10 @@ export async function createLifePools(builder: Builder): Promise<LifePool[]> {
   })
   await builder.v3.mintMany(
     pools.map((pool) => ({
-      ...{ pool, ...fullRange(pool), ...amountsWorth(pool, DEPTH_USD), recipient: walletOf('lives base') },
+      pool,
+      ...fullRange(pool),
+      ...amountsWorth(pool, DEPTH_USD),
+      recipient: walletOf('lives base'),
     })),
   )
   return pools

@@ -29,7 +29,8 @@ describe.each(['events', 'snapshots'])('%s', (name) => {
 
   test('of a market that the chain does not have are refused, naming those that it has', async () => {
     expect(await refusal(1, '&market_id=island')).toEqual({
-      ...{ status: 400, code: 'INVALID_PARAMETER' },
+      status: 400,
+      code: 'INVALID_PARAMETER',
       message:
         'Cannot read parameter "market_id": expected a market of chain 1 ("main", "lido", "etherfi"), got "island"',
     })

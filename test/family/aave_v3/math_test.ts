@@ -36,19 +36,40 @@ const V3_7: Features = { liquidEModes: true, zeroLtvEModes: true, isolatedEModes
 
 /** 75 % LTV, 80 % threshold, 6 decimals, open, well filled, no yield. */
 const RESERVE: Reserve = {
-  ...{ id: 0, ltvBps: 7_500n, liquidationThresholdBps: 8_000n, decimals: 6, isOpen: true, legacyCategory: 0 },
-  ...{ debtCeiling: 0n, isolationDebt: 0n, supplyApyRay: 0n, borrowApyRay: 0n, withdrawable: 10n ** 30n },
+  id: 0,
+  ltvBps: 7_500n,
+  liquidationThresholdBps: 8_000n,
+  decimals: 6,
+  isOpen: true,
+  legacyCategory: 0,
+  debtCeiling: 0n,
+  isolationDebt: 0n,
+  supplyApyRay: 0n,
+  borrowApyRay: 0n,
+  withdrawable: 10n ** 30n,
 }
 const CATEGORY: RawCategory = {
-  ...{ market: 0, id: 1, answered: true, ltvBps: 9_000n, liquidationThresholdBps: 9_500n },
-  ...{ collateralBitmap: 0n, zeroLtvBitmap: 0n, isolated: false, price: 0n },
+  market: 0,
+  id: 1,
+  answered: true,
+  ltvBps: 9_000n,
+  liquidationThresholdBps: 9_500n,
+  collateralBitmap: 0n,
+  zeroLtvBitmap: 0n,
+  isolated: false,
+  price: 0n,
 }
 
 /** An asset at one dollar a token; amounts in raw units. */
 function asset(change: Partial<Omit<Asset, 'reserve'>> & { readonly reserve?: Partial<Reserve> }): Asset {
   const { reserve, ...rest } = change
   return {
-    ...{ isCollateral: true, supplied: 0n, variableDebt: 0n, stableDebt: 0n, stableRateRay: 0n, price: UNIT },
+    isCollateral: true,
+    supplied: 0n,
+    variableDebt: 0n,
+    stableDebt: 0n,
+    stableRateRay: 0n,
+    price: UNIT,
     ...rest,
     reserve: { ...RESERVE, ...reserve },
   }
@@ -67,11 +88,18 @@ function dollars(count: number): bigint {
 function account(change: Partial<Omit<Account, 'data'>> & { readonly data?: Partial<AccountData> } = {}): Account {
   const { data, ...rest } = change
   return {
-    ...{ unit: UNIT, features: V3_6, category: undefined, assets: [] },
+    unit: UNIT,
+    features: V3_6,
+    category: undefined,
+    assets: [],
     ...rest,
     data: {
-      ...{ totalCollateral: 0n, totalDebt: 0n, availableBorrows: 0n },
-      ...{ liquidationThresholdBps: 0n, ltvBps: 0n, healthFactorWad: NO_DEBT },
+      totalCollateral: 0n,
+      totalDebt: 0n,
+      availableBorrows: 0n,
+      liquidationThresholdBps: 0n,
+      ltvBps: 0n,
+      healthFactorWad: NO_DEBT,
       ...data,
     },
   }
@@ -126,13 +154,21 @@ describe('limitsFrom()', () => {
       bits(250_000_00n, 212) +
       bits(9n, 252)
     expect(limitsFrom(all)).toEqual({
-      ...{ ltvBps: 7_501n, liquidationThresholdBps: 8_002n, decimals: 18, isOpen: true },
-      ...{ legacyCategory: 201, debtCeiling: 250_000_00n },
+      ltvBps: 7_501n,
+      liquidationThresholdBps: 8_002n,
+      decimals: 18,
+      isOpen: true,
+      legacyCategory: 201,
+      debtCeiling: 250_000_00n,
     })
     const full = (1n << 256n) - 1n
     expect(limitsFrom(full)).toEqual({
-      ...{ ltvBps: 65_535n, liquidationThresholdBps: 65_535n, decimals: 255, isOpen: false },
-      ...{ legacyCategory: 255, debtCeiling: 2n ** 40n - 1n },
+      ltvBps: 65_535n,
+      liquidationThresholdBps: 65_535n,
+      decimals: 255,
+      isOpen: false,
+      legacyCategory: 255,
+      debtCeiling: 2n ** 40n - 1n,
     })
     expect(limitsFrom(0n).isOpen).toBe(false)
     // Frozen, and not paused, is open: what is supplied can be taken out.
@@ -217,8 +253,12 @@ describe('totalsOf()', () => {
     const held = account({
       assets: [asset({ supplied: tokens(100) }), asset({ supplied: tokens(50), isCollateral: false })],
       data: {
-        ...{ totalCollateral: dollars(100), totalDebt: dollars(30), availableBorrows: dollars(44) },
-        ...{ healthFactorWad: 2_666_666_666_666_666_667n, ltvBps: 7_400n, liquidationThresholdBps: 8_000n },
+        totalCollateral: dollars(100),
+        totalDebt: dollars(30),
+        availableBorrows: dollars(44),
+        healthFactorWad: 2_666_666_666_666_666_667n,
+        ltvBps: 7_400n,
+        liquidationThresholdBps: 8_000n,
       },
     })
     expect(totalsOf(held)).toEqual({
@@ -270,7 +310,8 @@ describe('totalsOf()', () => {
     ['its own beside the eMode', V3_6, { ...RESERVE, id: 5 }, 8_000n],
   ] as const)('counts an asset by %s', (_, features, reserve, thresholdBps) => {
     const held = account({
-      ...{ features, category: { ...CATEGORY, collateralBitmap: 1n } },
+      features,
+      category: { ...CATEGORY, collateralBitmap: 1n },
       assets: [asset({ supplied: tokens(10), reserve })],
       data: { totalCollateral: dollars(10), liquidationThresholdBps: thresholdBps },
     })
@@ -395,14 +436,16 @@ describe('safeWithdraw()', () => {
   test('takes an LTV of a hundredth of a percent for one, also by an eMode', () => {
     const values = (own: bigint, category: bigint, features = V3_6) => {
       const held = account({
-        ...{ features, category: { ...CATEGORY, collateralBitmap: 1n, ltvBps: category } },
+        features,
+        category: { ...CATEGORY, collateralBitmap: 1n, ltvBps: category },
         assets: [
           asset({ supplied: tokens(500), reserve: { id: 0, ltvBps: own, liquidationThresholdBps: 1_000n } }),
           asset({ supplied: tokens(500), reserve: { id: 1 } }),
           asset({ variableDebt: tokens(100), reserve: { id: 2 } }),
         ],
         data: {
-          ...{ totalCollateral: dollars(1_000), totalDebt: dollars(100) },
+          totalCollateral: dollars(1_000),
+          totalDebt: dollars(100),
           healthFactorWad: 4n * WAD,
         },
       })

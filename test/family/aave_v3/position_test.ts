@@ -15,30 +15,45 @@ import { walletOf } from '../../devnet/addresses.ts'
 
 const WALLETS = ['first', 'second', 'third'].map(walletOf)
 const DEPLOYMENTS: readonly AaveV3Deployment[] = ['main', 'lido'].map((market) => ({
-  ...{ market, poolAddressesProvider: walletOf(market), startBlock: 0 },
+  market,
+  poolAddressesProvider: walletOf(market),
+  startBlock: 0,
 }))
 const ASSET = walletOf('token')
 const FEATURES = { liquidEModes: true, zeroLtvEModes: true, isolatedEModes: false }
 const OLD = { liquidEModes: false, zeroLtvEModes: false, isolatedEModes: false }
 const DATA = {
-  ...{ totalCollateral: 1n, totalDebt: 0n, availableBorrows: 0n },
-  ...{ liquidationThresholdBps: 0n, ltvBps: 0n, healthFactorWad: 0n },
+  totalCollateral: 1n,
+  totalDebt: 0n,
+  availableBorrows: 0n,
+  liquidationThresholdBps: 0n,
+  ltvBps: 0n,
+  healthFactorWad: 0n,
 }
 const CATEGORY: RawCategory = {
-  ...{ market: 0, id: 2, answered: true, ltvBps: 9_000n, liquidationThresholdBps: 9_500n },
-  ...{ collateralBitmap: 1n, zeroLtvBitmap: 0n, isolated: false, price: 0n },
+  market: 0,
+  id: 2,
+  answered: true,
+  ltvBps: 9_000n,
+  liquidationThresholdBps: 9_500n,
+  collateralBitmap: 1n,
+  zeroLtvBitmap: 0n,
+  isolated: false,
+  price: 0n,
 }
 
 function reserve(change: Partial<RawReserve> = {}): RawReserve {
   return {
-    ...{ market: 0, id: 0, asset: ASSET, configuration: (1n << 56n) | (2n << 168n), liquidityRateRay: 0n },
-    ...{
-      variableBorrowRateRay: 0n,
-      isolationDebt: 0n,
-      price: 7n,
-      withdrawable: 0n,
-      symbol: stringToHex('TKN', { size: 32 }),
-    },
+    market: 0,
+    id: 0,
+    asset: ASSET,
+    configuration: (1n << 56n) | (2n << 168n),
+    liquidityRateRay: 0n,
+    variableBorrowRateRay: 0n,
+    isolationDebt: 0n,
+    price: 7n,
+    withdrawable: 0n,
+    symbol: stringToHex('TKN', { size: 32 }),
     ...change,
   }
 }
@@ -63,7 +78,12 @@ function interpreted(change: Partial<RawRead>, features = FEATURES) {
   const market = { answered: true, unit: 10n ** 8n, features }
   const read: RawRead = {
     block: { chainId: 5, number: 9n, timestampSec: 8n, parentHash: '0x01' },
-    ...{ taken: 3, markets: [market, market], categories: [], accounts: [], broken: [], reserves: [reserve()] },
+    taken: 3,
+    markets: [market, market],
+    categories: [],
+    accounts: [],
+    broken: [],
+    reserves: [reserve()],
     ...change,
   }
   return interpret(read, { deployments: DEPLOYMENTS, wallets: WALLETS })

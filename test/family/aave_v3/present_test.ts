@@ -17,9 +17,19 @@ const USD = 10n ** 8n
 
 function reserve(change: Partial<NamedReserve>): NamedReserve {
   return {
-    ...{ id: 0, asset: walletOf('token'), symbol: 'TKN', ltvBps: 7_500n, liquidationThresholdBps: 8_000n },
-    ...{ decimals: 6, isOpen: true, legacyCategory: 0, debtCeiling: 0n, isolationDebt: 0n, withdrawable: 10n ** 30n },
-    ...{ supplyApyRay: 0n, borrowApyRay: 0n },
+    id: 0,
+    asset: walletOf('token'),
+    symbol: 'TKN',
+    ltvBps: 7_500n,
+    liquidationThresholdBps: 8_000n,
+    decimals: 6,
+    isOpen: true,
+    legacyCategory: 0,
+    debtCeiling: 0n,
+    isolationDebt: 0n,
+    withdrawable: 10n ** 30n,
+    supplyApyRay: 0n,
+    borrowApyRay: 0n,
     ...change,
   }
 }
@@ -31,21 +41,40 @@ const POSITION: Position = {
   features: { liquidEModes: true, zeroLtvEModes: true, isolatedEModes: false },
   category: undefined,
   data: {
-    ...{ totalCollateral: 1_000n * USD, totalDebt: 400n * USD, availableBorrows: 350n * USD },
-    ...{ liquidationThresholdBps: 8_000n, ltvBps: 7_500n, healthFactorWad: 1_999_999_999_999_999_999n },
+    totalCollateral: 1_000n * USD,
+    totalDebt: 400n * USD,
+    availableBorrows: 350n * USD,
+    liquidationThresholdBps: 8_000n,
+    ltvBps: 7_500n,
+    healthFactorWad: 1_999_999_999_999_999_999n,
   },
   assets: [
     {
-      ...{ isCollateral: true, supplied: 1_000_000_000n, variableDebt: 0n, stableDebt: 0n, stableRateRay: 0n },
-      ...{ price: USD, reserve: reserve({ symbol: 'AAA', supplyApyRay: (3n * RAY) / 100n }) },
+      isCollateral: true,
+      supplied: 1_000_000_000n,
+      variableDebt: 0n,
+      stableDebt: 0n,
+      stableRateRay: 0n,
+      price: USD,
+      reserve: reserve({ symbol: 'AAA', supplyApyRay: (3n * RAY) / 100n }),
     },
     {
-      ...{ isCollateral: false, supplied: 50_000_000n, variableDebt: 0n, stableDebt: 0n, stableRateRay: 0n },
-      ...{ price: 2n * USD, reserve: reserve({ id: 1, symbol: 'BBB', supplyApyRay: RAY / 100n }) },
+      isCollateral: false,
+      supplied: 50_000_000n,
+      variableDebt: 0n,
+      stableDebt: 0n,
+      stableRateRay: 0n,
+      price: 2n * USD,
+      reserve: reserve({ id: 1, symbol: 'BBB', supplyApyRay: RAY / 100n }),
     },
     {
-      ...{ isCollateral: false, supplied: 0n, variableDebt: 400_000_000n, stableDebt: 0n, stableRateRay: 0n },
-      ...{ price: USD, reserve: reserve({ id: 2, symbol: 'CCC', borrowApyRay: (5n * RAY) / 100n }) },
+      isCollateral: false,
+      supplied: 0n,
+      variableDebt: 400_000_000n,
+      stableDebt: 0n,
+      stableRateRay: 0n,
+      price: USD,
+      reserve: reserve({ id: 2, symbol: 'CCC', borrowApyRay: (5n * RAY) / 100n }),
     },
   ],
 }
@@ -120,32 +149,50 @@ describe('presentWallet()', () => {
       ...POSITION,
       assets: POSITION.assets.slice(2),
       data: {
-        ...{ totalCollateral: 0n, totalDebt: 400n * USD, availableBorrows: 0n },
-        ...{ liquidationThresholdBps: 0n, ltvBps: 0n, healthFactorWad: 0n },
+        totalCollateral: 0n,
+        totalDebt: 400n * USD,
+        availableBorrows: 0n,
+        liquidationThresholdBps: 0n,
+        ltvBps: 0n,
+        healthFactorWad: 0n,
       },
     }
     expect(shown(debtAlone)).toMatchObject({
       totals: { healthFactor: '0.0000', netWorthUSD: '-400.000000' },
       calculations: {
-        ...{ positionLeverage: 'MAX', borrowUtilizationRate: 'MAX', currentLtvPercentage: '0.0000' },
-        ...{ netAPY: '0.00000000', weightedSupplyAPY: '0.00000000', netDailyInterestUSD: '-0.054795' },
-        ...{ safeBorrowAmountUSD: '0.000000', safeWithdrawAmountUSD: '0.000000' },
+        positionLeverage: 'MAX',
+        borrowUtilizationRate: 'MAX',
+        currentLtvPercentage: '0.0000',
+        netAPY: '0.00000000',
+        weightedSupplyAPY: '0.00000000',
+        netDailyInterestUSD: '-0.054795',
+        safeBorrowAmountUSD: '0.000000',
+        safeWithdrawAmountUSD: '0.000000',
       },
     })
     const supplyAlone: Position = {
       ...POSITION,
       assets: POSITION.assets.slice(1, 2),
       data: {
-        ...{ totalCollateral: 0n, totalDebt: 0n, availableBorrows: 0n },
-        ...{ liquidationThresholdBps: 0n, ltvBps: 0n, healthFactorWad: 2n ** 256n - 1n },
+        totalCollateral: 0n,
+        totalDebt: 0n,
+        availableBorrows: 0n,
+        liquidationThresholdBps: 0n,
+        ltvBps: 0n,
+        healthFactorWad: 2n ** 256n - 1n,
       },
     }
     expect(shown(supplyAlone)).toMatchObject({
       totals: { healthFactor: 'MAX', netWorthUSD: '100.000000', totalCollateralUSD: '0.000000' },
       calculations: {
-        ...{ positionLeverage: '1.00000000', borrowUtilizationRate: '0.00000000', currentLtvPercentage: '0.0000' },
-        ...{ netAPY: '0.01000000', weightedBorrowAPY: '0.00000000', dailyBorrowInterestUSD: '0.000000' },
-        ...{ safeBorrowAmountUSD: '0.000000', safeWithdrawAmountUSD: '0.000000' },
+        positionLeverage: '1.00000000',
+        borrowUtilizationRate: '0.00000000',
+        currentLtvPercentage: '0.0000',
+        netAPY: '0.01000000',
+        weightedBorrowAPY: '0.00000000',
+        dailyBorrowInterestUSD: '0.000000',
+        safeBorrowAmountUSD: '0.000000',
+        safeWithdrawAmountUSD: '0.000000',
       },
     })
   })
@@ -153,7 +200,9 @@ describe('presentWallet()', () => {
   test('shows utilization above 1 if the limit is exceeded, and loan-to-value in percent', () => {
     const data = { ...POSITION.data, totalDebt: 800n * USD, availableBorrows: 0n, healthFactorWad: 10n ** 18n }
     expect(shown({ ...POSITION, data }).calculations).toMatchObject({
-      ...{ borrowUtilizationRate: '1.06666667', currentLtvPercentage: '80.0000', positionLeverage: '3.66666667' },
+      borrowUtilizationRate: '1.06666667',
+      currentLtvPercentage: '80.0000',
+      positionLeverage: '3.66666667',
     })
   })
 
@@ -169,7 +218,9 @@ describe('presentWallet()', () => {
 
   test('calculates safe amounts at the target that it shows', () => {
     expect(shown(POSITION, '1.6').calculations).toMatchObject({
-      ...{ targetHealthFactor: 1.6, safeBorrowAmountUSD: '100.000000', safeWithdrawAmountUSD: '200.000000' },
+      targetHealthFactor: 1.6,
+      safeBorrowAmountUSD: '100.000000',
+      safeWithdrawAmountUSD: '200.000000',
     })
     expect(shown(POSITION, '100').calculations).toMatchObject({ safeBorrowAmountUSD: '0.000000' })
     expect(() => shown(POSITION, 'much')).toThrow(RangeError)
@@ -183,7 +234,9 @@ describe('presentReduced()', () => {
       chain_id: 1,
       wallet: WALLET,
       positions: ['main', 'lido'].map((marketId) => ({
-        ...{ marketId, healthFactor: '1.9999', netWorthUSD: '700.000000' },
+        marketId,
+        healthFactor: '1.9999',
+        netWorthUSD: '700.000000',
       })),
       calculations: [1, 2].map(() => ({ healthFactor: '1.9999', netAPY: '0.01571429', targetHealthFactor: 1.25 })),
     })

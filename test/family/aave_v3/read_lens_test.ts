@@ -42,7 +42,9 @@ async function readPaged(options: {
   let calls = 0
   const read = await readByLens(
     {
-      ...{ providers: DEPLOYMENTS.map(({ poolAddressesProvider }) => poolAddressesProvider), pageSize, at: undefined },
+      providers: DEPLOYMENTS.map(({ poolAddressesProvider }) => poolAddressesProvider),
+      pageSize,
+      at: undefined,
       call: async ({ data, block }: Asked) => {
         const number = calls++
         const at = blockOf(number, block)

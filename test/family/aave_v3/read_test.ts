@@ -99,7 +99,11 @@ describe('read()', () => {
         const ours = (position?.assets ?? [])
           .filter(({ supplied, variableDebt, stableDebt }) => supplied + variableDebt + stableDebt > 0n)
           .map(({ reserve, supplied, variableDebt, stableDebt, isCollateral }) => ({
-            ...{ asset: reserve.asset, supplied, variableDebt, stableDebt, isCollateral },
+            asset: reserve.asset,
+            supplied,
+            variableDebt,
+            stableDebt,
+            isCollateral,
           }))
         const theirs = truth.map(({ asset, ...amounts }) => ({
           asset: aave.reserveOf(market, asset).asset,
@@ -204,7 +208,8 @@ describe('read()', () => {
     })
     expect(asset('switchedOff', 'WBTC').supplied).toBeGreaterThan(0n)
     expect(asset('ltvZero', 'LTVZ')).toMatchObject({
-      ...{ isCollateral: true, reserve: { ltvBps: 0n, liquidationThresholdBps: 6_000n } },
+      isCollateral: true,
+      reserve: { ltvBps: 0n, liquidationThresholdBps: 6_000n },
     })
     expect(asset('paused', 'PAUS')).toMatchObject({ isCollateral: true, reserve: { isOpen: false } })
     expect(asset('frozen', 'FROZ')).toMatchObject({ isCollateral: true, reserve: { isOpen: true } })
@@ -245,7 +250,9 @@ describe('a reserve without a price', () => {
           const read = await readWallets(client, [borrower, breakable, everywhere, lender], { opinion: rung })
           expect(read.unanswerable).toEqual(
             [breakable, lender].map((wallet) => ({
-              ...{ chainId: 1, wallet, market: 'main' },
+              chainId: 1,
+              wallet,
+              market: 'main',
               because: `reserve BRKN (${AAVE_TOKENS.breakable.address}) has no price`,
             })),
           )
@@ -332,7 +339,9 @@ describe('requests', () => {
   test('are saved until the next block, for the same wallets in the same markets only', async () => {
     const client = clientOf(chainOf(devnet, { rpcUrls: [rpc.url], blockTimeMs: 600_000 }))
     const reader = createLendingReader({
-      ...{ clients: new Map([[1, client]]), deployments: new Map([[1, DEPLOYMENTS]]), clock: systemClock },
+      clients: new Map([[1, client]]),
+      deployments: new Map([[1, DEPLOYMENTS]]),
+      clock: systemClock,
     })
     const [place] = [...reader.places.values()]
     if (place === undefined) throw new Error('Cannot find the devnet')

@@ -80,8 +80,16 @@ function serviceOver(ids: readonly number[], { deployments, ways }: Configuratio
   const poor = { id: 'org_poor', credits: 14n, limit: 10_000 }
   const gate = createMemoryGate({ now: systemClock.now, keys: { rich, poor } })
   const app = createApp({
-    ...{ routes, aliases: familyAliases(FAMILIES), gate, clock: systemClock, log: silentLog, metrics: createMetrics() },
-    ...{ publicUrl: undefined, hostNames: ['test.local'], corsOrigins: [], openapi: openapiDocument({ routes }) },
+    routes,
+    aliases: familyAliases(FAMILIES),
+    gate,
+    clock: systemClock,
+    log: silentLog,
+    metrics: createMetrics(),
+    publicUrl: undefined,
+    hostNames: ['test.local'],
+    corsOrigins: [],
+    openapi: openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIds({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
@@ -198,8 +206,13 @@ describe('GET /v1/lending/aave-v3', () => {
   test('asks one market by each of its names, and one chain', async () => {
     const { everywhere } = aave.wallets
     const names: Record<string, string> = {
-      ...{ main: 'main', core: 'main', lido: 'lido', prime: 'lido', market_b: 'lido' },
-      ...{ etherfi: 'etherfi', market_c: 'etherfi' },
+      main: 'main',
+      core: 'main',
+      lido: 'lido',
+      prime: 'lido',
+      market_b: 'lido',
+      etherfi: 'etherfi',
+      market_c: 'etherfi',
     }
     for (const [name, market] of Object.entries(names)) {
       expect(marketsOf(ok(await one.list(`wallet=${everywhere}&market_id=${name}`), listOutput))).toEqual([[market]])
@@ -365,10 +378,14 @@ describe('POST /v1/lending/aave-v3/batch', () => {
       const reduced = full.data.map(({ positions, calculations, ...place }: Answer['body']) => ({
         ...place,
         positions: positions.map(({ marketId, healthFactor, netWorthUSD }: Answer['body']) => ({
-          ...{ marketId, healthFactor, netWorthUSD },
+          marketId,
+          healthFactor,
+          netWorthUSD,
         })),
         calculations: calculations.map(({ healthFactor, netAPY, targetHealthFactor }: Answer['body']) => ({
-          ...{ healthFactor, netAPY, targetHealthFactor },
+          healthFactor,
+          netAPY,
+          targetHealthFactor,
         })),
       }))
       expect(body.data.filter((each: Answer['body']) => each.wallet === wallet)).toEqual(reduced)

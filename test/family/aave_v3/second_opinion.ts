@@ -44,7 +44,9 @@ export async function secondOpinion(
       ])) as [Hex, Hex, Hex, Hex, Hex]
       const state = decodeFunctionResult({ abi: POOL_ABI, functionName: 'getReserveData', data })
       const limits = decodeFunctionResult({
-        ...{ abi: DATA_PROVIDER_ABI, functionName: 'getReserveConfigurationData', data: configuration },
+        abi: DATA_PROVIDER_ABI,
+        functionName: 'getReserveConfigurationData',
+        data: configuration,
       })
       return {
         originalId: state.id,
@@ -89,9 +91,14 @@ export async function secondOpinion(
     return {
       id,
       eMode: {
-        ...{ label, ltv: `${ltv}`, liquidationThreshold: `${threshold}`, liquidationBonus: `${bonus}` },
-        ...{ collateralBitmap: bitmap(collateral), borrowableBitmap: bitmap(borrowable) },
-        ...{ ltvzeroBitmap: bitmap(ltvZero), isolated: false },
+        label,
+        ltv: `${ltv}`,
+        liquidationThreshold: `${threshold}`,
+        liquidationBonus: `${bonus}`,
+        collateralBitmap: bitmap(collateral),
+        borrowableBitmap: bitmap(borrowable),
+        ltvzeroBitmap: bitmap(ltvZero),
+        isolated: false,
       },
     }
   }

@@ -72,7 +72,8 @@ afterAll(async () => {
 async function allHeaders(): Promise<readonly Header[]> {
   const newest = Number(await devnet.client.getBlockNumber({ cacheTime: 0 }))
   const calls = Array.from({ length: newest + 1 }, (_, number) => ({
-    ...{ method: 'eth_getBlockByNumber', params: [toHex(number), false] },
+    method: 'eth_getBlockByNumber',
+    params: [toHex(number), false],
   }))
   return await devnet.rpc.batch<Header>(calls)
 }
@@ -92,7 +93,11 @@ function over(...rpcs: readonly FaultyRpc[]) {
   clients.push(client)
   const aaveV3 = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const routes = familyRoutes(AAVE_V3, {
-    ...{ clients: [client], rows: [[1, { aaveV3 }]], db: database.db, clock: lateClock(), log },
+    clients: [client],
+    rows: [[1, { aaveV3 }]],
+    db: database.db,
+    clock: lateClock(),
+    log,
   })
   const route = routes.find(({ path }) => path === SNAPSHOTS)
   if (route === undefined) throw new Error('There is no such route')
@@ -136,7 +141,8 @@ for (const order of ['liar first', 'honest first'] as const) {
   test(`a lie about a past account is refused by name, and nothing of it is kept: ${order}`, async () => {
     liar.rule(doubled)
     await expect(both().ask()).rejects.toMatchObject({
-      ...{ code: 'SERVICE_UNAVAILABLE', message: expect.stringMatching(/^Cannot believe .* \(second witness\)$/) },
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/^Cannot believe .* \(second witness\)$/),
     })
     expect(await count(`lending_snapshot where day = ${lie.day}`)).toBe(0)
     liar.rule(() => undefined)
@@ -149,7 +155,8 @@ for (const order of ['liar first', 'honest first'] as const) {
   test(`a lie about the time of a midnight's block is refused by name, and nothing of it is kept: ${order}`, async () => {
     liar.rule(late)
     await expect(both().ask()).rejects.toMatchObject({
-      ...{ code: 'SERVICE_UNAVAILABLE', message: expect.stringMatching(/^Cannot believe .* \(second witness\)$/) },
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/^Cannot believe .* \(second witness\)$/),
     })
     expect(await count(`midnight where day = ${lie.day}`)).toBe(0)
     liar.rule(() => undefined)
@@ -186,9 +193,14 @@ test('what a single endpoint said is marked, and replaced by what two say as soo
   expect(await ask()).toEqual([...truth])
   expect(await count('lending_snapshot where witnesses = 2')).toBe(truth.length)
   expect(warned).toContainEqual({
-    ...{ msg: 'Replaced the block of a midnight that one RPC endpoint had given', chainId: 1, day: lie.day },
+    msg: 'Replaced the block of a midnight that one RPC endpoint had given',
+    chainId: 1,
+    day: lie.day,
   })
   expect(warned).toContainEqual({
-    ...{ msg: 'Replaced a snapshot that one RPC endpoint had given', chainId: 1, wallet: WALLET, day: lie.day + 2 },
+    msg: 'Replaced a snapshot that one RPC endpoint had given',
+    chainId: 1,
+    wallet: WALLET,
+    day: lie.day + 2,
   })
 }, 30_000)

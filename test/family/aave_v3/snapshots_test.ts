@@ -69,7 +69,8 @@ async function sharedMidnight(): Promise<void> {
 async function allBlocks() {
   const newest = Number(await devnet.client.getBlockNumber({ cacheTime: 0 }))
   const calls = Array.from({ length: newest + 1 }, (_, number) => ({
-    ...{ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] },
+    method: 'eth_getBlockByNumber',
+    params: [`0x${number.toString(16)}`, false],
   }))
   const headers = await devnet.rpc.batch<{ readonly number: Hex; readonly timestamp: Hex }>(calls)
   return headers.map(({ number, timestamp }) => ({ number: BigInt(number), timeSec: Number(timestamp) }))
@@ -88,7 +89,9 @@ interface Over {
 
 function routesOver({ client: over = client, db = database }: Over = {}): readonly Route[] {
   const aaveV3 = Object.entries(MARKETS).map(([market, { provider }]) => ({
-    ...{ market, poolAddressesProvider: provider, startBlock: 0 },
+    market,
+    poolAddressesProvider: provider,
+    startBlock: 0,
   }))
   return familyRoutes(AAVE_V3, { clients: [over], rows: [[1, { aaveV3 }]], db: db.db, clock: chainClock() })
 }
@@ -367,7 +370,11 @@ describe('the daily job', () => {
           ...[1, 100, '5', hash.repeat(32), '00'.repeat(32), '1', isFinal, 1],
         ])
       const block = (hash: string): PinnedBlock => ({
-        ...{ chainId: 1, number: 5n, timestampSec: 1n, hash: `0x${hash.repeat(32)}`, parentHash: pad('0x') },
+        chainId: 1,
+        number: 5n,
+        timestampSec: 1n,
+        hash: `0x${hash.repeat(32)}`,
+        parentHash: pad('0x'),
       })
       const figures = { collateralUsd: '1.000000', debtUsd: '0.000000', netWorthUsd: '1.000000', healthFactor: 'MAX' }
       const keep = (hash: string) =>

@@ -45,8 +45,12 @@ function newFamily(options: Partial<KaminoProgram> & { readonly rpcUrls?: readon
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
   const { rpcUrls = [double.url], ...program } = options
   const solana = createSolanaClient({
-    ...{ rpcUrls, maxSlotAgeSec: 60, slotMs: SLOT_MS },
-    ...{ clock, log, random: () => 0 },
+    rpcUrls,
+    maxSlotAgeSec: 60,
+    slotMs: SLOT_MS,
+    clock,
+    log,
+    random: () => 0,
   })
   const row = { klendProgram: program.programId, scopeProgram: program.scopeProgramId }
   return { routes: familyRoutes(KAMINO, { solana, rows: [[SOLANA_CHAIN_ID, row]], clock, log }) }

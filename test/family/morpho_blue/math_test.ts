@@ -194,9 +194,14 @@ describe('yields', () => {
 describe('valuationOf()', () => {
   /** 100 USDC lent, an ether at 3,000 USDC as collateral for 2,000, the dollar at 0.99. */
   const position = {
-    ...{ supplied: 100n * USDC, owed: 2_000n * USDC, collateral: ETHER },
-    ...{ oraclePrice: 3_000n * 10n ** 24n, lltvWad: 86n * 10n ** 16n, loanUsd: rational(99n, 100n * USDC) },
-    ...{ supplyApyRay: RAY / 25n, borrowApyRay: RAY / 20n },
+    supplied: 100n * USDC,
+    owed: 2_000n * USDC,
+    collateral: ETHER,
+    oraclePrice: 3_000n * 10n ** 24n,
+    lltvWad: 86n * 10n ** 16n,
+    loanUsd: rational(99n, 100n * USDC),
+    supplyApyRay: RAY / 25n,
+    borrowApyRay: RAY / 20n,
   }
 
   test('does not round, and values the collateral by the oracle', () => {

@@ -126,7 +126,9 @@ describe('read()', () => {
     const { supplyShares, borrowShares, collateral, rateAtTarget, ...books } = stored
     const idle = market.params.irm === zeroAddress
     const sdkMarket = new Market({
-      ...{ params: new MarketParams(market.params), ...books, price: oraclePrice },
+      params: new MarketParams(market.params),
+      ...books,
+      price: oraclePrice,
       ...(idle ? {} : { rateAtTarget }),
     })
     const held = { user: wallet, marketId: sdkMarket.id, supplyShares, borrowShares, collateral }

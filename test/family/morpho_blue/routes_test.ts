@@ -83,8 +83,12 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     expect(answer).toMatchObject({ status: 200, credits: [8, 8] })
     expect(answer.reply?.asOf).toEqual([{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }])
     expect(answer.reply?.data).toMatchObject({
-      ...{ chain_id: 1, wallet: supplier, market_id: wethUsdc.id },
-      ...{ daily_borrow_interest_usd: '0.000000', weighted_borrow_apy: '0.00000000', position_leverage: '1.00000000' },
+      chain_id: 1,
+      wallet: supplier,
+      market_id: wethUsdc.id,
+      daily_borrow_interest_usd: '0.000000',
+      weighted_borrow_apy: '0.00000000',
+      position_leverage: '1.00000000',
     })
   })
 
@@ -130,8 +134,12 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     const share = lent / (lent + 90_000)
     expect(Number(both['weighted_supply_apy']) / Number(supplier['weighted_supply_apy'])).toBeCloseTo(share, 2)
     expect(await figures('collateralOnly', 'wethUsdc')).toMatchObject({
-      ...{ daily_supply_interest_usd: '0.000000', net_daily_interest_usd: '0.000000', net_apy: '0.00000000' },
-      ...{ position_leverage: '1.00000000', weighted_supply_apy: '0.00000000', weighted_borrow_apy: '0.00000000' },
+      daily_supply_interest_usd: '0.000000',
+      net_daily_interest_usd: '0.000000',
+      net_apy: '0.00000000',
+      position_leverage: '1.00000000',
+      weighted_supply_apy: '0.00000000',
+      weighted_borrow_apy: '0.00000000',
     })
   })
 
@@ -143,7 +151,9 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
 
   test('answers an idle market and a market of another model', async () => {
     expect(await figures('supplier', 'idle')).toMatchObject({
-      ...{ weighted_supply_apy: '0.00000000', net_apy: '0.00000000', position_leverage: '1.00000000' },
+      weighted_supply_apy: '0.00000000',
+      net_apy: '0.00000000',
+      position_leverage: '1.00000000',
     })
     const figure = await figures('borrower', 'linear')
     const { totalBorrowAssets, totalSupplyAssets } = await morpho.readAccrued(
@@ -161,7 +171,8 @@ describe('GET /v1/lending/morpho-blue/position/:chain_id/yield', () => {
     expect(await figures('supplier', market)).toMatchObject({ position_leverage: '1.00000000' })
     for (const wallet of ['borrower', 'collateralOnly'] as const) {
       const { status, code, message, retryAfter } = await ask({
-        ...{ wallet: morpho.wallets[wallet], market_id: morpho.markets[market].id },
+        wallet: morpho.wallets[wallet],
+        market_id: morpho.markets[market].id,
       })
       expect({ status, code, retryAfter }).toEqual({ status: 503, code: 'SERVICE_UNAVAILABLE', retryAfter: '60' })
       expect(message).toBe(
@@ -264,7 +275,9 @@ describe('the price of the loan token', () => {
     for (const [round, because] of broken) {
       await devnet.setFeed(usdc.feed, round)
       expect(await ask({})).toEqual({
-        ...{ status: 503, code: 'SERVICE_UNAVAILABLE', retryAfter: '60' },
+        status: 503,
+        code: 'SERVICE_UNAVAILABLE',
+        retryAfter: '60',
         message: missing(usdc.address, because),
       })
     }

@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (const stored of await devnet.v3.readPositions(closed)) await devnet.v3.decreaseLiquidity({ ...stored })
   const odd = await poolOf({ name: 'Most decimals', symbol: 'FINEST', decimals: 255 })
   unreadable = (
-    await devnet.v3.mint({ ...{ pool: odd, amount0: 1_000n, amount1: 1_000n }, ...fullRange(odd), recipient: victim })
+    await devnet.v3.mint({ pool: odd, amount0: 1_000n, amount1: 1_000n, ...fullRange(odd), recipient: victim })
   ).tokenId
 }, 180_000)
 
@@ -75,8 +75,10 @@ describe('a wallet to which 20,000 spam positions were mailed', () => {
   test('is listed page by page, with the exact counts', async () => {
     const { list } = listing()
     const balance = await devnet.client.readContract({
-      ...{ address: UNISWAP_V3.manager, abi: parseAbi(['function balanceOf(address) view returns (uint256)']) },
-      ...{ functionName: 'balanceOf', args: [victim] },
+      address: UNISWAP_V3.manager,
+      abi: parseAbi(['function balanceOf(address) view returns (uint256)']),
+      functionName: 'balanceOf',
+      args: [victim],
     })
     expect(balance).toBe(BigInt(MAILED + OWN + 1))
     const counts = { totalActive: OWN - CLOSED, totalInactive: CLOSED, total: OWN, errors: 1 }
@@ -137,7 +139,8 @@ test('a list in more pools than fit in one page of it is read to its end', async
   const fees = Array.from({ length: POOLS }, (_, index) => 20_000 + index)
   await devnet.send(
     fees.map((fee) => ({
-      ...{ from: BANK, to: UNISWAP_V3.factory },
+      from: BANK,
+      to: UNISWAP_V3.factory,
       data: encodeFunctionData({ abi: FACTORY_ABI, functionName: 'enableFeeAmount', args: [fee, 200] }),
     })),
   )

@@ -80,8 +80,10 @@ function stableOf({ positions }: ChainRead) {
 
 async function sourceOf(token: Address): Promise<Address> {
   return devnet.client.readContract({
-    ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
-    ...{ functionName: 'getSourceOfAsset', args: [token] },
+    address: morpho.aaveOracle,
+    abi: ORACLE_ABI,
+    functionName: 'getSourceOfAsset',
+    args: [token],
   })
 }
 
@@ -96,8 +98,10 @@ describe('USD prices', () => {
     const answer = await read(pricesOf())
     for (const token of [usdc, dai]) {
       const units = await devnet.client.readContract({
-        ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
-        ...{ functionName: 'getAssetPrice', args: [token.address] },
+        address: morpho.aaveOracle,
+        abi: ORACLE_ABI,
+        functionName: 'getAssetPrice',
+        args: [token.address],
       })
       expect(priceOf(answer, token.address)).toEqual({ units, scale: 8, source: 'aave_oracle' })
     }
@@ -163,8 +167,10 @@ describe('USD prices', () => {
     const monthAgo = timestamp - 30n * 86_400n
     await devnet.setFeed(usdc.feed, { answer: 100_000_000n, updatedAtSec: monthAgo })
     const ofAave = await devnet.client.readContract({
-      ...{ address: morpho.aaveOracle, abi: ORACLE_ABI },
-      ...{ functionName: 'getAssetPrice', args: [usdc.address] },
+      address: morpho.aaveOracle,
+      abi: ORACLE_ABI,
+      functionName: 'getAssetPrice',
+      args: [usdc.address],
     })
     expect(ofAave).toBe(100_000_000n)
     const answer = await read(prices)

@@ -139,7 +139,10 @@ describe('presentPosition()', () => {
   test.each(['pending', 'failed'] as const)('calls nothing fees that may be principal while pnl is %s', (status) => {
     const unknown = presentPosition(position(), { pnl: { status }, sqrtPrice: true })
     expect(unknown as object).toMatchObject({
-      ...{ uncollected_fees: null, withdrawn_principal: null, pnl: null, pnl_status: status },
+      uncollected_fees: null,
+      withdrawn_principal: null,
+      pnl: null,
+      pnl_status: status,
       usd: { uncollected_fees: null, withdrawn_principal: null, total: '5008852.833717' },
     })
     // All that the manager keeps as owed is nothing: the rest can only be growth.

@@ -52,7 +52,9 @@ describe('readWallet()', () => {
       const { positions, requests, spams, unreadable } = await readWallet(wallet as Address)
       expect(positions.map(({ tokenId }) => tokenId)).toEqual(await devnet.v3.readTokenIds(wallet as Address))
       expect({ count: positions.length, requests, spams, unreadable }).toEqual({
-        ...{ count, spams: [], unreadable: [] },
+        count,
+        spams: [],
+        unreadable: [],
         requests: ['eth_call'],
       })
     }
@@ -149,7 +151,8 @@ describe('readWallet()', () => {
         expect({ ...read, positions: [] }).toEqual({ ...expected, block, positions: [] } as never)
         expect(positions).toEqual((expected?.positions ?? []).map(plain))
         expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
-          ...{ positions: wholeOf(expected?.positions ?? []), unreadable: [] },
+          positions: wholeOf(expected?.positions ?? []),
+          unreadable: [],
         })
       }
     }

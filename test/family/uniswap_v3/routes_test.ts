@@ -59,8 +59,12 @@ describe('GET /v1/positions/uniswap-v3', () => {
     expect(found).toEqual([...found].sort((a, b) => a - b))
     expect(second.credits).toBe(6)
     expect(answer.reply.counts).toEqual({
-      ...{ totalActive: 8, totalInactive: 2, total: 10, filtered: 8 },
-      ...{ errors: 0, spams: [] },
+      totalActive: 8,
+      totalInactive: 2,
+      total: 10,
+      filtered: 8,
+      errors: 0,
+      spams: [],
     })
     expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }])
   })
@@ -96,7 +100,9 @@ describe('GET /v1/positions/uniswap-v3', () => {
     const [spam, ...others] = answer.reply.counts['spams'] as { reason: string }[]
     expect(others).toEqual([])
     expect(spam).toMatchObject({
-      ...{ token_id: devnet.positions.spam.toString(), chain_id: 1, manager_address: DEPLOYMENT.manager },
+      token_id: devnet.positions.spam.toString(),
+      chain_id: 1,
+      manager_address: DEPLOYMENT.manager,
     })
     expect(spam?.reason).toMatch(/^Token 0x[0-9a-fA-F]{40}: its name /)
   })
@@ -160,7 +166,9 @@ describe('GET /v1/positions/uniswap-v3/:id', () => {
     const id = devnet.positions.single.toString()
     const answer = await ask(routes.one, '', { id })
     expect(answer.reply.data as unknown).toMatchObject({
-      ...{ token_id: id, wallet: devnet.wallets.single, is_active: true },
+      token_id: id,
+      wallet: devnet.wallets.single,
+      is_active: true,
       position_state: { pool: { id: usdcWeth500.address, sqrtPrice: sqrtPriceX96.toString() } },
     })
     expect(answer.reply.data as unknown).not.toHaveProperty('amounts')

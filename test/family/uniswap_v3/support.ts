@@ -52,7 +52,8 @@ export function readerOf(
     const reader = createStagedReader(client, deployments)
     // All that it reads is whole.
     const complete: PositionReader['complete'] = async (_, { positions }) => ({
-      ...{ positions: wholeOf(positions), unreadable: [] },
+      positions: wholeOf(positions),
+      unreadable: [],
     })
     const nothing = () => undefined
     const kept = { walletAtHand: nothing, oneAtHand: nothing }

@@ -36,7 +36,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { log } = recorded()
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
-  const failures = createFailures({ ...{ chain, stream: 'emitted', place: placeOf(1), log, clock } })
+  const failures = createFailures({ chain, stream: 'emitted', place: placeOf(1), log, clock })
   const [one, other] = [0, 1].map((number) => createEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.note(new UpstreamError('No answer'), [one, other], false)
@@ -68,7 +68,12 @@ test('a check that fails twice in the same place over endpoints that agree is a 
   expect(records).toEqual([
     {
       msg: 'Found a check of a history to be wrong, which is a fault of this program',
-      ...{ chainId: 31_337, stream: 'emitted', contract: EMITTER, check: 'index', fromBlock: 7, toBlock: 9 },
+      chainId: 31_337,
+      stream: 'emitted',
+      contract: EMITTER,
+      check: 'index',
+      fromBlock: 7,
+      toBlock: 9,
     },
   ])
   const before = asked()

@@ -29,7 +29,8 @@ interface AskedLogs {
 export function quietEndpoint(cap: number): { readonly endpoint: BackgroundEndpoint; readonly answered: AskedLogs[] } {
   const answered: AskedLogs[] = []
   const endpoint: BackgroundEndpoint = {
-    ...{ index: 0, usable: true },
+    index: 0,
+    usable: true,
     async request({ method, params, parse, refusal }) {
       if (method === 'eth_getBlockByNumber') return parse(headerOf(Number(params[0])))
       const { fromBlock, toBlock, topics } = params[0] as FilterJson
@@ -73,10 +74,16 @@ export function follow(
   const time = { clock, sleep }
   const { coverage, stream } = simulateStore(() => 0).open('test', () => false)
   return createFollower({
-    ...{ stream: { ...stream, ...checks }, place: PLACE, coverage, ...time, log },
+    stream: { ...stream, ...checks },
+    place: PLACE,
+    coverage,
+    ...time,
+    log,
     client: { chain: { id: CHAIN_ID, name: 'Quiet' } } as unknown as ChainClient,
     sources: endpoints.map((endpoint) => createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), ...time })),
-    ...{ db: {} as Database, onStored: () => {}, onHealed: () => {} },
+    db: {} as Database,
+    onStored: () => {},
+    onHealed: () => {},
   })
 }
 

@@ -38,10 +38,22 @@ export function makeBlock(number: number, parentHash: Hex, transactions: readonl
     transactions.map(({ acts }) => parseRawReceipt({ ...RECEIPT, logs: acts.flatMap(contentOf) })),
   )
   const fields = {
-    ...{ parentHash, sha3Uncles: ZERO, miner: EMITTER, stateRoot: ZERO, transactionsRoot: ZERO, receiptsRoot },
-    ...{ logsBloom: RECEIPT.logsBloom, difficulty: '0x', number: quantity(number), gasLimit: '0x1c9c380' },
-    ...{ gasUsed: '0x5208', timestamp: quantity(timeOf(number)), extraData: '0x', mixHash: ZERO },
-    ...{ nonce: '0x0000000000000000', baseFeePerGas: '0x07' },
+    parentHash,
+    sha3Uncles: ZERO,
+    miner: EMITTER,
+    stateRoot: ZERO,
+    transactionsRoot: ZERO,
+    receiptsRoot,
+    logsBloom: RECEIPT.logsBloom,
+    difficulty: '0x',
+    number: quantity(number),
+    gasLimit: '0x1c9c380',
+    gasUsed: '0x5208',
+    timestamp: quantity(timeOf(number)),
+    extraData: '0x',
+    mixHash: ZERO,
+    nonce: '0x0000000000000000',
+    baseFeePerGas: '0x07',
   }
   const hash = keccak256(toRlp(Object.values(fields).map((each) => even(each as Hex))))
   const header = { ...fields, difficulty: '0x0', number: numberToHex(number), hash, receiptsRoot }
@@ -75,8 +87,13 @@ export function logsOf(block: Block, timeSec: number | undefined): readonly LogJ
   let logIndex = 0
   return block.transactions.flatMap(({ hash, acts }, transactionIndex) =>
     acts.flatMap(contentOf).map((content) => ({
-      ...{ ...content, blockNumber: numberToHex(block.number), blockHash: block.header.hash, transactionHash: hash },
-      ...{ transactionIndex: numberToHex(transactionIndex), logIndex: numberToHex(logIndex++), removed: false },
+      ...content,
+      blockNumber: numberToHex(block.number),
+      blockHash: block.header.hash,
+      transactionHash: hash,
+      transactionIndex: numberToHex(transactionIndex),
+      logIndex: numberToHex(logIndex++),
+      removed: false,
       ...(timeSec === undefined ? {} : { blockTimestamp: numberToHex(timeSec) }),
     })),
   )
@@ -98,7 +115,10 @@ export interface LogJson {
 export function receiptsOf(block: Block, timeSec: number | undefined): readonly object[] {
   const logs = logsOf(block, timeSec)
   return block.transactions.map(({ hash }, index) => ({
-    ...{ ...RECEIPT, transactionHash: hash, blockHash: block.header.hash, blockNumber: numberToHex(block.number) },
+    ...RECEIPT,
+    transactionHash: hash,
+    blockHash: block.header.hash,
+    blockNumber: numberToHex(block.number),
     logs: logs.filter(({ transactionIndex }) => Number(transactionIndex) === index),
   }))
 }

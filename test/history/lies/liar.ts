@@ -63,7 +63,9 @@ export function makeLie(random: Random, chain: readonly Block[]): Lie {
     kinds.add(`logs: ${name}`)
   }
   const lie: Lie = {
-    ...{ kinds: [], blocks, headers },
+    kinds: [],
+    blocks,
+    headers,
     logs: random.pick(['false', 'false', 'false', 'true']),
     receipts: random.pick(['true', 'false', 'false', 'none']),
     blockReceipts: random.pick(['true', 'false', 'refused']),

@@ -66,13 +66,22 @@ function makeWorld(seed: number): World {
     makeNode(chain, { nowSec, givesTimes: random.chance(0.7) }),
   )
   const row: Chain = {
-    ...{ id: chainId, name: `Simulated ${seed}`, rpcUrls: nodes.map((_, index) => `http://node-${index}.test/`) },
-    ...{ blockTimeMs: BLOCK_SEC * 1_000, prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
+    id: chainId,
+    name: `Simulated ${seed}`,
+    rpcUrls: nodes.map((_, index) => `http://node-${index}.test/`),
+    blockTimeMs: BLOCK_SEC * 1_000,
+    prices: { usdFeeds: {}, stablecoins: [] },
+    spamTokens: [],
     finality: random.chance(0.5) ? { tag: 'finalized' } : { depth: FINAL_DEPTH },
   }
   let opened = 0
   return {
-    ...{ seed, random, chainId, chain, nodes, clock },
+    seed,
+    random,
+    chainId,
+    chain,
+    nodes,
+    clock,
     open() {
       const client = createChainClient({ chain: row, clock, log: silentLog, fetch: fetchFrom(nodes, chainId) })
       const clients = new Map([[chainId, client]])

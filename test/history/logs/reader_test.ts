@@ -15,8 +15,12 @@ function open(reactionTo: (range: Range) => Reaction | undefined) {
   const time = { nowMs: 0 }
   const asked: Range[] = []
   const source: LogSource = {
-    ...{ index: 0, usable: true, header: async () => undefined, receipt: async () => undefined },
-    ...{ claim: async () => undefined, blockLogs: async () => undefined },
+    index: 0,
+    usable: true,
+    header: async () => undefined,
+    receipt: async () => undefined,
+    claim: async () => undefined,
+    blockLogs: async () => undefined,
     async logs(_, range) {
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       asked.push({ fromBlock: range.fromBlock, toBlock: range.toBlock })
@@ -27,7 +31,8 @@ function open(reactionTo: (range: Range) => Reaction | undefined) {
     },
   }
   const learned = createLearnedSource({
-    ...{ source, clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs } },
+    source,
+    clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs },
     sleep: async (ms) => {
       time.nowMs += ms
     },
@@ -121,8 +126,12 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
   const cap = 2_000
   const asked: number[] = []
   const source: LogSource = {
-    ...{ index: 0, usable: true, header: async () => undefined, receipt: async () => undefined },
-    ...{ claim: async () => undefined, blockLogs: async () => undefined },
+    index: 0,
+    usable: true,
+    header: async () => undefined,
+    receipt: async () => undefined,
+    claim: async () => undefined,
+    blockLogs: async () => undefined,
     async logs(_, range) {
       if (!('fromBlock' in range)) throw new Error('Expected a range')
       const blocks = range.toBlock - range.fromBlock + 1
@@ -134,7 +143,10 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
   }
   const outcomes: LogsOutcome[] = []
   const learned = createLearnedSource({
-    ...{ source, clock: systemClock, sleep: (ms) => Bun.sleep(ms), record: (outcome) => outcomes.push(outcome) },
+    source,
+    clock: systemClock,
+    sleep: (ms) => Bun.sleep(ms),
+    record: (outcome) => outcomes.push(outcome),
   })
   const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0 }
   // The first piece is short enough, so all others are made four times as long.

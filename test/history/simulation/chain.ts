@@ -41,14 +41,14 @@ export function simulateChain(random: Random): SimulatedChain {
         const data = word(random.below(1_000_000))
         for (const topic of [POOL_TOPIC, TOKEN_TOPIC]) {
           logs.push({
-            ...{
-              address: EMITTER,
-              topics: [topic, topicOf(wallet)],
-              data,
-              blockNumber: block,
-              blockHash: hashOf(block),
-            },
-            ...{ transactionHash: word(block * 100 + transactionIndex), transactionIndex, logIndex },
+            address: EMITTER,
+            topics: [topic, topicOf(wallet)],
+            data,
+            blockNumber: block,
+            blockHash: hashOf(block),
+            transactionHash: word(block * 100 + transactionIndex),
+            transactionIndex,
+            logIndex,
             timestampSec: null,
           })
           logIndex++
@@ -63,7 +63,8 @@ function blockOf(logs: readonly HistoryLog[], number: number) {
   const own = logs.filter(({ blockNumber }) => blockNumber === number)
   const transactions = [...new Set(own.map(({ transactionHash }) => transactionHash))]
   const receipts = transactions.map((hash) => ({
-    ...{ ...RECEIPT_FIELDS, logs: own.filter(({ transactionHash }) => transactionHash === hash) },
+    ...RECEIPT_FIELDS,
+    logs: own.filter(({ transactionHash }) => transactionHash === hash),
   }))
   return { transactions, receiptsRoot: receiptsRootOf(receipts.map(parseRawReceipt)) }
 }

@@ -10,7 +10,8 @@ import type { Random } from './random.ts'
 /** How an endpoint refuses a range longer than its cap, by provider. */
 export const CAP_DIALECTS: readonly ((cap: number, asked: number, from: number) => Said)[] = [
   (cap, _, from) => ({
-    ...{ status: 400, code: -32600 },
+    status: 400,
+    code: -32600,
     words: `Under the Free tier plan, you can make eth_getLogs requests with up to a ${cap} block range. Based on your parameters, this block range should work: [0x${from.toString(16)}, 0x${(from + cap - 1).toString(16)}].`,
   }),
   (cap, asked) => ({ status: 200, code: -32602, words: `range ${asked} exceeds limit of ${cap}` }),
@@ -189,17 +190,15 @@ function simulateEndpoint(
   function withLie(given: readonly HistoryLog[], { toBlock }: { readonly toBlock: number }): readonly HistoryLog[] {
     if ((given.at(-1)?.blockNumber ?? 0) >= toBlock) return given
     const lie = [POOL_TOPIC, TOKEN_TOPIC].map((topic, logIndex) => ({
-      ...{
-        address: EMITTER,
-        topics: [topic, topicOf(random.pick(WALLETS.slice(0, 1)))],
-        data: numberToHex(7, { size: 32 }),
-      },
-      ...{
-        blockNumber: toBlock,
-        blockHash: hashOf(toBlock),
-        transactionHash: numberToHex(666_000_000 + toBlock, { size: 32 }),
-      },
-      ...{ transactionIndex: 0, logIndex, timestampSec: null },
+      address: EMITTER,
+      topics: [topic, topicOf(random.pick(WALLETS.slice(0, 1)))],
+      data: numberToHex(7, { size: 32 }),
+      blockNumber: toBlock,
+      blockHash: hashOf(toBlock),
+      transactionHash: numberToHex(666_000_000 + toBlock, { size: 32 }),
+      transactionIndex: 0,
+      logIndex,
+      timestampSec: null,
     }))
     for (const log of lie)
       if (!lied.some(({ blockNumber, logIndex }) => blockNumber === log.blockNumber && logIndex === log.logIndex))
@@ -244,7 +243,10 @@ function receiptOf(logs: readonly HistoryLog[]): object {
     blockNumber: 0,
   }
   return {
-    ...{ transactionHash, blockHash, blockNumber: numberToHex(blockNumber), logs: logs.map(toJson) },
+    transactionHash,
+    blockHash,
+    blockNumber: numberToHex(blockNumber),
+    logs: logs.map(toJson),
     ...RECEIPT_FIELDS,
   }
 }
@@ -261,7 +263,9 @@ function makeJson(log: HistoryLog): object {
   const { blockNumber, transactionIndex, logIndex, timestampSec: _, ...rest } = log
   return {
     ...rest,
-    ...{ blockNumber: numberToHex(blockNumber), transactionIndex: numberToHex(transactionIndex) },
-    ...{ logIndex: numberToHex(logIndex), removed: false },
+    blockNumber: numberToHex(blockNumber),
+    transactionIndex: numberToHex(transactionIndex),
+    logIndex: numberToHex(logIndex),
+    removed: false,
   }
 }

@@ -44,7 +44,9 @@ function simulateWorld(seed: number): World {
   const chain = simulateChain(random)
   const time = simulateClock()
   return {
-    ...{ random, chain, time },
+    random,
+    chain,
+    time,
     endpoints: simulateEndpoints(random, chain),
     store: simulateStore(time.clock.now),
   }
@@ -65,7 +67,12 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
     }
     const { coverage, stream } = store.open(`${holder} ${asks}`, crashes)
     const follower = createFollower({
-      ...{ stream, place: PLACE, coverage, clock: time.clock, sleep: time.sleep, log: silentLog },
+      stream,
+      place: PLACE,
+      coverage,
+      clock: time.clock,
+      sleep: time.sleep,
+      log: silentLog,
       client: { chain: { id: CHAIN_ID, name: 'Simulated' } } as unknown as ChainClient,
       sources: endpoints.map((endpoint) =>
         createLearnedSource({ source: createLogSource(endpoint, CHAIN_ID), clock: time.clock, sleep: time.sleep }),

@@ -9,7 +9,8 @@ const INPUT = {}
 function answerOf(madeOf: readonly object[] | undefined, data: unknown) {
   let presented = 0
   const answer: Answer = {
-    ...{ credits: 3, madeOf },
+    credits: 3,
+    madeOf,
     present({ url }: PresentContext) {
       presented++
       return { data, counts: { url: url.href }, asOf: [{ chainId: 1, blockNumber: 7n }], headers: { 'x-own': 'yes' } }
@@ -21,7 +22,9 @@ function answerOf(madeOf: readonly object[] | undefined, data: unknown) {
 /** A call whose readings are kept. */
 function callOf(kept?: readonly object[], input: object = INPUT): Call {
   return {
-    ...{ input, creditsMin: 0, kept: () => kept },
+    input,
+    creditsMin: 0,
+    kept: () => kept,
     read() {
       throw new Error('Nobody should read')
     },
@@ -34,7 +37,8 @@ test('an answer is made once for the same readings, input and address, and needs
   const first = answerOf([reading], [1])
   const made = openingOf(call, first.answer, PLACE)
   expect(JSON.parse(`${made.opening}}`)).toEqual({
-    ...{ data: [1], counts: { url: 'https://api.example.org/v1/things?page=1' } },
+    data: [1],
+    counts: { url: 'https://api.example.org/v1/things?page=1' },
   })
   expect(made.headers).toEqual({ 'x-own': 'yes', 'x-as-of': '1:7' })
   expect(made.credits).toBe(3)

@@ -51,7 +51,11 @@ describe('GET /docs', () => {
     const { app } = createFixture()
     const packed = await app.handler({
       request: new Request(`http://h/${scripts[0]}`, { headers: { host: 'h', 'accept-encoding': 'gzip, br' } }),
-      ...{ ip: '', platform: undefined, env: () => undefined, passThrough: () => {}, waitUntil: () => {} },
+      ip: '',
+      platform: undefined,
+      env: () => undefined,
+      passThrough: () => {},
+      waitUntil: () => {},
     })
     expect(packed.headers.get('content-encoding')).toBe('gzip')
     expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe('const é = 1')

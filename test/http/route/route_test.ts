@@ -10,8 +10,13 @@ function counting() {
     return input
   }
   const work = {
-    ...{ summary: '', output: v.object({ data: v.any() }), price: '', creditsMin: () => 0, credits: () => 0 },
-    ...{ read: async () => null, present: () => ({ data: null }) },
+    summary: '',
+    output: v.object({ data: v.any() }),
+    price: '',
+    creditsMin: () => 0,
+    credits: () => 0,
+    read: async () => null,
+    present: () => ({ data: null }),
   }
   const input = v.pipe(v.object({ wallet: v.string() }), v.transform(count))
   const body = v.pipe(v.object({ wallets: v.array(v.string()) }), v.transform(count))

@@ -7,7 +7,8 @@ test('createRate() lets what came in a pause start at once, and then as many a s
   let nowMs = 0
   const waits: number[] = []
   const rate = createRate({
-    ...{ perSecond: 50, clock: { now: () => nowMs, monotonicMs: () => nowMs } },
+    perSecond: 50,
+    clock: { now: () => nowMs, monotonicMs: () => nowMs },
     sleep: async (ms) => {
       waits.push(ms)
     },

@@ -164,8 +164,11 @@ async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting
   try {
     const questions = bundle.map(({ call: { data } }) => lengthOf(data) + data.slice(2)).join('')
     const request: EthCall = {
-      ...{ to: BUNDLE_ADDRESS, code: LENS_RUNTIME, others: { [LENS_ADDRESS]: call.runtime } },
-      ...{ data: `0x${questions}`, block: call.block },
+      to: BUNDLE_ADDRESS,
+      code: LENS_RUNTIME,
+      others: { [LENS_ADDRESS]: call.runtime },
+      data: `0x${questions}`,
+      block: call.block,
     }
     return decode(answered(await endpoint.call(request, onBehalfOf(askers, left.signal))), bundle.length)
   } finally {

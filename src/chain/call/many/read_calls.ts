@@ -44,7 +44,10 @@ export async function readCalls(
   const { chainId, number, hash } = block
   const at = hash === undefined ? number : { hash }
   const rungs = ladderOf({
-    ...{ ways: LENS_WAYS, endpoint, chainId, runtime: LENS_RUNTIME },
+    ways: LENS_WAYS,
+    endpoint,
+    chainId,
+    runtime: LENS_RUNTIME,
     async byLens({ call }, way) {
       const answers: Answer[] = []
       let first: Block | undefined

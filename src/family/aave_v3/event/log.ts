@@ -117,7 +117,10 @@ function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Chan
     }
     case 'liquidation':
       return {
-        ...{ kind: name, log, wallet: address(3), liquidator: addressIn(2) },
+        kind: name,
+        log,
+        wallet: address(3),
+        liquidator: addressIn(2),
         debt: { asset: address(2), amount: word(0) },
         collateral: { asset, amount: word(1) },
         isPaidInATokens: word(3) !== 0n,
@@ -136,7 +139,13 @@ function readPoolLog(name: EventName, log: HistoryLog): Exclude<LendingLog, Chan
 function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Change | Transfer | undefined {
   const { address, word } = fieldsOf(log)
   const change = (wallet: Hex, net: bigint, interest: bigint, indexRay?: bigint): Change => ({
-    ...{ kind: 'change', log, token, wallet, net, interest, indexRay },
+    kind: 'change',
+    log,
+    token,
+    wallet,
+    net,
+    interest,
+    indexRay,
   })
   switch (name) {
     // A burn of less than the interest appears as a mint of the rest, so the difference is what was added or taken.

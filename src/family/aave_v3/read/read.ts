@@ -118,8 +118,11 @@ export function createLendingReader(options: {
       ),
     readAgreed: (wallets, { place, textOf, signal }) =>
       readByQuorum(place.client, attemptAt(place, wallets), {
-        ...{ signal, budgetMs: BUDGET_MS, ...readingOf(place) },
-        ...{ what: `what ${wallets.length} wallets had at block ${place.block?.number}`, textOf },
+        signal,
+        budgetMs: BUDGET_MS,
+        ...readingOf(place),
+        what: `what ${wallets.length} wallets had at block ${place.block?.number}`,
+        textOf,
       }),
     atHand: (wallets, asked) => allOf(asked, (place) => cache.kept(keptAs(place, wallets))),
     touched: (wallets, place, signal) =>
@@ -127,8 +130,11 @@ export function createLendingReader(options: {
         place.client,
         (endpoint, attemptSignal) => ask(endpoint, { place, byLens: touchedIn(place, wallets) }, attemptSignal),
         {
-          ...{ signal, budgetMs: BUDGET_MS, ...readingOf(place) },
-          ...{ what: 'whether wallets had moved a token', textOf: (touched: readonly boolean[]) => touched.join() },
+          signal,
+          budgetMs: BUDGET_MS,
+          ...readingOf(place),
+          what: 'whether wallets had moved a token',
+          textOf: (touched: readonly boolean[]) => touched.join(),
         },
       ),
   }

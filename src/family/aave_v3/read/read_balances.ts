@@ -29,7 +29,8 @@ export async function readBalances(
   try {
     const number = BigInt(question.block)
     const block = await client.read((endpoint, within) => readBlock(endpoint, { chainId, number }, within), {
-      ...{ signal, past: 'header' },
+      signal,
+      past: 'header',
     })
     const { answers } = await client.read(
       (endpoint, within) => readCalls(endpoint, { questions, block, clock }, within),

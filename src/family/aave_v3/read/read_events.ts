@@ -119,8 +119,13 @@ async function pageOf(
   const skip = (page - 1) * limit
   const young = tail.slice(skip, skip + limit)
   const stored = await readLendingEvents(db, {
-    ...{ place, stream: LENDING_STREAM, wallet, toBlock: ensured.storedTo, kinds },
-    ...{ skip: Math.max(0, skip - tail.length), max: limit - young.length },
+    place,
+    stream: LENDING_STREAM,
+    wallet,
+    toBlock: ensured.storedTo,
+    kinds,
+    skip: Math.max(0, skip - tail.length),
+    max: limit - young.length,
   })
   if (stored === undefined) {
     throw new UnavailableError(

@@ -61,7 +61,8 @@ export function createMarketReader(clock: Clock): MarketReader {
       const read = async (shared: AbortSignal): Promise<Reading> => {
         const question = { chainId: chain.id, deployment, clock, shape: shapes.get(name) }
         const market = await client.read((endpoint, within) => readMarket(endpoint, question, within), {
-          ...{ signal: shared, budgetMs: BUDGET_MS },
+          signal: shared,
+          budgetMs: BUDGET_MS,
         })
         shapes.set(name, market.shape)
         return market

@@ -39,11 +39,15 @@ export function decodeLens(answer: Hex): RawRead {
   const word = (index: number): bigint => wordOf(answer, index)
   const known = (index: number): bigint | undefined => (word(index) === 1n ? word(index + 1) : undefined)
   const position = (index: number): StoredPosition => ({
-    ...{ supplyShares: word(index), borrowShares: word(index + 1), collateral: word(index + 2) },
+    supplyShares: word(index),
+    borrowShares: word(index + 1),
+    collateral: word(index + 2),
   })
   if (word(4) !== 1n) throw noMorpho()
   const block = {
-    ...{ chainId: Number(word(0)), number: word(1), timestampSec: word(2) },
+    chainId: Number(word(0)),
+    number: word(1),
+    timestampSec: word(2),
     parentHash: `0x${answer.slice(2 + 3 * 64, 2 + 4 * 64)}` as const,
   }
   const market = marketAt(word, 10)
@@ -51,13 +55,20 @@ export function decodeLens(answer: Hex): RawRead {
   const aaveSource = addressOf(answer, 42)
   const found: RawMarket = {
     params: {
-      ...{ loanToken: addressOf(answer, 5), collateralToken: addressOf(answer, 6) },
-      ...{ oracle: addressOf(answer, 7), irm: addressOf(answer, 8), lltv: word(9) },
+      loanToken: addressOf(answer, 5),
+      collateralToken: addressOf(answer, 6),
+      oracle: addressOf(answer, 7),
+      irm: addressOf(answer, 8),
+      lltv: word(9),
     },
-    ...{ market, position: position(16), feeRecipient: addressOf(answer, 19), averageRateWad: known(20) },
+    market,
+    position: position(16),
+    feeRecipient: addressOf(answer, 19),
+    averageRateWad: known(20),
     accrued:
       word(22) === 1n ? { market: marketAt(word, 23), position: position(29), endRateWad: known(32) } : undefined,
-    ...{ oraclePrice: known(34), loanDecimals: known(36) },
+    oraclePrice: known(34),
+    loanDecimals: known(36),
     usd: {
       round:
         word(38) === 1n
@@ -71,9 +82,12 @@ export function decodeLens(answer: Hex): RawRead {
 
 function marketAt(word: (index: number) => bigint, at: number): MarketState {
   return {
-    ...{ totalSupplyAssets: word(at), totalSupplyShares: word(at + 1) },
-    ...{ totalBorrowAssets: word(at + 2), totalBorrowShares: word(at + 3) },
-    ...{ lastUpdateSec: word(at + 4), feeWad: word(at + 5) },
+    totalSupplyAssets: word(at),
+    totalSupplyShares: word(at + 1),
+    totalBorrowAssets: word(at + 2),
+    totalBorrowShares: word(at + 3),
+    lastUpdateSec: word(at + 4),
+    feeWad: word(at + 5),
   }
 }
 

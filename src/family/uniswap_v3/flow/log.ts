@@ -25,7 +25,12 @@ function flowOf(kind: PositionFlowKind, log: HistoryLog): PositionFlow {
   const [, id] = topics
   if (id === undefined || !DATA.test(data)) throw new IncompleteError('shape', { fromBlock: block, toBlock: block })
   return {
-    ...{ tokenId: BigInt(id), block, logIndex, kind, transactionHash, timestampSec },
+    tokenId: BigInt(id),
+    block,
+    logIndex,
+    kind,
+    transactionHash,
+    timestampSec,
     // The first word of a collect is who receives it.
     liquidity: kind === 'collect' ? 0n : wordOf(data, 0),
     amount0: wordOf(data, 1),

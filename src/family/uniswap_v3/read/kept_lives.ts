@@ -38,7 +38,8 @@ const FLOWS_MAX = 25_000
 /** Starts with none. */
 export function createKeptLives(clock: Clock): KeptLives {
   const lives = createRecent<Kept & { readonly untilMs: number }>({
-    ...{ entriesMax: LIVES_MAX, weightMax: FLOWS_MAX },
+    entriesMax: LIVES_MAX,
+    weightMax: FLOWS_MAX,
     weightOf: ({ rows }) => 1 + rows.length,
   })
 

@@ -120,7 +120,11 @@ function ladderFor<Answer>(
 ): Question<Answer>['ladder'] {
   return (endpoint, ways) =>
     ladderOf<Answer>({
-      ...{ ways, endpoint, chainId: chain.id, at, runtime: LENS_RUNTIME },
+      ways,
+      endpoint,
+      chainId: chain.id,
+      at,
+      runtime: LENS_RUNTIME,
       byLens(access, way) {
         const subject = { deployments, ...priceSourcesOf(chain.prices) }
         return byLens({ ...access, subject, pageSize: pageSizes[way] })

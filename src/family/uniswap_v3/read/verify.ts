@@ -44,7 +44,8 @@ export function createFlowCheck(options: {
     const keptAt = (block: number, within: AbortSignal): Promise<Kept> => {
       const call = { to: place.contract, data, block: BigInt(block) }
       const read = async (shared: AbortSignal) => ({
-        ...{ value: await readKept(client, call, shared), lifeMs: Number.POSITIVE_INFINITY },
+        value: await readKept(client, call, shared),
+        lifeMs: Number.POSITIVE_INFINITY,
       })
       return cache.get({ key: `${place.chainId}:${place.contract}:${tokenId}:${block}`, read }, within)
     }

@@ -164,7 +164,10 @@ async function readBurned(
   const { chainId, life } = only
   const asked = places[0]?.block
   return {
-    ...{ chainId, tokenId: id, life, position: undefined },
+    chainId,
+    tokenId: id,
+    life,
+    position: undefined,
     block: asked !== undefined && asked.number < life.end.number ? asked : life.end,
   }
 }
@@ -175,7 +178,9 @@ function stateOf(position: Position, timestampSec: bigint): PnlState {
   const { token0, token1, liquidity, pool } = position
   const nobody = { because: 'no source of its price is configured or answers' }
   return {
-    ...{ liquidity, timestampSec, sqrtPriceX96: pool.sqrtPriceX96 },
+    liquidity,
+    timestampSec,
+    sqrtPriceX96: pool.sqrtPriceX96,
     principal: [amounts.amount0, amounts.amount1],
     owed: [owed.amount0, owed.amount1],
     own: [token0.price ?? nobody, token1.price ?? nobody],

@@ -84,7 +84,8 @@ export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly UniswapV3Deplo
     {
       manager: '0xeaD19AE861c29bBb2101E834922B2FEee69B9091',
       factory: '0xFf7B3e8C00e57ea31477c32A5B52a58Eea47b072',
-      ...{ startBlock: 7_876_741, code: 'projectx_v3' },
+      startBlock: 7_876_741,
+      code: 'projectx_v3',
     },
   ],
   1088: [

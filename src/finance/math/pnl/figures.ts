@@ -172,7 +172,12 @@ function sums(exact: Exact, averageCapital: Rational) {
   const marketE6 = e6(exact.twin) - depositedE6
   const divergenceE6 = pnlE6 - marketE6
   return {
-    ...{ pnlE6, realizedE6, unrealizedE6, hodlGrossE6, marketE6, divergenceE6 },
+    pnlE6,
+    realizedE6,
+    unrealizedE6,
+    hodlGrossE6,
+    marketE6,
+    divergenceE6,
     averageCapitalE6: e6(averageCapital),
     alphaE6: pnlE6 - (hodlGrossE6 - depositedE6),
     netImpermanentLossE6: divergenceE6,

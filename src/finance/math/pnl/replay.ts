@@ -52,9 +52,21 @@ export interface Ledger {
 
 const NOTHING: Both<Rational> = [ZERO, ZERO]
 const EMPTY: Ledger = {
-  ...{ timeSec: 0n, liquidity: 0n, cost: ZERO, pendingCost: ZERO, twin: NOTHING, pendingTwin: NOTHING },
-  ...{ pending: [0n, 0n], deposits: [0n, 0n], deposited: ZERO, withdrawn: ZERO, feesCollected: ZERO },
-  ...{ released: ZERO, twinSold: ZERO, costSeconds: ZERO, activeSec: 0n },
+  timeSec: 0n,
+  liquidity: 0n,
+  cost: ZERO,
+  pendingCost: ZERO,
+  twin: NOTHING,
+  pendingTwin: NOTHING,
+  pending: [0n, 0n],
+  deposits: [0n, 0n],
+  deposited: ZERO,
+  withdrawn: ZERO,
+  feesCollected: ZERO,
+  released: ZERO,
+  twinSold: ZERO,
+  costSeconds: ZERO,
+  activeSec: 0n,
 }
 
 /** Denominators up to this are exact; hundreds of withdrawals between deposits would make them too long to count with. */

@@ -27,8 +27,14 @@ interface Liquidation {
 
 /** Two thirds of a loan. */
 const PARTLY = {
-  ...{ collateral: 'weth', supplied: [['weth', 10_000]], owed: [['usdc', 7_000]] },
-  ...{ crashed: 'weth', crash: 'partly', repaidUsd: 2_000, receiveAToken: false, victims: 1 },
+  collateral: 'weth',
+  supplied: [['weth', 10_000]],
+  owed: [['usdc', 7_000]],
+  crashed: 'weth',
+  crash: 'partly',
+  repaidUsd: 2_000,
+  receiveAToken: false,
+  victims: 1,
 } as const satisfies Liquidation
 
 /** Wallets are liquidated in every way; the protocol takes its fee. */
@@ -57,7 +63,8 @@ export const NEW_LIQUIDATION_ACTS = {
   'debts written off, for aTokens': (scene) =>
     liquidation(scene, {
       ...withoutLimit(PARTLY),
-      ...{ crash: 'fully', receiveAToken: true },
+      crash: 'fully',
+      receiveAToken: true,
       owed: [
         ['usdc', 5_000],
         [scene.second, 800],
@@ -73,7 +80,9 @@ function oneAsset({ second }: Scene): Liquidation {
       [second, 10_000],
     ],
     owed: [['weth', 9_000]],
-    ...{ crashed: second as Collateral, crash: 'further', repaidUsd: 1_000 },
+    crashed: second as Collateral,
+    crash: 'further',
+    repaidUsd: 1_000,
   }
 }
 

@@ -62,7 +62,13 @@ export async function aaveLife(
   let strangers = 0
   const name = (who: string) => walletOf(`aave life ${market} ${seed} ${who}`)
   const scene: Scene = {
-    ...{ rpc, send, aave, release, random, market, ...LIFE_SETUPS[market] },
+    rpc,
+    send,
+    aave,
+    release,
+    random,
+    market,
+    ...LIFE_SETUPS[market],
     wallets: Array.from({ length: WALLETS }, (_, index) => name(`${index}`)),
     actor: getAddress(actor as Address),
     stranger: () => name(`stranger ${strangers++}`),

@@ -23,11 +23,15 @@ interface LifeSetup {
 
 export const LIFE_SETUPS: Readonly<Record<LifeMarket, LifeSetup>> = {
   etherfi: {
-    ...{ traded: ['weth', 'usdc', 'weeth'], second: 'weeth', passing: 'usdt' },
+    traded: ['weth', 'usdc', 'weeth'],
+    second: 'weeth',
+    passing: 'usdt',
     treasury: walletOf('aave treasury'),
   },
   v3_0: {
-    ...{ traded: ['weth', 'usdc', 'dai', 'wbtc'], second: 'wbtc', passing: 'usdt' },
+    traded: ['weth', 'usdc', 'dai', 'wbtc'],
+    second: 'wbtc',
+    passing: 'usdt',
     treasury: walletOf('aave 3.0 treasury'),
   },
 }

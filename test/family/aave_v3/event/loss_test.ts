@@ -65,7 +65,8 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   const rpcUrls = proxies.map(({ url }) => url)
   const client = createChainClient({
     chain: chainOf(devnet, { rpcUrls, finality: { depth: DEPTH } }),
-    ...{ clock: systemClock, log: silentLog },
+    clock: systemClock,
+    log: silentLog,
   })
   const clients = new Map([[1, client]])
   const history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })

@@ -86,7 +86,11 @@ beforeAll(async () => {
   database = await testDatabase()
   client = clientOf()
   history = createHistory({
-    ...{ clients: new Map([[1, client]]), db: database.db, clock: systemClock, log: silentLog, holder: 'test' },
+    clients: new Map([[1, client]]),
+    db: database.db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'test',
   })
   const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [client], db: database.db, history })
   route = routes.find(({ path }) => path === PATH) as Route
@@ -120,7 +124,8 @@ async function transmitDai(answer: bigint): Promise<void> {
     await devnet.send([
       { from: BANK, to: made, data: encodeFunctionData({ abi: ABI, functionName: 'transmit', args: [answer] }) },
       {
-        ...{ from: BANK, to: MARKETS.main.oracle },
+        from: BANK,
+        to: MARKETS.main.oracle,
         data: encodeFunctionData({ abi: ABI, functionName: 'setAssetSources', args: [[DAI], [feed]] }),
       },
     ])
@@ -285,7 +290,11 @@ test('an answer whose end would take too many requests names the final block, wh
   // What is learned about the endpoint is of no use to the other tests.
   const fresh = clientOf()
   const young = createHistory({
-    ...{ clients: new Map([[1, fresh]]), db: database.db, clock: systemClock, log: silentLog, holder: 'capped' },
+    clients: new Map([[1, fresh]]),
+    db: database.db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'capped',
   })
   const routes = familyRoutes(AAVE_V3, { rows: [[1, DEVNET_ROW]], clients: [fresh], db: database.db, history: young })
   const events = routes.find(({ path }) => path === PATH) as Route
@@ -331,7 +340,8 @@ test('prices that were found are kept while the last one of a page is still awai
   // The endpoint is slow to nobody else.
   const fresh = clientOf()
   const wanted = page.map(({ asset, blockNumber, timestamp }) => ({
-    ...{ token: asset.address, isFinal: true },
+    token: asset.address,
+    isFinal: true,
     block: { number: BigInt(blockNumber), timestampSec: BigInt(timestamp) },
   }))
   const { provider, oracle } = MARKETS.main
@@ -396,7 +406,9 @@ test("without archive state, the rounds that the market's feed keeps give the or
     const prices = await readPricesAt(
       client,
       {
-        ...{ asker: { kind: 'aave_market', provider, oracle }, tokens: [DAI], clock: systemClock },
+        asker: { kind: 'aave_market', provider, oracle },
+        tokens: [DAI],
+        clock: systemClock,
         block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
       },
       new AbortController().signal,
@@ -410,7 +422,11 @@ test('a wallet that never moved anything there is answered by its state, no logs
   const stranger = `0x${'ab'.repeat(20)}` as Address
   const other = await testDatabase()
   const fresh = createHistory({
-    ...{ clients: new Map([[1, client]]), db: other.db, clock: systemClock, log: silentLog, holder: 'fresh' },
+    clients: new Map([[1, client]]),
+    db: other.db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'fresh',
   })
   try {
     const rows = [[1, DEVNET_ROW]] as const
@@ -442,12 +458,19 @@ test('a wallet that never moved anything there is answered by its state, no logs
 test('with every third request limited, one list of events after the other is answered, and new ones are read', async () => {
   const limited = clientOf()
   const anew = createHistory({
-    ...{ clients: new Map([[1, limited]]), db: database.db, clock: systemClock, log: silentLog, holder: 'limited' },
+    clients: new Map([[1, limited]]),
+    db: database.db,
+    clock: systemClock,
+    log: silentLog,
+    holder: 'limited',
   })
   const known = route
   try {
     const routes = familyRoutes(AAVE_V3, {
-      ...{ rows: [[1, DEVNET_ROW]], clients: [limited], db: database.db, history: anew },
+      rows: [[1, DEVNET_ROW]],
+      clients: [limited],
+      db: database.db,
+      history: anew,
     })
     route = routes.find(({ path }) => path === PATH) as Route
     const [wallet] = past.wallets as [Address]

@@ -57,7 +57,8 @@ beforeEach(async () => {
   database = await testDatabase()
   const client = createChainClient({
     chain: chainOf(devnet, { rpcUrls: [upstream.url], finality: { depth: DEPTH } }),
-    ...{ clock: systemClock, log: silentLog },
+    clock: systemClock,
+    log: silentLog,
   })
   const clients = new Map([[1, client]])
   history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })

@@ -20,7 +20,9 @@ const address = (digit: string): Hex => `0x${digit.repeat(40)}`
 const [POOL, ASSET, A_TOKEN, DEBT_TOKEN] = [address('1'), address('2'), address('3'), address('4')]
 const [ALICE, BOB, ADAPTER, ROUTER] = [address('a'), address('b'), address('c'), address('d')]
 const PLACE: LendingPlace = {
-  ...{ chainId: 1, contract: POOL, startBlock: 0 },
+  chainId: 1,
+  contract: POOL,
+  startBlock: 0,
   tokens: new Map([
     [A_TOKEN, { asset: ASSET, side: 'supply' }],
     [DEBT_TOKEN, { asset: ASSET, side: 'variable_debt' }],
@@ -38,16 +40,15 @@ function logsOf(...transactions: readonly (readonly Part[])[]): HistoryLog[] {
       const named = Object.fromEntries(event.inputs.map(({ name }, index) => [name, args[index]]))
       const plain = event.inputs.filter((input) => !('indexed' in input))
       return {
-        ...{
-          address: contract,
-          blockNumber: block + 1,
-          logIndex,
-          transactionIndex: 0,
-          timestampSec: 1_700_000_000 + 86_400 * block,
-        },
+        address: contract,
+        blockNumber: block + 1,
+        logIndex,
+        transactionIndex: 0,
+        timestampSec: 1_700_000_000 + 86_400 * block,
         topics: encodeEventTopics({ abi: ABI, eventName, args: named } as never) as Hex[],
         data: encodeAbiParameters(plain, plain.map(({ name }) => named[name ?? '']) as never),
-        ...{ blockHash: `0x${'0'.repeat(63)}${block + 1}`, transactionHash: `0x${'0'.repeat(63)}${block + 1}` },
+        blockHash: `0x${'0'.repeat(63)}${block + 1}`,
+        transactionHash: `0x${'0'.repeat(63)}${block + 1}`,
       }
     }),
   )

@@ -71,7 +71,11 @@ export async function receiptsOf(devnet: Devnet, hashes: readonly Hex[]): Promis
 export function historyLog(log: RpcLog): HistoryLog {
   const { address, topics, data, blockHash, transactionHash, blockTimestamp } = log
   return {
-    ...{ address, topics, data, blockHash, transactionHash },
+    address,
+    topics,
+    data,
+    blockHash,
+    transactionHash,
     blockNumber: Number(log.blockNumber),
     transactionIndex: Number(log.transactionIndex),
     logIndex: Number(log.logIndex),
@@ -149,7 +153,8 @@ function eventTexts(log: RpcLog, owners: Address[]): string[] {
 function decoded({ topics, data }: RpcLog): { eventName: string | undefined; args: Record<string, unknown> } {
   try {
     const event = decodeEventLog({
-      ...{ abi: [...IPool_ABI, ...STABLE_ABI], data },
+      abi: [...IPool_ABI, ...STABLE_ABI],
+      data,
       topics: topics as [Hex, ...Hex[]],
     })
     return { eventName: event.eventName, args: event.args as unknown as Record<string, unknown> }

@@ -34,12 +34,15 @@ function longLife(): { readonly rows: readonly PositionFlow[]; readonly facts: R
       ],
     })
     return {
-      ...{ tokenId: 1n, block, logIndex: index % 7, kind, liquidity, timestampSec },
-      ...{
-        amount0: 10n ** 15n + some,
-        amount1: 10n ** 9n + some,
-        transactionHash: numberToHex(index + 1, { size: 32 }),
-      },
+      tokenId: 1n,
+      block,
+      logIndex: index % 7,
+      kind,
+      liquidity,
+      timestampSec,
+      amount0: 10n ** 15n + some,
+      amount1: 10n ** 9n + some,
+      transactionHash: numberToHex(index + 1, { size: 32 }),
     }
   })
   return { rows, facts }

@@ -59,13 +59,15 @@ describe('what is not there', () => {
     const { pnl, events } = scene.routes()
     const { tokenId } = await positionThat(isActive)
     await expect(askAbout(pnl, tokenId, 'status=inactive')).rejects.toMatchObject({
-      ...{ code: 'NOT_FOUND', message: `Position ${tokenId} on chain 1 is active: ask without "status"` },
+      code: 'NOT_FOUND',
+      message: `Position ${tokenId} on chain 1 is active: ask without "status"`,
     })
     const burned = scene.lives.positions.find(({ isBurned }) => isBurned)
     const params = { id: String(burned?.tokenId) }
     for (const route of [pnl, events]) {
       await expect(askRoute(route, { params })).rejects.toMatchObject({
-        ...{ code: 'NOT_FOUND', message: expect.stringContaining('needs parameter "chain_id"') },
+        code: 'NOT_FOUND',
+        message: expect.stringContaining('needs parameter "chain_id"'),
       })
       for (const id of [0n, 123_456n, 2n ** 256n - 1n]) {
         await expect(askAbout(route, id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
@@ -125,7 +127,10 @@ describe('what is not there', () => {
     const again = Array.from({ length: Number(tokenId) - 1 }, () => ({ ...mint, to: SECOND.manager }))
     await devnet.send(again)
     const stored = await devnet.client.readContract({
-      ...{ address: SECOND.manager, abi: MANAGER_ABI, functionName: 'positions', args: [tokenId] },
+      address: SECOND.manager,
+      abi: MANAGER_ABI,
+      functionName: 'positions',
+      args: [tokenId],
     })
     const away = [
       decreaseLiquidityCall({ tokenId, owner, liquidity: stored[7] }),
@@ -160,10 +165,8 @@ describe('what cannot be counted', () => {
     ]
     for (const ask of asks) {
       await expect(ask()).rejects.toMatchObject({
-        ...{
-          code: 'SERVICE_UNAVAILABLE',
-          message: expect.stringMatching(/is not complete: the liquidity of its flows/),
-        },
+        code: 'SERVICE_UNAVAILABLE',
+        message: expect.stringMatching(/is not complete: the liquidity of its flows/),
       })
     }
   })
@@ -172,7 +175,8 @@ describe('what cannot be counted', () => {
     const { pnl, one, events } = scene.routes({ chain: { prices: { usdFeeds: {}, stablecoins: [] } } })
     const { tokenId, pool } = await positionThat(isActive)
     await expect(askAbout(pnl, tokenId)).rejects.toMatchObject({
-      ...{ code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining(`Cannot price token ${pool.token0}`) },
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringContaining(`Cannot price token ${pool.token0}`),
     })
     expect((await askAbout(one, tokenId, 'full=true')).reply.data as unknown).toMatchObject({
       pnl: null,
@@ -190,10 +194,8 @@ describe('what cannot be counted', () => {
         (each) => isActive(each) && each.pool.tokens.every(({ feed }) => feed !== undefined),
       )
       await expect(askAbout(pnl, tokenId)).rejects.toMatchObject({
-        ...{
-          code: 'SERVICE_UNAVAILABLE',
-          message: expect.stringMatching(/Cannot price token 0x.*no endpoint keeps the state/),
-        },
+        code: 'SERVICE_UNAVAILABLE',
+        message: expect.stringMatching(/Cannot price token 0x.*no endpoint keeps the state/),
       })
     } finally {
       await server.stop(true)
@@ -315,7 +317,9 @@ test('PancakeSwap’s manager has the same flows', async () => {
       devnet,
       { tokenId, pool },
       {
-        ...{ block, manager, flows: flows.get(tokenId) ?? [] },
+        block,
+        manager,
+        flows: flows.get(tokenId) ?? [],
         payable: { principal: [principal.amount0, principal.amount1], collectable: [owed.amount0, owed.amount1] },
       },
     )

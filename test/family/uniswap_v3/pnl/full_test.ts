@@ -103,8 +103,11 @@ describe('what a position owes', () => {
     for (const item of listed) {
       const full = (await askAbout(routes.one, BigInt(item.token_id), 'full=true')).reply.data as unknown as Full
       expect(item).toMatchObject({
-        ...{ uncollected_fees: full.uncollected_fees, withdrawn_principal: full.withdrawn_principal, usd: full.usd },
-        ...{ pnl: full.pnl, pnl_status: 'ready' },
+        uncollected_fees: full.uncollected_fees,
+        withdrawn_principal: full.withdrawn_principal,
+        usd: full.usd,
+        pnl: full.pnl,
+        pnl_status: 'ready',
       })
       if (waitsForPrincipal(BigInt(item.token_id))) withdrawn++
       const { amounts, uncollected_fees, withdrawn_principal, total } = item.usd

@@ -109,8 +109,10 @@ for (const [first, second] of [
         'contradict each other (second witness)',
     })
     expect(warned).toContainEqual({
-      ...{ msg: 'RPC endpoints contradicted each other', chainId: 1 },
-      ...{ endpoints: expect.any(Array), what: `the prices at block ${BigInt(lie.block)}` },
+      msg: 'RPC endpoints contradicted each other',
+      chainId: 1,
+      endpoints: expect.any(Array),
+      what: `the prices at block ${BigInt(lie.block)}`,
     })
     expect(JSON.stringify(warned)).not.toContain('127.0.0.1')
     expect(await liesKept()).toBe(0)
@@ -174,7 +176,9 @@ test('a third endpoint outvotes the liar, who is named by its position', async (
   expect(await ask()).toEqual({ ...truth.pnl })
   expect(await liesKept()).toBe(0)
   expect(warned).toContainEqual({
-    ...{ msg: 'An RPC endpoint contradicted others', chainId: 1, endpoint: 0 },
+    msg: 'An RPC endpoint contradicted others',
+    chainId: 1,
+    endpoint: 0,
     what: `the prices at block ${BigInt(lie.block)}`,
   })
 })
@@ -193,8 +197,10 @@ test('what a single endpoint said is marked, read again when a second appears, a
   expect(await liesKept()).toBe(0)
   expect(new Set((await storedPrices()).map(({ witnesses }) => witnesses))).toEqual(new Set([2]))
   expect(both.warned).toContainEqual({
-    ...{ msg: 'Replaced a price that one RPC endpoint had given', chainId: 1 },
-    ...{ token: position.pool.tokens[0].address, block: BigInt(lie.block) },
+    msg: 'Replaced a price that one RPC endpoint had given',
+    chainId: 1,
+    token: position.pool.tokens[0].address,
+    block: BigInt(lie.block),
   })
   // Agreed once, it is never read again.
   for (const rpc of [liar, honest]) rpc.reset()

@@ -51,7 +51,12 @@ function lifeOf(rows: readonly PositionFlow[], facts: (block: number) => Partial
 function state(over: Partial<PnlState> = {}): PnlState {
   const nothing = [0n, 0n] as const
   return {
-    ...{ liquidity: 0n, principal: nothing, owed: nothing, own: OWN, sqrtPriceX96: Q96, timestampSec: 1_000n },
+    liquidity: 0n,
+    principal: nothing,
+    owed: nothing,
+    own: OWN,
+    sqrtPriceX96: Q96,
+    timestampSec: 1_000n,
     ...over,
   }
 }

@@ -52,8 +52,15 @@ export async function flowsFromReceipts(
         if (event === undefined) continue
         const { tokenId, amount0, amount1 } = event.args
         const flow = {
-          ...{ tokenId, kind: KINDS[event.eventName], blockNumber, logIndex: Number(logIndex), transactionHash },
-          ...{ timestampSec, amount0, amount1, liquidity: 'liquidity' in event.args ? event.args.liquidity : 0n },
+          tokenId,
+          kind: KINDS[event.eventName],
+          blockNumber,
+          logIndex: Number(logIndex),
+          transactionHash,
+          timestampSec,
+          amount0,
+          amount1,
+          liquidity: 'liquidity' in event.args ? event.args.liquidity : 0n,
         }
         flows.set(tokenId, [...(flows.get(tokenId) ?? []), flow])
       }

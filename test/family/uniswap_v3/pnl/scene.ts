@@ -61,7 +61,10 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
   const histories: HistoryService[] = []
   const same = (history: History) => history
   return {
-    ...{ devnet, lives, flows, database },
+    devnet,
+    lives,
+    flows,
+    database,
     routes: ({ chain = {}, deployments = [DEPLOYMENT], database: { db } = database, log, around = same } = {}) => {
       const prices = { usdFeeds: feedsOf(lives.tokens), stablecoins: [] }
       const finality = { depth: FINALITY_DEPTH }

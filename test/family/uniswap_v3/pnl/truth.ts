@@ -168,7 +168,8 @@ async function perRawUnit(
   pool: () => Promise<Fraction>,
 ): Promise<Prices> {
   const raw = ([numerator, denominator]: Fraction, { decimals }: LifeToken) => ({
-    ...{ numerator, denominator: denominator * 10n ** BigInt(decimals) },
+    numerator,
+    denominator: denominator * 10n ** BigInt(decimals),
   })
   if (own0 !== undefined && own1 !== undefined) return [raw(own0, token0), raw(own1, token1)]
   const [raw1, raw0] = await pool()

@@ -8,8 +8,13 @@ import { inTurns } from '../../../../src/lib/async/turns.ts'
 import { atOnce, DEPLOYMENT } from '../support.ts'
 
 const CHAIN: Chain = {
-  ...{ id: 1, name: 'One', rpcUrls: [], blockTimeMs: 0, finality: { depth: 0 } },
-  ...{ prices: { usdFeeds: {}, stablecoins: [] }, spamTokens: [] },
+  id: 1,
+  name: 'One',
+  rpcUrls: [],
+  blockTimeMs: 0,
+  finality: { depth: 0 },
+  prices: { usdFeeds: {}, stablecoins: [] },
+  spamTokens: [],
 }
 
 function returned(text: string): Hex {
@@ -64,14 +69,30 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     taken: 500,
     tokens,
     pools: Array.from({ length: 500 }, (_, index) => ({
-      ...{ manager: 0, address: raw(index).address, token0: index * 2, token1: index * 2 + 1 },
-      ...{ fee: 500, sqrtPriceX96: 1n, tick: 0, global: growth },
+      manager: 0,
+      address: raw(index).address,
+      token0: index * 2,
+      token1: index * 2 + 1,
+      fee: 500,
+      sqrtPriceX96: 1n,
+      tick: 0,
+      global: growth,
     })),
     positions: Array.from({ length: 500 }, (_, pool) => ({
-      ...{ manager: 0, tokenId: BigInt(pool), pool, liquidity: 0n, owner: raw(0).address },
-      ...{ tickLower: 0, tickUpper: 1, insideLast: growth, owed: amounts, outside: undefined },
+      manager: 0,
+      tokenId: BigInt(pool),
+      pool,
+      liquidity: 0n,
+      owner: raw(0).address,
+      tickLower: 0,
+      tickUpper: 1,
+      insideLast: growth,
+      owed: amounts,
+      outside: undefined,
     })),
-    ...{ broken: [], feeds: [], aave: [] },
+    broken: [],
+    feeds: [],
+    aave: [],
   }
   const options = { chain: CHAIN, deployments: [DEPLOYMENT], spam: 'apart' } as const
   let turns = 0

@@ -30,7 +30,10 @@ test('two words promise something if no more stands between them than a sentence
   ] as const) {
     const apart = (characters: number) => hasLure(`${first} ${'-'.repeat(characters - 2)} ${second}`)
     expect({ first, second, within: apart(gap), beyond: apart(gap + 1) }).toEqual({
-      ...{ first, second, within: true, beyond: false },
+      first,
+      second,
+      within: true,
+      beyond: false,
     })
   }
 })

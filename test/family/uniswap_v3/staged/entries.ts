@@ -181,7 +181,11 @@ function collect(options: {
       continue
     }
     positions.push({
-      ...{ manager, tokenId, owner, pool: poolNumber, liquidity },
+      manager,
+      tokenId,
+      owner,
+      pool: poolNumber,
+      liquidity,
       tickLower: int24Of(position, 5),
       tickUpper: int24Of(position, 6),
       insideLast: { growth0: wordOf(position, 8), growth1: wordOf(position, 9) },

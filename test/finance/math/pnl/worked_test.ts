@@ -28,12 +28,17 @@ function deposit(days: number, liquidity: bigint, root: bigint): Flow {
 const BTC_ETH: History = {
   flows: [
     {
-      ...{ kind: 'increase', timeSec: day(0), liquidity: 100n, amounts: pooled(100n, 4n, BITCOIN) },
+      kind: 'increase',
+      timeSec: day(0),
+      liquidity: 100n,
+      amounts: pooled(100n, 4n, BITCOIN),
       prices: priced(40_000n, 2_500n),
     },
     { kind: 'decrease', timeSec: day(40), liquidity: 100n, amounts: [(20n * 2_772_000n) / 9n, 150_000n] },
     {
-      ...{ kind: 'collect', timeSec: day(50), prices: priced(55_000n, 2_750n) },
+      kind: 'collect',
+      timeSec: day(50),
+      prices: priced(55_000n, 2_750n),
       amounts: [(20n * 2_772_000n) / 9n + 277_200n, 152_000n],
     },
   ],
@@ -47,7 +52,9 @@ const HISTORIES: Record<keyof typeof worked, History> = {
       { kind: 'collect', timeSec: day(20), amounts: hundredths(1n, 3_000n), prices: priced(2_704n, 1n) },
     ],
     holding: {
-      ...{ timeSec: day(60), prices: pricesAt(55n), principal: pooled(1_000n, 55n, ETHER) },
+      timeSec: day(60),
+      prices: pricesAt(55n),
+      principal: pooled(1_000n, 55n, ETHER),
       fees: hundredths(2n, 6_000n),
     },
   },
@@ -57,12 +64,16 @@ const HISTORIES: Record<keyof typeof worked, History> = {
       deposit(30, 500n, 55n),
       { kind: 'decrease', timeSec: day(60), liquidity: 600n, amounts: pooled(600n, 45n, ETHER) },
       {
-        ...{ kind: 'collect', timeSec: day(60), prices: pricesAt(45n) },
+        kind: 'collect',
+        timeSec: day(60),
+        prices: pricesAt(45n),
         amounts: sum(pooled(600n, 45n, ETHER), hundredths(5n, 10_000n)),
       },
     ],
     holding: {
-      ...{ timeSec: day(100), prices: pricesAt(50n), principal: pooled(900n, 50n, ETHER) },
+      timeSec: day(100),
+      prices: pricesAt(50n),
+      principal: pooled(900n, 50n, ETHER),
       fees: hundredths(3n, 7_000n),
     },
   },
@@ -107,11 +118,15 @@ describe('pnlFigures()', () => {
     ]
     const holding: Holding = { timeSec: 9n, prices: priced(1n, 5_000n), principal: NOTHING, fees: NOTHING }
     expect(shown(figuresOf({ flows, holding }))).toMatchObject({
-      ...{ pnl_usd_value: '-5.000000', realized_usd_value: '-5.000000', unrealized_usd_value: '0.000000' },
+      pnl_usd_value: '-5.000000',
+      realized_usd_value: '-5.000000',
+      unrealized_usd_value: '0.000000',
     })
     const collect: Flow = { kind: 'collect', timeSec: 12n, amounts: NOTHING, prices: priced(1n, 5_000n) }
     expect(shown(figuresOf({ flows: [...flows, collect], holding: { ...holding, timeSec: 12n } }))).toMatchObject({
-      ...{ pnl_usd_value: '-5.000000', realized_usd_value: '-5.000000', unrealized_usd_value: '0.000000' },
+      pnl_usd_value: '-5.000000',
+      realized_usd_value: '-5.000000',
+      unrealized_usd_value: '0.000000',
     })
   })
 
