@@ -51,8 +51,6 @@ const chainEntries = {
   finality: v.optional(
     v.union([v.strictObject({ depth: wholeFrom(0) }), v.strictObject({ tag: v.picklist(['safe', 'finalized']) })]),
   ),
-  // Every read is one call of a lens, so it has no effect.
-  multicall3: v.optional(checksummed),
   prices: v.optional(
     v.strictObject({
       usdFeeds: v.exactOptional(usdFeeds),

@@ -300,7 +300,7 @@ describe('readConfig()', () => {
       `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"aaveV3":[${Array(2).fill(`{"market":"main","poolAddressesProvider":"${FACTORY}"}`).join()}]}]}`,
       'market "main" of chain 5 is described twice',
     ],
-    ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"multicall3":"0x12"}]}`, 'multicall3'],
+    ['a bad address', `{"chains":[{"id":5,"name":"x","rpcUrls":["http://a"],"spamTokens":["0x12"]}]}`, 'spamTokens.0'],
     ['a program that is none', '{"solana":{"klendProgram":"0x12"}}', 'solana.klendProgram'],
     ['a program of prices that is none', '{"solana":{"scopeProgram":"0x12"}}', 'solana.scopeProgram'],
     ['slots of no age', '{"solana":{"maxSlotAgeSec":0}}', 'solana.maxSlotAgeSec'],
