@@ -13,7 +13,7 @@ import progressSql from '../../sql/queries/history_progress_list.sql' with { typ
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Range } from './logs/window.ts'
-import { type HistoryName, nameParams, subjectParam, toDigits } from './rows/part.ts'
+import { type HistoryName, nameParams, subjectParam, toDigits } from './part.ts'
 
 const find = query(findSql, 'read')
 const move = query(moveSql, 'read')

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
+import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createHistory } from '../../src/history/history.ts'
-import { readLendingEvents } from '../../src/history/rows/lending_event.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'

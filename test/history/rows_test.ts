@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
 import {
   LENDING_EVENT_TYPES,
   LENDING_EVENTS,
   type LendingEvent,
   readLendingEvents,
-} from '../../src/history/rows/lending_event.ts'
+} from '../../src/finance/lending/lending_event.ts'
 import {
   POSITION_FLOWS,
   type PositionFlow,
   positionSubject,
   readPositionFlows,
-} from '../../src/history/rows/position_flow.ts'
+} from '../../src/finance/liquidity/position_flow.ts'
+import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 const POOL = `0x${'aa'.repeat(20)}` as Hex

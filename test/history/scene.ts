@@ -1,7 +1,7 @@
 import { type Hex, numberToHex, toEventSelector } from 'viem'
 import type { Chain } from '../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
-import { LENDING_EVENTS, type LendingEvent } from '../../src/history/rows/lending_event.ts'
+import { LENDING_EVENTS, type LendingEvent } from '../../src/finance/lending/lending_event.ts'
 import type { HistoryLog, Stream, StreamPlace } from '../../src/history/stream.ts'
 import { IncompleteError } from '../../src/history/stream.ts'
 import { systemClock } from '../../src/lib/clock.ts'

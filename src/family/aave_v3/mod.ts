@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { createSnapshotStore } from '../../finance/lending/lending_snapshot.ts'
 import { createMidnights } from '../../history/midnight.ts'
-import { createSnapshotStore } from '../../history/rows/lending_snapshot.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingStream } from './event/stream.ts'

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import { shownText, textFrom } from '../../chain/token_text.ts'
+import { shownText, textFrom } from '../../finance/token/text.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AaveV3Deployment } from './deployments.ts'
 import { type Account, type Asset, apyOf, isInCategory, limitsFrom, type Reserve } from './math.ts'

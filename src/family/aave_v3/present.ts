@@ -1,5 +1,7 @@
 import type * as v from 'valibot'
 import { checksumAddress } from 'viem'
+import { healthFactorText, percentageText, ratioText, usdText } from '../../finance/figure.ts'
+import type { StoredSnapshot } from '../../finance/lending/lending_snapshot.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -9,11 +11,9 @@ import {
   weightedApy,
 } from '../../finance/math/lending.ts'
 import { RAY } from '../../finance/math/rate.ts'
-import type { StoredSnapshot } from '../../history/rows/lending_snapshot.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
 import { parseRational, rational, ZERO } from '../../lib/number/rational.ts'
 import { onceEach } from '../../lib/once_each.ts'
-import { healthFactorText, percentageText, ratioText, usdText } from '../figure.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
 import type { snapshotsOutput } from './schema.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { LENDING_EVENT_TYPES } from '../../history/rows/lending_event.ts'
+import { LENDING_EVENT_TYPES } from '../../finance/lending/lending_event.ts'
 import { choice, evmAddress, limit, page } from '../../http/request/input.ts'
 import { pagination } from '../../http/request/page.ts'
 import { type Route, route } from '../../http/route/route.ts'

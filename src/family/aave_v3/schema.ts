@@ -1,14 +1,14 @@
 import * as v from 'valibot'
-import { LENDING_EVENT_TYPES } from '../../history/rows/lending_event.ts'
-import { DECIMAL, text } from '../../lib/text/text_format.ts'
 import {
   healthFactorFigure as healthFactor,
   percentageFigure as percentage,
   ratioFigure as ratio,
   ratioOrMaxFigure as ratioOrMax,
   usdFigure as usd,
-} from '../figure.ts'
-import { chainId, count, evmAddress, pagination } from '../schema.ts'
+} from '../../finance/figure.ts'
+import { LENDING_EVENT_TYPES } from '../../finance/lending/lending_event.ts'
+import { chainId, count, evmAddress, pagination } from '../../finance/schema.ts'
+import { DECIMAL, text } from '../../lib/text/text_format.ts'
 
 const place = { chain_id: chainId, wallet: evmAddress }
 

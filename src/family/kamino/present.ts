@@ -1,17 +1,5 @@
 import * as v from 'valibot'
 import {
-  borrowUtilization,
-  currentLtv,
-  healthFactor,
-  type LendingPosition,
-  liquidationThreshold,
-  safeBorrowUsd,
-  safeWithdrawUsd,
-} from '../../finance/math/lending.ts'
-import { formatExact } from '../../lib/number/decimal.ts'
-import { parseRational } from '../../lib/number/rational.ts'
-import { DECIMAL, text } from '../../lib/text/text_format.ts'
-import {
   healthFactorFigure,
   healthFactorText,
   percentageFigure,
@@ -21,9 +9,21 @@ import {
   ratioText,
   usdFigure,
   usdText,
-} from '../figure.ts'
-import { chainId } from '../schema.ts'
-import { presentYieldFigures, yieldFigures } from '../yield.ts'
+} from '../../finance/figure.ts'
+import { presentYieldFigures, yieldFigures } from '../../finance/lending/yield.ts'
+import {
+  borrowUtilization,
+  currentLtv,
+  healthFactor,
+  type LendingPosition,
+  liquidationThreshold,
+  safeBorrowUsd,
+  safeWithdrawUsd,
+} from '../../finance/math/lending.ts'
+import { chainId } from '../../finance/schema.ts'
+import { formatExact } from '../../lib/number/decimal.ts'
+import { parseRational } from '../../lib/number/rational.ts'
+import { DECIMAL, text } from '../../lib/text/text_format.ts'
 
 const named = v.strictObject({
   chain_id: chainId,

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
+import { presentYieldFigures, yieldFigures } from '../../finance/lending/yield.ts'
 import type { LendingPosition } from '../../finance/math/lending.ts'
+import { chainId, evmAddress } from '../../finance/schema.ts'
 import { text } from '../../lib/text/text_format.ts'
-import { chainId, evmAddress } from '../schema.ts'
-import { presentYieldFigures, yieldFigures } from '../yield.ts'
 
 const named = v.strictObject({
   chain_id: chainId,

@@ -1,16 +1,14 @@
-import { usdValue } from '../../chain/price.ts'
-import type { Both } from '../../finance/math/pnl/flow.ts'
 import {
-  collectable,
   feeGrowthInside,
   isInRange,
   priceText,
   principal,
-  splitOwed,
   sqrtPriceAtTickX96,
-  sumE6,
   type TokenAmounts,
-} from './math.ts'
+} from '../../finance/math/liquidity.ts'
+import type { Both } from '../../finance/math/pnl/flow.ts'
+import { sumE6, usdValue } from '../../finance/price/price.ts'
+import { collectable, splitOwed } from './math.ts'
 import type { Position } from './position.ts'
 
 /** Current price and both bounds of the range, decimal text. */

@@ -1,14 +1,14 @@
 import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
 import type { Chain } from '../../chain/chain.ts'
-import { type UsdPrice, usdPriceOf } from '../../chain/price.ts'
+import { type UsdPrice, usdPriceOf } from '../../finance/price/price.ts'
+import type { JudgedToken, TokenJudge } from '../../finance/token/spam/judge.ts'
+import type { Token } from '../../finance/token/token.ts'
 import { type Steps, sortedInSteps } from '../../lib/async/turns.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import type { UniswapV3Deployment } from './deployments.ts'
 import type { RawBrief, RawPool, RawPosition, RawRead, RawScan } from './read/state.ts'
-import type { JudgedToken, TokenJudge } from './spam/judge.ts'
-import type { Token } from './token.ts'
 
 interface KnownToken extends Token {
   readonly decimals: number

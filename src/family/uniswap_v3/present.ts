@@ -1,10 +1,10 @@
 import { checksumAddress } from 'viem'
-import type { UsdPrice } from '../../chain/price.ts'
+import type { Outcome } from '../../finance/liquidity/outcome.ts'
+import { presentAmounts, presentPnl } from '../../finance/liquidity/present.ts'
+import type { TokenAmounts } from '../../finance/math/liquidity.ts'
+import type { UsdPrice } from '../../finance/price/price.ts'
 import { formatFixed } from '../../lib/number/decimal.ts'
 import { figuresOf } from './figures.ts'
-import type { TokenAmounts } from './math.ts'
-import type { Outcome } from './pnl/outcome.ts'
-import { presentAmounts, presentPnl } from './pnl/present.ts'
 import type { Position, PricedToken, SpamPosition } from './position.ts'
 
 /** Which of a position's fields an answer has. */

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { USD_PRICE_SOURCES } from '../../chain/price.ts'
+import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from '../../finance/liquidity/schema.ts'
+import { USD_PRICE_SOURCES } from '../../finance/price/price.ts'
+import { chainId, count, evmAddress, pagination } from '../../finance/schema.ts'
 import { fixedDecimal, INTEGER, text } from '../../lib/text/text_format.ts'
-import { chainId, count, evmAddress, pagination } from '../schema.ts'
-import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from './pnl/schema.ts'
 
 const integerText = text(INTEGER)
 const usdText = v.nullable(text(fixedDecimal(6)))

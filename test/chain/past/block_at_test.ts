@@ -5,8 +5,8 @@ import type { ChainClient, Endpoint } from '../../../src/chain/rpc/client.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const GENESIS_SEC = 1_600_000_000
 const BLOCK_SEC = 12

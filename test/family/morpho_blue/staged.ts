@@ -9,7 +9,6 @@ import {
   parseAbi,
   zeroAddress,
 } from 'viem'
-import { type PriceSources, priceSourcesOf } from '../../../src/chain/price.ts'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
@@ -21,6 +20,7 @@ import type {
   RawMarket,
   RawRead,
 } from '../../../src/family/morpho_blue/read/state.ts'
+import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
 import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
 

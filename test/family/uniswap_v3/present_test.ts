@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import type { UsdPrice } from '../../../src/chain/price.ts'
-import type { Outcome } from '../../../src/family/uniswap_v3/pnl/outcome.ts'
 import type { Position } from '../../../src/family/uniswap_v3/position.ts'
 import { presentPosition } from '../../../src/family/uniswap_v3/present.ts'
 import { positionOutput } from '../../../src/family/uniswap_v3/schema.ts'
+import type { Outcome } from '../../../src/finance/liquidity/outcome.ts'
+import type { UsdPrice } from '../../../src/finance/price/price.ts'
 import { Q96, Q128 } from '../../../src/lib/number/fixed_point.ts'
 import { TOKENS, UNISWAP_V3, WALLETS } from '../../devnet/addresses.ts'
 

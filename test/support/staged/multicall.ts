@@ -1,6 +1,6 @@
 import { type Hex, numberToHex, padHex, size } from 'viem'
 import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/chain/token_text.ts'
+import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/finance/token/text.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 
 /** One call among many. */

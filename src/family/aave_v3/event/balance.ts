@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
+import type { LendingEvent, LendingEventKind } from '../../../finance/lending/lending_event.ts'
 import { RAY } from '../../../finance/math/rate.ts'
-import type { LendingEvent, LendingEventKind } from '../../../history/rows/lending_event.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import { roundingOf } from './near.ts'

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { LendingEvent } from '../../../history/rows/lending_event.ts'
+import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
 import type { Decoded, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { grouped } from '../../../lib/grouped.ts'
 import { TOPICS } from './abi.ts'

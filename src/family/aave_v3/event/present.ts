@@ -1,10 +1,10 @@
 import { getAddress, zeroAddress } from 'viem'
-import { type UsdPrice, usdValue } from '../../../chain/price.ts'
-import type { LendingEvent } from '../../../history/rows/lending_event.ts'
+import { usdText } from '../../../finance/figure.ts'
+import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
+import { type UsdPrice, usdValue } from '../../../finance/price/price.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { usdText } from '../../figure.ts'
 import type { TokenFacts } from '../read/read_tokens.ts'
 
 /** An event with all that an answer says about it. */

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { LendingEvent } from '../../../history/rows/lending_event.ts'
+import type { LendingEvent } from '../../../finance/lending/lending_event.ts'
 import type { Change, LendingLog, Transfer } from './log.ts'
 import { sharesOf } from './lots.ts'
 import { type Pairing, pair } from './pair.ts'

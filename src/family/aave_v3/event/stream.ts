@@ -5,7 +5,7 @@ import {
   LENDING_EVENTS,
   type LendingEvent,
   readLendingEvents,
-} from '../../../history/rows/lending_event.ts'
+} from '../../../finance/lending/lending_event.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { readBalances } from '../read/read_balances.ts'

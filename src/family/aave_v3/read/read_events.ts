@@ -3,14 +3,14 @@ import type { Block } from '../../../chain/block.ts'
 import { readBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
-import { createPriceHistory } from '../../../history/price_history.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
   type LendingEventKind,
   type LendingEventType,
   readLendingEvents,
-} from '../../../history/rows/lending_event.ts'
+} from '../../../finance/lending/lending_event.ts'
+import { createPriceHistory } from '../../../finance/price/price_history.ts'
 import type { Ensured, History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
 import { together } from '../../../lib/async/together.ts'

@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
 import { addressOf, encodeArray, encodeCall, encodeStruct, wordOf } from '../../../chain/call/words.ts'
-import type { FeedRound, PriceSources } from '../../../chain/price.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
+import type { FeedRound, PriceSources } from '../../../finance/price/price.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import type { UsdAnswers } from '../../../chain/price.ts'
+import type { UsdAnswers } from '../../../finance/price/price.ts'
 
 /** What identifies a market: its id is the hash of these. */
 export interface MarketParams {

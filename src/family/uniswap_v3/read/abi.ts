@@ -1,11 +1,12 @@
 import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
-import type { PriceSources } from '../../../chain/price.ts'
+import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
+import type { PriceSources } from '../../../finance/price/price.ts'
+import type { RawToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
-import type { FeeGrowth } from '../math.ts'
 import type {
   BrokenPart,
   BrokenPosition,
@@ -16,7 +17,6 @@ import type {
   RawPosition,
   RawRead,
   RawScan,
-  RawToken,
 } from './state.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'

@@ -4,14 +4,14 @@ import { addressIn, uintIn, wordOf } from '../../../chain/call/words.ts'
 import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import type { PnlSubject } from '../../../finance/liquidity/life.ts'
+import type { PositionFlow } from '../../../finance/liquidity/position_flow.ts'
+import { DECIMALS_MAX } from '../../../finance/token/token.ts'
 import { createLogSource } from '../../../history/logs/source.ts'
-import type { PositionFlow } from '../../../history/rows/position_flow.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
-import type { PnlSubject } from '../pnl/life.ts'
-import { DECIMALS_MAX } from '../token.ts'
 
 /** A position that was burned: only its birth tells what it was. */
 export interface BirthQuestion {

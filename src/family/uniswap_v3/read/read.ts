@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -9,7 +10,6 @@ import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { allOf, placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
-import { createTokenJudge } from '../spam/judge.ts'
 import {
   oneKey,
   oneQuestion,

@@ -1,17 +1,8 @@
-import type { Address, Hex } from 'viem'
+import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import type { FeedRound } from '../../../chain/price.ts'
-import type { FeeGrowth, TokenAmounts } from '../math.ts'
-
-/** One token as its contract describes itself, unchecked. */
-export interface RawToken {
-  readonly address: Address
-  /** Undefined if `decimals` fails or does not answer a uint8. */
-  readonly decimals: number | undefined
-  /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
-  readonly symbol: Hex | undefined
-  readonly name: Hex | undefined
-}
+import type { FeeGrowth, TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { FeedRound } from '../../../finance/price/price.ts'
+import type { RawToken } from '../../../finance/token/token.ts'
 
 /** One pool; tokens are indexes into the read's list of tokens. */
 export interface RawPool {

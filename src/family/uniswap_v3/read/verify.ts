@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../chain/rpc/client.ts'
-import { readPositionFlows } from '../../../history/rows/position_flow.ts'
+import { readPositionFlows } from '../../../finance/liquidity/position_flow.ts'
 import { IncompleteError, type Stream } from '../../../history/stream.ts'
 import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'

@@ -1,10 +1,16 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
+import { type Outcome, outcomeOf } from '../../../finance/liquidity/outcome.ts'
+import {
+  contradictionOf,
+  type PnlState,
+  type Profit,
+  profitOf,
+  type Unpriced,
+} from '../../../finance/liquidity/profit.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../figures.ts'
-import { type Outcome, outcomeOf } from '../pnl/outcome.ts'
-import { contradictionOf, type PnlState, type Profit, profitOf, type Unpriced } from '../pnl/profit.ts'
 import type { Position } from '../position.ts'
 import type { LivesAtHand, Patience } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { createCount } from '../../../../src/family/uniswap_v3/pnl/count.ts'
+import { createCount } from '../../../../src/finance/liquidity/count.ts'
 import {
   bothPrices,
   type FlowPrice,
   type MissingPrice,
   type OwnPrice,
-} from '../../../../src/family/uniswap_v3/pnl/flow_price.ts'
+} from '../../../../src/finance/liquidity/flow_price.ts'
 import {
   type BlockFacts,
   lastFlow,
@@ -13,11 +13,11 @@ import {
   missingPrice,
   type PnlSubject,
   pricedBlocks,
-} from '../../../../src/family/uniswap_v3/pnl/life.ts'
-import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../../src/family/uniswap_v3/pnl/pool_price.ts'
-import { contradictionOf, type PnlState, profitOf } from '../../../../src/family/uniswap_v3/pnl/profit.ts'
+} from '../../../../src/finance/liquidity/life.ts'
+import { poolPriceAt, poolPriceOf, tellsPoolPrice } from '../../../../src/finance/liquidity/pool_price.ts'
+import type { PositionFlow } from '../../../../src/finance/liquidity/position_flow.ts'
+import { contradictionOf, type PnlState, profitOf } from '../../../../src/finance/liquidity/profit.ts'
 import type { Both } from '../../../../src/finance/math/pnl/flow.ts'
-import type { PositionFlow } from '../../../../src/history/rows/position_flow.ts'
 import { Q96 } from '../../../../src/lib/number/fixed_point.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'
 import { atOnce } from '../support.ts'

@@ -3,7 +3,8 @@ import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
-import type { RawFeed, RawRead, RawToken } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type { RawFeed, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type { RawToken } from '../../../../src/finance/token/token.ts'
 import {
   type Ask,
   type Call,

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { NoBlockError } from '../../../../chain/past/block_at.ts'
+import type { SnapshotStore } from '../../../../finance/lending/lending_snapshot.ts'
 import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
-import type { SnapshotStore } from '../../../../history/rows/lending_snapshot.ts'
 import { pause } from '../../../../lib/async/abort.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import type { Log } from '../../../../lib/log.ts'

@@ -1,0 +1,43 @@
+import * as v from 'valibot'
+import { formatRational, type Rational } from '../lib/number/rational.ts'
+import { fixedDecimal, text } from '../lib/text/text_format.ts'
+import type { BoundlessRatio } from './math/lending.ts'
+
+const USD_DIGITS = 6
+const RATIO_DIGITS = 8
+const PERCENTAGE_DIGITS = 4
+const HEALTH_FACTOR_DIGITS = 4
+
+/** US dollars in an answer. */
+export const usdFigure = text(fixedDecimal(USD_DIGITS, { signed: true }))
+/** A rate or a ratio in an answer, 1 for 100 %. */
+export const ratioFigure = text(fixedDecimal(RATIO_DIGITS, { signed: true }))
+/** The same, `MAX` if it is infinite. */
+export const ratioOrMaxFigure = text(fixedDecimal(RATIO_DIGITS, { max: true }))
+/** A ratio in an answer, 100 for 100 %. */
+export const percentageFigure = text(fixedDecimal(PERCENTAGE_DIGITS))
+/** A health factor in an answer. */
+export const healthFactorFigure = v.pipe(
+  text(fixedDecimal(HEALTH_FACTOR_DIGITS, { max: true })),
+  v.description('Truncated to 4 digits; MAX without debt'),
+)
+
+/** Six digits, half away from zero. */
+export function usdText(value: Rational): string {
+  return formatRational(value, { digits: USD_DIGITS })
+}
+
+/** Eight digits, half away from zero. */
+export function ratioText(value: BoundlessRatio): string {
+  return value === 'max' ? 'MAX' : formatRational(value, { digits: RATIO_DIGITS })
+}
+
+/** In percent, four digits, half away from zero. */
+export function percentageText({ numerator, denominator }: Rational): string {
+  return formatRational({ numerator: numerator * 100n, denominator }, { digits: PERCENTAGE_DIGITS })
+}
+
+/** Four digits, rounded down, so that safety is never overstated. */
+export function healthFactorText(value: BoundlessRatio): string {
+  return value === 'max' ? 'MAX' : formatRational(value, { digits: HEALTH_FACTOR_DIGITS, rounding: 'toward_zero' })
+}

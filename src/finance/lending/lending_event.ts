@@ -1,0 +1,120 @@
+import type { Hex } from 'viem'
+import listSql from '../../../sql/queries/lending_event_list.sql' with { type: 'text' }
+import storeSql from '../../../sql/queries/lending_event_store.sql' with { type: 'text' }
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
+import type { StreamPlace, StreamTable } from '../../history/stream.ts'
+
+const store = query(storeSql, 'background')
+const list = query(listSql, 'read')
+
+/** What a wallet did in a lending market, as answers show it. */
+export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'liquidation'] as const
+
+/** Type of an event that answers show. */
+export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
+
+/**
+ * Any change of a wallet's balances. Those besides the events that answers show: supply tokens that were sent or
+ * received, and supply or debt that changed for another reason, such as a debt that was written off.
+ */
+export const LENDING_EVENT_KINDS = [
+  ...LENDING_EVENT_TYPES,
+  ...(['send', 'receive', 'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'] as const),
+] as const
+
+/** Kind of a change. */
+export type LendingEventKind = (typeof LENDING_EVENT_KINDS)[number]
+
+/** One change of a wallet's balances in a lending market. Addresses and hashes are lower case. */
+export interface LendingEvent {
+  readonly wallet: Hex
+  readonly block: number
+  readonly logIndex: number
+  /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken; 1 for what was received. */
+  readonly leg: 0 | 1
+  readonly kind: LendingEventKind
+  readonly asset: Hex
+  /** In units of the asset; scaled by the index for what was sent or received. */
+  readonly amount: bigint
+  readonly counterparty: Hex | null
+  readonly transactionHash: Hex
+  /** Unix seconds; null if no endpoint gave it with the log. */
+  readonly timestampSec: number | null
+  /** The reserve's index that the balance was written down with, in ray; null if it had none. */
+  readonly indexRay: bigint | null
+}
+
+/** Lending events as a stream stores them. */
+export const LENDING_EVENTS: StreamTable<LendingEvent> = {
+  subjectOf: ({ wallet }) => wallet,
+  async store(db, part) {
+    const { place, rows } = part
+    const [answer] = await store(
+      db,
+      [
+        ...partParams(part),
+        rows.map(({ wallet }) => toDigits(wallet)),
+        rows.map(({ block }) => block),
+        rows.map(({ logIndex }) => logIndex),
+        rows.map(({ leg }) => leg),
+        rows.map(({ kind }) => kind),
+        rows.map(({ asset }) => toDigits(asset)),
+        rows.map(({ amount }) => String(amount)),
+        rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
+        rows.map(({ transactionHash }) => toDigits(transactionHash)),
+        rows.map(({ timestampSec }) => timestampSec ?? -1),
+        rows.map(({ indexRay }) => String(indexRay ?? -1n)),
+        part.epoch,
+      ],
+      { deadlineMs: STORE_DEADLINE_MS },
+    )
+    if (answer?.stored !== true) throw new NotStoredError(place)
+  },
+}
+
+/**
+ * One page of a wallet's stored events up to a block, newest first: by block, then log index, then the debt of a
+ * liquidation before its collateral. Undefined if not all of them are stored, from the place's start on. Throws as
+ * `Database.run`.
+ */
+export async function readLendingEvents(
+  db: Database,
+  options: {
+    readonly place: StreamPlace
+    readonly stream: string
+    readonly wallet: Hex
+    readonly toBlock: number
+    readonly kinds: readonly LendingEventKind[]
+    readonly skip: number
+    readonly max: number
+  },
+): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
+  const { place, stream, wallet, toBlock, kinds, skip, max } = options
+  const rows = await list(db, [
+    ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
+    ...([Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
+  ])
+  const [first] = rows
+  if (first === undefined || !first.covered) return undefined
+  const events = rows.flatMap(
+    ({ block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
+      block === null || log_index === null || asset === null || amount === null || tx_hash === null
+        ? []
+        : {
+            wallet,
+            block: Number(block),
+            logIndex: log_index,
+            leg: leg === 1 ? (1 as const) : (0 as const),
+            kind: kind as LendingEventKind,
+            asset: fromBytes(asset),
+            amount: BigInt(amount),
+            counterparty: counterparty === null ? null : fromBytes(counterparty),
+            transactionHash: fromBytes(tx_hash),
+            timestampSec: time === null ? null : Number(time),
+            indexRay: index_ray === null ? null : BigInt(index_ray),
+          },
+  )
+  return { total: Number(first.total), events }
+}

@@ -1,0 +1,47 @@
+import * as v from 'valibot'
+import { onceEach } from '../../lib/once_each.ts'
+import { ratioFigure, ratioOrMaxFigure, ratioText, usdFigure, usdText } from '../figure.ts'
+import {
+  dailyInterest,
+  type LendingPosition,
+  netApy,
+  positionLeverage,
+  projection,
+  weightedApy,
+} from '../math/lending.ts'
+
+/** Schemas of the yield figures. In an answer they come after the fields that name the position. */
+export const yieldFigures = {
+  daily_supply_interest_usd: usdFigure,
+  daily_borrow_interest_usd: usdFigure,
+  net_daily_interest_usd: usdFigure,
+  net_apy: ratioFigure,
+  position_leverage: ratioOrMaxFigure,
+  weighted_supply_apy: v.pipe(
+    ratioFigure,
+    v.description('Over all that is supplied, also collateral that earns nothing'),
+  ),
+  weighted_borrow_apy: ratioFigure,
+  projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
+}
+
+/** The yield figures of a position, as text. A position that is read once serves many answers. */
+export const presentYieldFigures = onceEach(({ totals, ...legs }: LendingPosition) => {
+  const interest = dailyInterest(totals, legs)
+  const ahead = projection(interest)
+  return {
+    daily_supply_interest_usd: usdText(interest.dailySupplyUsd),
+    daily_borrow_interest_usd: usdText(interest.dailyBorrowUsd),
+    net_daily_interest_usd: usdText(interest.dailyNetUsd),
+    net_apy: ratioText(netApy(totals, legs)),
+    position_leverage: ratioText(positionLeverage(totals)),
+    weighted_supply_apy: ratioText(weightedApy(legs.supplies)),
+    weighted_borrow_apy: ratioText(weightedApy(legs.borrows)),
+    projected_earnings: {
+      daily: usdText(ahead.dailyUsd),
+      weekly: usdText(ahead.weeklyUsd),
+      monthly: usdText(ahead.monthlyUsd),
+      yearly: usdText(ahead.yearlyUsd),
+    },
+  }
+})

@@ -1,0 +1,70 @@
+import { formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import { percentageText, usdText } from '../figure.ts'
+import type { Both } from '../math/pnl/flow.ts'
+import { worth } from '../math/pnl/replay.ts'
+import { type FlowPrice, type PnlToken, rawPrices } from './flow_price.ts'
+import { amountsOf, type LifeFlow } from './life.ts'
+import type { Profit } from './profit.ts'
+
+/** Profit and loss in an answer. */
+export function presentPnl(
+  { figures, isClosed }: Profit,
+  { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
+) {
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    pnl_usd_value: millionths(figures.pnlE6),
+    pnl_percentage: percentageText(figures.pnlRatio),
+    time_weighted_average_capital: millionths(figures.averageCapitalE6),
+    hodl_gross_benchmark_usd_value: millionths(figures.hodlGrossE6),
+    alpha_vs_hodl_gross_usd_value: millionths(figures.alphaE6),
+    alpha_vs_hodl_gross_percentage: percentageText(figures.alphaRatio),
+    net_impermanent_loss: millionths(figures.netImpermanentLossE6),
+    net_impermanent_loss_percentage: percentageText(figures.netImpermanentLossRatio),
+    pure_impermanent_loss: millionths(figures.pureImpermanentLossE6),
+    pure_impermanent_loss_percentage: percentageText(figures.pureImpermanentLossRatio),
+    market_pnl_usd_value: millionths(figures.marketE6),
+    lp_divergence_pnl_usd_value: millionths(figures.divergenceE6),
+    realized_usd_value: millionths(figures.realizedE6),
+    unrealized_usd_value: millionths(figures.unrealizedE6),
+    is_closed: isClosed,
+  }
+}
+
+/** Raw units of both tokens in an answer, and whole tokens. */
+export function presentAmounts([amount0, amount1]: Both<bigint>, [token0, token1]: Both<PnlToken>) {
+  return { token0: presentAmount(amount0, token0), token1: presentAmount(amount1, token1) }
+}
+
+/** A flow in an answer. */
+export function presentFlow({ row, timestampSec, prices, paid }: LifeFlow, tokens: Both<PnlToken>) {
+  const known = prices === undefined || 'because' in prices ? undefined : prices
+  const amounts = amountsOf(row)
+  return {
+    type: row.kind,
+    block_number: row.block,
+    log_index: row.logIndex,
+    timestamp: Number(timestampSec),
+    transaction_hash: row.transactionHash,
+    liquidity: row.liquidity.toString(),
+    amounts: presentAmounts(amounts, tokens),
+    ...(paid === undefined
+      ? {}
+      : { principal: presentAmounts(paid.principal, tokens), fees: presentAmounts(paid.fees, tokens) }),
+    prices: known === undefined ? null : { token0: presentPrice(known[0]), token1: presentPrice(known[1]) },
+    usd_value: known === undefined ? null : usdText(worth(amounts, rawPrices(tokens, known))),
+  }
+}
+
+function presentAmount(raw: bigint, { decimals }: PnlToken) {
+  return { raw: raw.toString(), amount: formatExact(raw, decimals) }
+}
+
+function presentPrice({ units, scale, source }: FlowPrice) {
+  return { usd: formatExact(units, scale), source }
+}
+
+function millionths(unitsE6: bigint): string {
+  return formatFixed(unitsE6, { scale: 6, digits: 6 })
+}

@@ -1,0 +1,107 @@
+import type { Address } from 'viem'
+import type { Block } from '../../../chain/block.ts'
+import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { DisputeError } from '../../../chain/past/quorum.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import { ShallowError } from '../../../chain/rpc/error.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { latestRoundOf, latestRoundQuestions, type NamedRound, phaseOf, roundOf, roundQuestion } from './rounds.ts'
+
+/** A round that was the latest one of a feed in the state of a block, as one endpoint says. */
+export interface ClaimedRound {
+  readonly feed: Address
+  readonly round: NamedRound
+}
+
+/** What the feed's rounds, as they are kept now, say about the claim: nothing if it keeps none. */
+export type RoundVerdict = 'agrees' | 'contradicts' | 'silent'
+
+/** Questions of one claim, and as many answers. */
+const QUESTIONS = 4
+const BUDGET_MS = 1_500
+
+/** Claims of one endpoint about one block. */
+interface Claims {
+  readonly claims: readonly ClaimedRound[]
+  /** Its position. */
+  readonly claimant: number | undefined
+  readonly block: Pick<Block, 'number' | 'timestampSec'>
+  readonly clock: Clock
+}
+
+/**
+ * Compares such rounds with the rounds that the feeds keep, read at the newest block by an endpoint other than
+ * `claimant`, or by the claimant itself if no other one answers. Returns the feeds whose rounds agree as another endpoint
+ * tells them. Throws `DisputeError` if a round contradicts its claim.
+ */
+export async function compareRounds(
+  client: ChainClient,
+  { claims, claimant, block, clock }: Claims,
+  signal: AbortSignal,
+): Promise<ReadonlySet<Address>> {
+  if (claims.length === 0) return new Set()
+  const { chain, log } = client
+
+  const attempt =
+    (mayBeClaimant: boolean) =>
+    async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
+      if (!mayBeClaimant && endpoint.index === claimant) throw new ShallowError('The endpoint said it itself')
+      const newest = await readLatestBlock(endpoint, chain.id, within)
+      if (newest.number < block.number) throw new ShallowError('The endpoint has not reached the block')
+      const questions = claims.flatMap(({ feed, round: { id } }) => [
+        ...latestRoundQuestions(feed),
+        ...[roundQuestion(feed, id), roundQuestion(feed, id + 1n)],
+      ])
+      const { answers } = await readCalls(endpoint, { questions, block: newest, clock }, within)
+      return claims.map(({ round }, index) =>
+        verdictOn({ round, timeSec: block.timestampSec }, answers.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
+      )
+    }
+
+  const read = async (mayBeClaimant: boolean): Promise<readonly RoundVerdict[] | undefined> => {
+    try {
+      return await client.read(attempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS })
+    } catch (error) {
+      if (error instanceof UnavailableError) return undefined
+      throw error
+    }
+  }
+
+  const others = chain.rpcUrls.length > 1 ? await read(false) : undefined
+  const verdicts = others ?? (await read(true)) ?? []
+  const wrong = claims.find((_, index) => verdicts[index] === 'contradicts')
+  if (wrong !== undefined) {
+    log.warn({ msg: 'Rounds of a feed contradicted an RPC endpoint', chainId: chain.id, endpoint: claimant })
+    throw new DisputeError(
+      `Cannot believe feed ${wrong.feed} at block ${block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
+        `it keeps contradict endpoint ${(claimant ?? 0) + 1} (second witness)`,
+    )
+  }
+  return new Set(claims.filter((_, index) => others?.[index] === 'agrees').map(({ feed }) => feed))
+}
+
+/**
+ * Judges a claim by the feed's newest round, its decimals, the claimed round and the one after it, as they are kept now.
+ * A feed with phases keeps all its rounds; others may answer anything for an old one.
+ */
+export function verdictOn(
+  { round, timeSec }: { readonly round: NamedRound; readonly timeSec: bigint },
+  [newestAnswer, digits, sameAnswer, nextAnswer]: readonly Answer[],
+): RoundVerdict {
+  const newest = latestRoundOf(newestAnswer, digits)
+  if (newest === undefined) return 'silent'
+  const isPhased = phaseOf(newest.id) > 0n
+  // Another phase may count in other decimals.
+  const isSamePhase = phaseOf(newest.id) === phaseOf(round.id)
+  if (isSamePhase && newest.decimals !== round.decimals) return 'contradicts'
+  const kept = newest.id === round.id ? newest : roundOf(sameAnswer)
+  const isKept = kept !== undefined && kept.updatedAtSec > 0n
+  if (!isKept || kept.updatedAtSec > timeSec) return isPhased ? 'contradicts' : 'silent'
+  if (kept.answer !== round.answer || kept.updatedAtSec !== round.updatedAtSec) return 'contradicts'
+  const next = newest.id === round.id ? undefined : roundOf(nextAnswer)
+  // A later block may have the time of this one.
+  const isOver = next !== undefined && next.updatedAtSec > 0n && next.updatedAtSec < timeSec
+  return isOver ? 'contradicts' : 'agrees'
+}

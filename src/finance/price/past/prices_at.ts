@@ -1,0 +1,195 @@
+import type { Address } from 'viem'
+import type { Block, PinnedBlock } from '../../../chain/block.ts'
+import { readCalls } from '../../../chain/call/many/read_calls.ts'
+import { addressIn } from '../../../chain/call/words.ts'
+import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
+import { readLatestBlock } from '../../../chain/read_block.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { type FeedRound, missing } from '../price.ts'
+import { compareRounds } from './neighbours.ts'
+import { type Ask, readRoundAt } from './rounds.ts'
+import {
+  askMarket,
+  askSources,
+  outcomeOf,
+  type PriceAsker,
+  type PriceSaid,
+  type Said,
+  sourceQuestion,
+} from './sources.ts'
+
+/** A past or present block. Its hash is needed while it may still be replaced. */
+export type PriceBlock = Pick<Block, 'number' | 'timestampSec'> & Partial<Pick<PinnedBlock, 'hash'>>
+
+/** A price at a block or the reason why it is missing, and how many endpoints say so: 0 if none of them could tell. */
+export type PriceAtOutcome = PriceSaid & { readonly witnesses: number }
+
+/** Which prices to read. */
+interface PricesAtQuestion {
+  readonly asker: PriceAsker
+  /** Checksummed. */
+  readonly tokens: readonly Address[]
+  readonly block: PriceBlock
+  /**
+   * True if the prices are kept for ever: what one endpoint alone says is then compared with the rounds of feeds.
+   * @default {true}
+   */
+  readonly isKept?: boolean
+  readonly clock: Clock
+}
+
+const BUDGET_MS = 3_000
+
+/**
+ * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. Two endpoints
+ * are asked at the same time. If one alone keeps the state of the block, a feed's round is compared with those that the
+ * feed keeps now. If none does, the rounds that Chainlink feeds keep are searched. Throws `DisputeError` if endpoints
+ * contradict each other or a feed's rounds, `UnavailableError` if the chain cannot be read at all.
+ */
+export async function readPricesAt(
+  client: ChainClient,
+  question: PricesAtQuestion,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+  try {
+    return await readState(client, question, signal)
+  } catch (error) {
+    if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+    return await readRounds(client, question, signal)
+  }
+}
+
+async function readState(
+  client: ChainClient,
+  { asker, tokens, block, isKept = true, clock }: PricesAtQuestion,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+  const { chain } = client
+  const at = { chainId: chain.id, ...block }
+  const { value, endpoints } = await readByQuorum(
+    client,
+    async (endpoint, within) => {
+      let timestampSec = block.timestampSec
+      const ask: Ask = async (questions) => {
+        const { answers, block: seen } = await readCalls(endpoint, { questions, block: at, clock }, within)
+        timestampSec = seen.timestampSec
+        return answers
+      }
+      const said = await (asker.kind === 'aave_market'
+        ? askMarket(asker, tokens, ask)
+        : askSources(client, { tokens, timestampSec }, ask))
+      return { timestampSec, said: new Map(said) }
+    },
+    {
+      signal,
+      budgetMs: BUDGET_MS,
+      past: block,
+      what: whatAt(block),
+      textOf: ({ timestampSec, said }) => `${timestampSec} ${textOf(said)}`,
+    },
+  )
+  if (value.timestampSec !== block.timestampSec) {
+    throw new DisputeError(
+      `Cannot believe the time of block ${block.number} of chain ${chain.id} (${chain.name}): it is ` +
+        `${value.timestampSec} by its state, and ${block.timestampSec} by its header or its logs (block time)`,
+    )
+  }
+  const claims = [...value.said.values()].flatMap(({ claim }) => claim ?? [])
+  const isAlone = isKept && endpoints.length < QUORUM
+  const agreed = isAlone ? await compareRounds(client, { claims, claimant: endpoints[0], block, clock }, signal) : NONE
+  return new Map(
+    [...value.said].map(([token, { outcome, claim }]) => {
+      const isAgreed = claim !== undefined && agreed.has(claim.feed)
+      return [token, { ...outcome, witnesses: isAgreed ? endpoints.length + 1 : endpoints.length }]
+    }),
+  )
+}
+
+const NONE: ReadonlySet<Address> = new Set()
+
+function whatAt({ number }: PriceBlock): string {
+  return `the prices at block ${number}`
+}
+
+/** The same text for the same prices. */
+function textOf(said: ReadonlyMap<Address, Said>): string {
+  const texts = [...said.values()].map(({ outcome }) => {
+    if (outcome.kind === 'missing') return outcome.because
+    const { units, scale, source } = outcome.price
+    return `${units} ${scale} ${source}`
+  })
+  return texts.join()
+}
+
+/** Prices by the rounds that feeds keep, read at the newest block. */
+async function readRounds(
+  client: ChainClient,
+  { asker, tokens, block, clock }: PricesAtQuestion,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
+  const { chain } = client
+  const { value, endpoints } = await readByQuorum(
+    client,
+    async (endpoint, within) => {
+      const newest = await readLatestBlock(endpoint, chain.id, within)
+      const ask: Ask = async (questions) =>
+        (await readCalls(endpoint, { questions, block: newest, clock }, within)).answers
+      const said = tokens.map(async (token): Promise<[Address, Said]> => {
+        for (const feed of await feedsOf(client, { asker, token }, ask)) {
+          const round = await readRoundAt(feed, block.timestampSec, ask)
+          if (round !== undefined) return [token, { outcome: roundOutcome(client, { token, feed, round, block }) }]
+        }
+        const outcome = withoutRounds(client, { asker, token, block })
+        return [token, { outcome, isUnknown: outcome.kind === 'missing' }]
+      })
+      return new Map(await Promise.all(said))
+    },
+    { signal, budgetMs: BUDGET_MS, what: whatAt(block), textOf },
+  )
+  const witnesses = endpoints.length
+  return new Map(
+    [...value].map(([token, said]) => [token, { ...said.outcome, witnesses: said.isUnknown ? 0 : witnesses }]),
+  )
+}
+
+/** The feeds whose rounds may tell a token's price: the one that its oracle asks today, or that is configured. */
+async function feedsOf(
+  { chain: { prices } }: ChainClient,
+  { asker, token }: { readonly asker: PriceAsker; readonly token: Address },
+  ask: Ask,
+): Promise<Address[]> {
+  const own = prices.usdFeeds[token]?.feed
+  if (asker.kind === 'chain' && own !== undefined) return [own]
+  const oracle = asker.kind === 'chain' ? prices.aaveOracle : asker.oracle
+  const asked = oracle === undefined ? undefined : addressIn((await ask([sourceQuestion(oracle, token)]))[0])
+  return [asked, own].filter((feed) => feed !== undefined)
+}
+
+/** A feed that configuration names must have been fresh; an oracle takes whatever its feed says. */
+function roundOutcome(
+  client: ChainClient,
+  found: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
+): PriceSaid {
+  const { token, feed, round, block } = found
+  if (client.chain.prices.usdFeeds[token]?.feed === feed) {
+    return outcomeOf(client, token, { round, aave: undefined, blockTimestampSec: block.timestampSec }, 'round')
+  }
+  if (round.answer <= 0n) return missing('its price feed answered nothing above zero')
+  return { kind: 'price', price: { units: round.answer, scale: round.decimals, source: 'feed' }, evidence: 'round' }
+}
+
+/** The dollar of a stablecoin that has no feed and no oracle needs no past. */
+function withoutRounds(
+  client: ChainClient,
+  { asker, token, block }: { readonly asker: PriceAsker; readonly token: Address; readonly block: PriceBlock },
+): PriceSaid {
+  const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices
+  const hasNoSource = asker.kind === 'chain' && usdFeeds[token] === undefined && aaveOracle === undefined
+  if (hasNoSource && stablecoins.includes(token)) {
+    const answers = { round: undefined, aave: undefined, blockTimestampSec: block.timestampSec }
+    return outcomeOf(client, token, answers, 'state')
+  }
+  return missing(`no endpoint keeps the state of block ${block.number}, and no feed of it keeps rounds so old`)
+}

@@ -1,0 +1,135 @@
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import type { Answer, Question } from '../../../chain/call/many/read_calls.ts'
+import { addressIn, uintIn } from '../../../chain/call/words.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
+import type { ClaimedRound } from './neighbours.ts'
+import { type Ask, latestRoundOf, latestRoundQuestions } from './rounds.ts'
+
+/**
+ * Who is asked for prices: the sources that configuration names for the chain's tokens, or the oracle of one market of
+ * Aave.
+ */
+export type PriceAsker = { readonly kind: 'chain' } | MarketAsker
+
+interface MarketAsker {
+  readonly kind: 'aave_market'
+  readonly provider: Address
+  /** The oracle that it has now: where it had the same one before, one call is enough. */
+  readonly oracle: Address
+}
+
+/** Where a past price was found: in the state of the block, or among the rounds that a feed keeps. */
+type PriceEvidence = 'state' | 'round'
+
+/** A price at a block, or the reason why it is missing, in words that follow "because". */
+export type PriceSaid =
+  | { readonly kind: 'price'; readonly price: UsdPrice; readonly evidence: PriceEvidence }
+  | { readonly kind: 'missing'; readonly because: string }
+
+/** What one endpoint says about a token. */
+export interface Said {
+  readonly outcome: PriceSaid
+  /** The round of the token's own feed, if it answered. */
+  readonly claim?: ClaimedRound | undefined
+  /** True if nothing that it keeps tells the price. */
+  readonly isUnknown?: boolean
+}
+
+const ABI = parseAbi([
+  'function getPriceOracle() view returns (address)',
+  'function BASE_CURRENCY() view returns (address)',
+  'function BASE_CURRENCY_UNIT() view returns (uint256)',
+  'function getAssetPrice(address asset) view returns (uint256)',
+  'function getSourceOfAsset(address asset) view returns (address)',
+])
+
+/** Prices by a market's oracle, as the market itself takes them. */
+export async function askMarket(
+  { provider, oracle }: MarketAsker,
+  tokens: readonly Address[],
+  ask: Ask,
+): Promise<[Address, Said][]> {
+  const [found, ...answers] = await ask([oracleQuestion(provider), ...oracleQuestions(oracle, tokens)])
+  const then = addressIn(found)
+  const none = (because: string) => tokens.map((token): [Address, Said] => [token, { outcome: missing(because) }])
+  if (then === undefined) return none('its market had no oracle')
+  const [base, unit, ...prices] = then === oracle ? answers : await ask(oracleQuestions(then, tokens))
+  const scale = scaleOf(uintIn(unit))
+  if (uintIn(base) !== 0n || scale === undefined) return none("its market's oracle did not count in US dollars")
+  return tokens.map((token, index) => {
+    const units = uintIn(prices[index]) ?? 0n
+    if (units === 0n) return [token, { outcome: missing("its market's oracle had no price for it") }]
+    const price: UsdPrice = { units, scale, source: 'aave_oracle' }
+    return [token, { outcome: { kind: 'price', price, evidence: 'state' } }]
+  })
+}
+
+/** Prices by the sources that configuration names. */
+export async function askSources(
+  client: ChainClient,
+  { tokens, timestampSec }: { readonly tokens: readonly Address[]; readonly timestampSec: bigint },
+  ask: Ask,
+): Promise<[Address, Said][]> {
+  const { prices } = client.chain
+  const { aaveOracle } = prices
+  const questions = tokens.map((token): readonly Question[] => {
+    const feed = prices.usdFeeds[token]?.feed
+    if (feed !== undefined) return latestRoundQuestions(feed)
+    return aaveOracle === undefined ? [] : [sourceQuestion(aaveOracle, token), priceQuestion(aaveOracle, token)]
+  })
+  const answers = [...(await ask(questions.flat()))]
+  return tokens.map((token, index) => {
+    const own = answers.splice(0, questions[index]?.length ?? 0)
+    const feed = prices.usdFeeds[token]?.feed
+    const round = feed === undefined ? undefined : latestRoundOf(own[0], own[1])
+    const aave = feed !== undefined || own.length === 0 ? undefined : aaveAnswer(own[0], own[1])
+    const claim = feed === undefined || round === undefined ? undefined : { feed, round }
+    return [
+      token,
+      { outcome: outcomeOf(client, token, { round, aave, blockTimestampSec: timestampSec }, 'state'), claim },
+    ]
+  })
+}
+
+/** What configured sources make of a token's answers. */
+export function outcomeOf(
+  { chain: { prices } }: ChainClient,
+  token: Address,
+  answers: UsdAnswers,
+  evidence: PriceEvidence,
+): PriceSaid {
+  const outcome = usdPriceOf(token, { prices, answers })
+  return outcome.kind === 'missing' ? outcome : { ...outcome, evidence }
+}
+
+function aaveAnswer(source: Answer, price: Answer): UsdAnswers['aave'] {
+  const asked = addressIn(source)
+  return asked === undefined ? undefined : { source: asked, price: uintIn(price) }
+}
+
+function oracleQuestion(provider: Address): Question {
+  return { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }
+}
+
+function oracleQuestions(oracle: Address, tokens: readonly Address[]): Question[] {
+  return [
+    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
+    { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
+    ...tokens.map((token) => priceQuestion(oracle, token)),
+  ]
+}
+
+/** Asks an oracle of Aave which contract it asks about a token. */
+export function sourceQuestion(to: Address, token: Address): Question {
+  return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getSourceOfAsset', args: [token] }) }
+}
+
+function priceQuestion(to: Address, token: Address): Question {
+  return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [token] }) }
+}
+
+/** Decimals of a unit that is a power of ten. */
+function scaleOf(unit: bigint | undefined): number | undefined {
+  return unit !== undefined && /^10*$/.test(String(unit)) ? String(unit).length - 1 : undefined
+}

@@ -1,0 +1,198 @@
+import type { Address, Hex } from 'viem'
+import deleteSql from '../../../sql/queries/price_at_delete.sql' with { type: 'text' }
+import insertSql from '../../../sql/queries/price_at_insert.sql' with { type: 'text' }
+import listSql from '../../../sql/queries/price_at_list.sql' with { type: 'text' }
+import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import { query } from '../../db/query.ts'
+import { fromBytes, toDigits } from '../../history/part.ts'
+import { createRecheck } from '../../history/recheck.ts'
+import { together } from '../../lib/async/together.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+import { grouped } from '../../lib/grouped.ts'
+import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
+import type { PriceAsker } from './past/sources.ts'
+import type { UsdPrice } from './price.ts'
+
+const list = query(listSql, 'read')
+const insert = query(insertSql, 'read')
+const drop = query(deleteSql, 'read')
+
+/** Blocks whose prices one request reads again because one endpoint alone gave them. */
+const RECHECKED_MAX = 24
+
+/** One price that is wanted. */
+interface WantedPrice {
+  /** Checksummed. */
+  readonly token: Address
+  readonly block: PriceBlock
+  /** True if the block can never be replaced: only then the price is kept. */
+  readonly isFinal: boolean
+}
+
+const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered for it', witnesses: 0 }
+
+type Found = Extract<PriceAtOutcome, { kind: 'price' }>
+
+/** Prices at past blocks, each read from the chain once. */
+export interface PriceHistory {
+  /**
+   * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time, and
+   * some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError` if the
+   * chain or the database cannot be read, and if endpoints contradict each other or what one of them gave before.
+   */
+  pricesAt(
+    client: ChainClient,
+    question: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
+    signal: AbortSignal,
+  ): Promise<PriceAtOutcome[]>
+}
+
+/** Makes the history of prices over a database. */
+export function createPriceHistory({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceHistory {
+  const recheck = createRecheck(clock)
+
+  /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
+  async function readBlock(
+    client: ChainClient,
+    asker: PriceAsker,
+    { group, kept }: { readonly group: readonly WantedPrice[]; readonly kept: ReadonlyMap<string, Found> },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<Address, PriceAtOutcome> | undefined> {
+    const [first] = group
+    if (first === undefined) return undefined
+    const tokens = [...new Set(group.map(({ token }) => token))]
+    try {
+      const isKept = group.some(({ isFinal }) => isFinal)
+      const outcomes = await readPricesAt(client, { asker, tokens, block: first.block, isKept, clock }, signal)
+      recheck.answered(client, Math.min(...[...outcomes.values()].map(({ witnesses }) => witnesses)))
+      return outcomes
+    } catch (error) {
+      const isSpare = group.every((each) => kept.has(keyOf(each)))
+      if (!isSpare || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+      recheck.answered(client, 0)
+      return undefined
+    }
+  }
+
+  return {
+    async pricesAt(client, { asker, wanted }, signal) {
+      const kept = new Map<string, Found>()
+      for (const [name, group] of grouped(wanted, ({ token }) => askerOf(client, asker, token))) {
+        for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
+      }
+      const known = new Map<string, PriceAtOutcome>(kept)
+      const missing = wanted.filter((each) => !known.has(keyOf(each)))
+      const doubtful = wanted.filter((each) => recheck.isDue(client, kept.get(keyOf(each))?.witnesses ?? QUORUM))
+      const blocks = [
+        ...grouped(missing, ({ block }) => block.number).values(),
+        ...[...grouped(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
+      ]
+      const read = (group: readonly WantedPrice[]) => async (shared: AbortSignal) => {
+        const outcomes = await readBlock(client, asker, { group, kept }, shared)
+        if (outcomes === undefined) return
+        const found = new Map<string, WantedPrice & Found>()
+        const denied: WantedPrice[] = []
+        for (const each of group) {
+          const read = outcomes.get(each.token) ?? UNKNOWN
+          const before = kept.get(keyOf(each))
+          const outcome = before === undefined ? read : believed(client, each, { before, outcome: read })
+          known.set(keyOf(each), outcome)
+          if (each.isFinal && outcome.kind === 'price') found.set(keyOf(each), { ...each, ...outcome })
+          else if (before !== undefined) denied.push(each)
+        }
+        // Kept block by block: a caller who leaves before the last one finds the others when they come back.
+        await keep(db, client, { asker, found: [...found.values()] })
+        await forget(db, client, { asker, denied })
+      }
+      await together(blocks.map(read), signal)
+      return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
+    },
+  }
+}
+
+/**
+ * What is believed if one endpoint alone gave a price before: two of them decide against it, one does not, and the rounds
+ * that feeds keep say nothing against what was the state. Throws `DisputeError`.
+ */
+function believed(
+  { chain: { id, name }, log }: ChainClient,
+  { token, block: { number } }: WantedPrice,
+  { before, outcome }: { readonly before: Found; readonly outcome: PriceAtOutcome },
+): PriceAtOutcome {
+  const { units, scale } = before.price
+  const isSame = outcome.kind === 'price' && outcome.price.units === units && outcome.price.scale === scale
+  if (outcome.witnesses < QUORUM && isSame) return before
+  const isComparable = outcome.kind === 'price' ? outcome.evidence !== 'round' : outcome.witnesses > 0
+  if (!isSame && !isComparable && before.evidence === 'state') return before
+  if (!isSame && outcome.witnesses < QUORUM) {
+    throw new DisputeError(
+      `Cannot believe the price of ${token} at block ${number} of chain ${id} (${name}): one endpoint gave another one ` +
+        'before (second witness)',
+    )
+  }
+  if (!isSame) log.warn({ msg: 'Replaced a price that one RPC endpoint had given', chainId: id, token, block: number })
+  return outcome
+}
+
+/** The contract that configuration names for a token: if that changes, its prices are found anew. */
+function askerOf({ chain: { prices } }: ChainClient, asker: PriceAsker, token: Address): string {
+  if (asker.kind === 'aave_market') return asker.provider.toLowerCase()
+  return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
+}
+
+async function readKept(
+  db: Database,
+  client: ChainClient,
+  { name, wanted }: { readonly name: string; readonly wanted: readonly WantedPrice[] },
+): Promise<[string, Found][]> {
+  const tokens = wanted.map(({ token }) => toDigits(token))
+  const blocks = wanted.map(({ block }) => String(block.number))
+  const rows = await list(db, [client.chain.id, name, tokens, blocks])
+  return rows.map(({ token, block, units, scale, source, evidence, witnesses }) => [
+    `${fromBytes(token)}:${block}`,
+    {
+      kind: 'price',
+      price: { units: BigInt(units), scale, source: source as UsdPrice['source'] },
+      evidence: evidence as Found['evidence'],
+      witnesses,
+    },
+  ])
+}
+
+async function keep(
+  db: Database,
+  client: ChainClient,
+  { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
+): Promise<void> {
+  for (const [name, prices] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
+    await insert(db, [
+      ...([client.chain.id, name, prices.map(({ token }) => toDigits(token))] as const),
+      prices.map(({ block }) => String(block.number)),
+      prices.map(({ price }) => String(price.units)),
+      prices.map(({ price }) => price.scale),
+      prices.map(({ price }) => price.source),
+      prices.map(({ evidence }) => evidence),
+      prices.map(({ witnesses }) => witnesses),
+    ])
+  }
+}
+
+async function forget(
+  db: Database,
+  client: ChainClient,
+  { asker, denied }: { readonly asker: PriceAsker; readonly denied: readonly WantedPrice[] },
+): Promise<void> {
+  for (const [name, prices] of grouped(denied, ({ token }) => askerOf(client, asker, token))) {
+    await drop(db, [
+      ...([client.chain.id, name, prices.map(({ token }) => toDigits(token))] as const),
+      prices.map(({ block }) => String(block.number)),
+    ])
+  }
+}
+
+function keyOf({ token, block }: Pick<WantedPrice, 'token' | 'block'>): string {
+  return `${token.toLowerCase() as Hex}:${block.number}`
+}

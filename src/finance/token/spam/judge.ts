@@ -1,0 +1,55 @@
+import type { Chain } from '../../../chain/chain.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import { type RawToken, type Token, tokenFrom } from '../token.ts'
+import { spamReason } from './spam.ts'
+
+/** Most tokens that are remembered, at most about a kilobyte each, because no more of their texts is read. */
+const TOKENS_MAX = 10_000
+
+/** A token and whether it is spam. */
+export interface JudgedToken {
+  readonly token: Token
+  /** Why it is spam, as a sentence; undefined if it is not. */
+  readonly spam: string | undefined
+}
+
+/** Interprets tokens, recognizes spam, and remembers the verdicts on the latest tokens. */
+export interface TokenJudge {
+  judge(raw: RawToken, chain: Chain): JudgedToken
+}
+
+interface Remembered {
+  readonly raw: RawToken
+  readonly judged: JudgedToken
+}
+
+/** Makes a judge. A token that changes what it says about itself is judged anew. */
+export function createTokenJudge(): TokenJudge {
+  const remembered = new Map<string, Remembered>()
+  return {
+    judge(raw, chain) {
+      const key = `${chain.id}:${raw.address}`
+      const before = remembered.get(key)
+      // The last entry of the map is the latest token.
+      remembered.delete(key)
+      const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, chain)
+      remembered.set(key, found)
+      for (const oldest of remembered.keys()) {
+        if (remembered.size <= TOKENS_MAX) break
+        remembered.delete(oldest)
+      }
+      return found.judged
+    },
+  }
+}
+
+const listedOn = onceEach(({ spamTokens }: Chain) => new Set(spamTokens))
+
+function judgeAnew(raw: RawToken, chain: Chain): Remembered {
+  const token = tokenFrom(raw)
+  return { raw, judged: { token, spam: spamReason(token, listedOn(chain)) } }
+}
+
+function saysTheSame(a: RawToken, b: RawToken): boolean {
+  return a.symbol === b.symbol && a.name === b.name && a.decimals === b.decimals
+}

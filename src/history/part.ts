@@ -1,0 +1,46 @@
+import type { Hex } from 'viem'
+import type { StoredPart, StreamPlace } from './stream.ts'
+
+/** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
+export const STORE_DEADLINE_MS = 30_000
+
+/** The chain's history is stopped, or was taken back since the logs were read, so nothing was stored. */
+export class NotStoredError extends Error {
+  override readonly name = 'NotStoredError'
+
+  constructor({ chainId }: Pick<StreamPlace, 'chainId'>) {
+    super(`The history of chain ${chainId} is stopped or was taken back`)
+  }
+}
+
+/** Bytes as statements of history take them: hexadecimal without prefix. They decode it, so its case does not matter. */
+export function toDigits(bytes: Hex): string {
+  return bytes.slice(2)
+}
+
+/** The other way. */
+export function fromBytes(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(bytes).toString('hex')}`
+}
+
+/** A history in the database. */
+export interface HistoryName {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly stream: string
+}
+
+/** The parameters that statements about one history begin with. */
+export function nameParams({ place, stream }: HistoryName) {
+  return [place.chainId, toDigits(place.contract), stream] as const
+}
+
+/** How statements name subjects; null: everybody. */
+export function subjectParam(subjects: readonly Hex[] | null): readonly string[] {
+  return subjects?.map(toDigits) ?? ['']
+}
+
+/** The parameters that every statement begins with that stores rows. */
+export function partParams(part: StoredPart<unknown>) {
+  const { subjects, fromBlock, toBlock, witnesses } = part
+  return [...nameParams(part), subjectParam(subjects), fromBlock, toBlock, witnesses] as const
+}

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'bun:test'
+import { concatHex, encodeAbiParameters, type Hex, padHex, stringToHex, toHex } from 'viem'
+import { shownText, TEXT_BYTES_MAX, textFrom } from '../../../src/finance/token/text.ts'
+import { cpuSeconds } from '../../support/cpu.ts'
+
+/** What a contract returns for a string, cut to the length that the lens copies. */
+function returned(text: string): Hex {
+  return encodeAbiParameters([{ type: 'string' }], [text]).slice(0, 2 + TEXT_BYTES_MAX * 2) as Hex
+}
+
+describe('textFrom()', () => {
+  test('reads strings, and 32 bytes up to the first NUL', () => {
+    expect(textFrom(returned('USDC'))).toBe('USDC')
+    expect(textFrom(returned('Ξther 🐸'))).toBe('Ξther 🐸')
+    expect(textFrom(stringToHex('MKR', { size: 32 }))).toBe('MKR')
+    expect(textFrom(stringToHex('a name of exactly 32 characters.', { size: 32 }))).toBe(
+      'a name of exactly 32 characters.',
+    )
+    expect(textFrom(returned(''))).toBe('')
+    expect(textFrom(returned('padded\0\0'))).toBe('padded')
+  })
+
+  test('keeps the first 256 bytes of a long string, whole characters only', () => {
+    expect(textFrom(returned('x'.repeat(2_000)))).toBe('x'.repeat(256))
+    expect(textFrom(returned(`${'x'.repeat(255)}é`))).toBe('x'.repeat(255))
+    expect(textFrom(returned('é'.repeat(128)))).toBe('é'.repeat(128))
+  })
+
+  test('takes at most a few times longer for a text of NULs than for others', async () => {
+    const secondsFor = (answer: Hex) =>
+      cpuSeconds(() => {
+        for (let count = 0; count < 500; count++) textFrom(answer)
+      }, 9)
+    const padded = `${'\0'.repeat(255)}x`
+    expect(textFrom(returned(padded))).toBe(padded)
+    expect((await secondsFor(returned(padded))) / (await secondsFor(returned('x'.repeat(256))))).toBeLessThan(5)
+  })
+
+  test('gives no text for empty and short answers and false lengths', () => {
+    const lie = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2n ** 256n - 1n, { size: 32 }),
+      stringToHex('LIE', { size: 32 }),
+    ])
+    const tooLong = concatHex([toHex(32, { size: 32 }), toHex(40, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const elsewhere = concatHex([toHex(64, { size: 32 }), toHex(3, { size: 32 }), stringToHex('LIE', { size: 32 })])
+    const cutLie = concatHex([toHex(32, { size: 32 }), toHex(2n ** 255n, { size: 32 }), padHex('0x41', { size: 256 })])
+    for (const answer of [
+      undefined,
+      '0x',
+      '0x41',
+      padHex('0x41', { size: 63 }),
+      lie,
+      tooLong,
+      elsewhere,
+      cutLie,
+    ] as const) {
+      expect(textFrom(answer)).toBe('')
+    }
+  })
+
+  test('replaces bytes that are not UTF-8', () => {
+    const bytes = concatHex([
+      toHex(32, { size: 32 }),
+      toHex(2, { size: 32 }),
+      padHex('0xc328', { size: 32, dir: 'right' }),
+    ])
+    expect(textFrom(bytes)).toBe('\ufffd(')
+  })
+})
+
+test('shownText() shows at most 64 letters, all of them seen and in one form', () => {
+  expect(shownText(textFrom(returned('ＵＳ\u3164Ｄ\u{e0100}Ｃ\u2800')))).toBe('USDC')
+  expect(shownText('x'.repeat(100))).toBe('x'.repeat(64))
+  expect([...shownText('\ufdfa'.repeat(20))].length).toBe(64)
+})
