@@ -90,7 +90,7 @@ export async function startTestServer(): Promise<TestServer> {
 
 /** An empty directory that is removed at the end of the test process. */
 export function temporaryDirectory(): string {
-  sweep()
+  sweep(tmpdir(), PREFIX)
   const path = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`))
   // As root the server runs as another user, who must be able to walk through.
   chmodSync(path, 0o711)
@@ -98,13 +98,26 @@ export function temporaryDirectory(): string {
   return path
 }
 
-/** Stops every server of this test process and removes what it left. Tells its steps. */
+/**
+ * Closes what test files left open, then the server that they share, unless this process is one of several that run
+ * tests: it cannot know which file is its last. Tells its steps.
+ */
 export async function closeTestDatabases(onStep: (step: string) => void = () => {}): Promise<void> {
   onStep(`${closers.size} databases and servers of test files`)
   await Promise.all([...closers].map((close) => close()))
+  if (process.env['BUN_TEST_WORKER_ID'] !== undefined) return
   const open = shared
   shared = undefined
   await (await open)?.close(onStep)
+}
+
+/** The server and the template that all processes of a run share, for their environment. */
+export async function openTestServer(): Promise<{
+  readonly environment: Readonly<Record<string, string>>
+  close(): Promise<void>
+}> {
+  const { url, template, close } = await openShared()
+  return { environment: { TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: template }, close: () => close(() => {}) }
 }
 
 /** Pids of a server: its postmaster, then the postmaster's children. */
@@ -127,7 +140,7 @@ let programParent: string | undefined
 
 function testOptions(dataDir: string) {
   programParent ??= temporaryDirectory()
-  const settings = { fsync: 'off', max_connections: '200' }
+  const settings = { fsync: 'off', max_connections: '400' }
   return { dataDir, clock: systemClock, log: silentLog, settings, programParent }
 }
 
@@ -153,6 +166,8 @@ async function openShared(): Promise<Shared> {
   const server = dataDir === undefined ? undefined : await startEmbedded(testOptions(dataDir))
   const url = server?.url ?? given ?? ''
   const admin = openDatabase({ url, clock: systemClock, log: silentLog, max: 2 })
+  const made = process.env['TEST_DATABASE_TEMPLATE']
+  if (made) return { url, admin, template: made, close: () => admin.close() }
   const template = `walletscope_test_${process.pid}_template`
   await create(admin, `create database ${template} template template0`)
   const db = openDatabase({ url: urlOfDatabase(url, template), clock: systemClock, log: silentLog, max: 1 })
@@ -194,11 +209,11 @@ function urlOfDatabase(url: string, name: string): string {
   return url.replace(/^(postgres(?:ql)?:\/\/[^/?#]*)(?:\/[^?#]*)?/, `$1/${name}`)
 }
 
-/** Removes directories of test processes that were killed before they could. */
-function sweep(): void {
-  for (const name of readdirSync(tmpdir())) {
-    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0
-    const path = join(tmpdir(), name)
+/** Removes directories that processes made in `parent` whose pid follows `prefix`, if they were killed before they could. */
+export function sweep(parent: string, prefix: string): void {
+  for (const name of readdirSync(parent)) {
+    const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : 0
+    const path = join(parent, name)
     if (pid > 0 && !isAlive(pid) && isOurs(path)) removeIfPossible(path)
   }
 }

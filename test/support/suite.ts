@@ -1,0 +1,83 @@
+/**
+ * `bun run test [files and options of "bun test"]`: the tests in several processes, which share one PostgreSQL server
+ * and one directory for everything temporary. Both are gone afterwards, also if the run is interrupted; of a run that
+ * is killed, the next one removes the directory.
+ */
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openTestServer, sweep } from './database.ts'
+import { failuresOf } from './failures.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+/** How long each file took on this machine: the longest begin first. */
+const TIMINGS = join(ROOT, '.cache/timings.json')
+/** Files in memory spare the disk what nobody keeps. */
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_MIN = 4 * 2 ** 30
+/** Short, because names of sockets begin with it. */
+const PREFIX = 'wst-'
+/** Tests wait for much that is no work: two more than there are cores. */
+const WORKERS = Math.min(8, availableParallelism() + 2)
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+const directory = temporaryHome()
+process.env['TMPDIR'] = directory
+process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+const server = await openTestServer()
+const status = await runTests(process.argv.slice(2), server.environment)
+await server.close()
+process.exit(status)
+
+async function runTests(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
+  const report = join(directory, 'report.xml')
+  const child = Bun.spawn(
+    [
+      ...[process.execPath, 'test', `--parallel=${WORKERS}`, '--no-isolate', '--no-orphans', '--timeout=60000'],
+      ...[`--timings=${TIMINGS}`, '--update-timings', '--reporter=junit', `--reporter-outfile=${report}`],
+      ...words,
+    ],
+    { cwd: ROOT, env: { ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'inherit'] },
+  )
+  const pass = () => child.kill('SIGTERM')
+  for (const signal of SIGNALS) process.on(signal, pass)
+  const status = await child.exited
+  for (const signal of SIGNALS) process.off(signal, pass)
+  if (status !== 0 && existsSync(report)) console.error(failuresOf(readFileSync(report, 'utf8')))
+  return status
+}
+
+function temporaryHome(): string {
+  mkdirSync(join(TIMINGS, '..'), { recursive: true })
+  const parent = takesPrograms(MEMORY) ? MEMORY : tmpdir()
+  sweep(parent, PREFIX)
+  const path = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`))
+  // Anybody may make files in it, as in every directory for temporary ones: some tests run as other users.
+  chmodSync(path, 0o1777)
+  return path
+}
+
+/** True for a directory with enough room in which programs may run; containers often forbid that. */
+function takesPrograms(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    const { bavail, bsize } = statfsSync(path)
+    const mount = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' '))
+      .findLast(([, at]) => at === path)
+    return bavail * bsize >= MEMORY_BYTES_MIN && mount?.[3]?.split(',').includes('noexec') === false
+  } catch {
+    return false
+  }
+}
