@@ -149,14 +149,6 @@ declare module '*/queries/gate_void.sql' {
   export default text
 }
 
-declare module '*/queries/history_chain_fall_back.sql' {
-  const text: SqlText<
-    [chain_id: string | number, epoch: string | number, number: string | number, hash: string, witnesses: number],
-    { taken: boolean }
-  >
-  export default text
-}
-
 declare module '*/queries/history_chain_find.sql' {
   const text: SqlText<
     [chain_id: string | number],
@@ -221,14 +213,6 @@ declare module '*/queries/history_coverage_update_checked.sql' {
   export default text
 }
 
-declare module '*/queries/history_forget.sql' {
-  const text: SqlText<
-    [chain_id: string | number],
-    { events: string; flows: string; prices: string }
-  >
-  export default text
-}
-
 declare module '*/queries/history_progress_list.sql' {
   const text: SqlText<
     [],
@@ -261,14 +245,6 @@ declare module '*/queries/lending_event_list.sql' {
   export default text
 }
 
-declare module '*/queries/lending_event_store.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, wallets: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], legs: readonly number[], kinds: readonly string[], assets: readonly string[], amounts: readonly string[], counterparties: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], indexes: readonly string[], epoch: string | number],
-    { stored: boolean }
-  >
-  export default text
-}
-
 declare module '*/queries/lending_series_claim.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, day: number, lease_seconds: number, max: string | number],
@@ -293,26 +269,10 @@ declare module '*/queries/lending_series_find.sql' {
   export default text
 }
 
-declare module '*/queries/lending_series_store.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, wallet: string, first_day: number | null, witnesses: number],
-    { lending_series_store: string | null }
-  >
-  export default text
-}
-
 declare module '*/queries/lending_snapshot_list.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, wallet: string, max: string | number],
     { day: number; collateral: string | null; debt: string | null; net_worth: string | null; health_factor: string | null; witnesses: number }
-  >
-  export default text
-}
-
-declare module '*/queries/lending_snapshot_store.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, day: number, hash: string, wallets: readonly string[], collaterals: readonly string[], debts: readonly string[], net_worths: readonly string[], health_factors: readonly string[], witnesses: number],
-    { stored: boolean }
   >
   export default text
 }
@@ -341,14 +301,6 @@ declare module '*/queries/midnight_list_open.sql' {
   export default text
 }
 
-declare module '*/queries/midnight_store.sql' {
-  const text: SqlText<
-    [chain_id: string | number, day: number, block: string | number, hash: string, parent_hash: string, time: string | number, is_final: boolean, witnesses: number],
-    { stored: boolean }
-  >
-  export default text
-}
-
 declare module '*/queries/organization_count.sql' {
   const text: SqlText<
     [],
@@ -369,14 +321,6 @@ declare module '*/queries/organization_insert.sql' {
   const text: SqlText<
     [id: string, name: string, rate_limit: number, actor: string, session_id: string | null],
     { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
-  >
-  export default text
-}
-
-declare module '*/queries/organization_insert_first.sql' {
-  const text: SqlText<
-    [organization_id: string, name: string, credits: string | number, grant_id: string, api_key_id: string, hash: string, last4: string],
-    { created: boolean }
   >
   export default text
 }
@@ -413,14 +357,6 @@ declare module '*/queries/position_flow_list.sql' {
   export default text
 }
 
-declare module '*/queries/position_flow_store.sql' {
-  const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], from_block: string | number, to_block: string | number, witnesses: number, token_ids: readonly string[], blocks: readonly string[] | readonly number[], log_indexes: readonly number[], kinds: readonly string[], liquidities: readonly string[], amounts0: readonly string[], amounts1: readonly string[], tx_hashes: readonly string[], times: readonly string[] | readonly number[], epoch: string | number, row_subjects: readonly string[], subject_ids: readonly string[]],
-    { stored: boolean }
-  >
-  export default text
-}
-
 declare module '*/queries/price_at_delete.sql' {
   const text: SqlText<
     [chain_id: string | number, asker: string, tokens: readonly string[], blocks: readonly string[] | readonly number[]],
@@ -453,34 +389,10 @@ declare module '*/queries/rate_window_prime.sql' {
   export default text
 }
 
-declare module '*/queries/request_log_drop.sql' {
-  const text: SqlText<
-    [days: number],
-    { dropped: string; requests: string; credits: string }
-  >
-  export default text
-}
-
-declare module '*/queries/request_log_extend.sql' {
-  const text: SqlText<
-    [weeks: number],
-    { made: number }
-  >
-  export default text
-}
-
 declare module '*/queries/request_log_latency.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, max: string | number],
     { path: string; requests: number; p50_ms: number; p90_ms: number; p99_ms: number; max_ms: number }
-  >
-  export default text
-}
-
-declare module '*/queries/request_log_list.sql' {
-  const text: SqlText<
-    [organization_id: string, from_ms: string | number, to_ms: string | number, api_key_id: string | null, path: string | null, status_min: number, status_max: number, offset: string | number, limit: number],
-    { total: string; method: string | null; path: string | null; status: number | null; latency_ms: number | null; credits: number | null; requested_at: Date | null; api_key_id: string | null; api_key_name: string | null }
   >
   export default text
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { generateTypes, queryFiles, queryText, TYPES_FILE } from '../.ci/sql_types.ts'
-import { FUNCTIONS } from '../src/db/functions.ts'
-import { MIGRATIONS } from '../src/db/migrations.ts'
+import { sqlNames, sqlText } from '../.ci/sql/files.ts'
+import { generateAll } from '../.ci/sql_types.ts'
+import { FUNCTIONS, MIGRATIONS } from '../sql/files.ts'
 import { type TestDatabase, testDatabase } from './support/database.ts'
 
 const ROOT = join(import.meta.dir, '..')
@@ -18,20 +18,15 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
   .filter((name) => name.endsWith('.ts'))
   .map((name) => ({ name, text: readFileSync(join(ROOT, 'src', name), 'utf8') }))
 
-test('the embedded migrations are the files of sql/migrations, numbered from 1 without a gap', () => {
-  const files = readdirSync(join(ROOT, 'sql', 'migrations')).toSorted()
-  expect(MIGRATIONS.map(({ name, text }) => ({ name: `${name}.sql`, text }))).toEqual(
-    files.map((name) => ({ name, text: readFileSync(join(ROOT, 'sql', 'migrations', name), 'utf8') })),
-  )
-  expect(files.map((name) => Number.parseInt(name, 10))).toEqual(files.map((_, index) => index + 1))
-  for (const name of files) expect(name).toMatch(/^\d{4}_[a-z0-9_]+\.sql$/)
+test('the migrations are numbered from 1 without a gap', () => {
+  expect(MIGRATIONS.map(({ name }) => name)).toEqual([...sqlNames('migrations')])
+  expect(MIGRATIONS.map(({ name }) => Number.parseInt(name, 10))).toEqual(MIGRATIONS.map(({ version }) => version))
+  expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1))
+  for (const { name } of MIGRATIONS) expect(name).toMatch(/^\d{4}_[a-z0-9_]+$/)
 })
 
-test('the embedded functions are the files of sql/functions, one function each, named like its file', () => {
-  const files = readdirSync(join(ROOT, 'sql', 'functions')).toSorted()
-  expect(FUNCTIONS.map(({ name, text }) => ({ name: `${name}.sql`, text })).toSorted(byName)).toEqual(
-    files.map((name) => ({ name, text: readFileSync(join(ROOT, 'sql', 'functions', name), 'utf8') })),
-  )
+test('every file of sql/functions has one function, named like its file', () => {
+  expect(FUNCTIONS.map(({ name }) => name).toSorted()).toEqual([...sqlNames('functions')])
   for (const { name, text } of FUNCTIONS) {
     expect([...text.matchAll(/^create (?:or replace )?function (\w+)\(/gm)].map(([line]) => line)).toEqual([
       `create or replace function ${name}(`,
@@ -46,36 +41,61 @@ test('migrations hold tables only: functions and triggers live in sql/functions'
   }
 })
 
-test('every function is called by a query, another function or a trigger', () => {
-  const callers = [...queryFiles().map(queryText), ...FUNCTIONS.map(({ text }) => text)].map((text) =>
-    text.replace(/^\s*--.*$/gm, '').replace(/^create or replace function/gm, ''),
-  )
-  for (const { name } of FUNCTIONS) {
-    const calls = callers.flatMap((text) => [...text.matchAll(new RegExp(`\\b${name}\\(`, 'g'))])
+test('every function is called: by a query, another function, a trigger, or by its generated name in src', () => {
+  const sql = [...sqlNames('queries').map((name) => sqlText('queries', name)), ...FUNCTIONS.map(({ text }) => text)]
+  const callers = sql.map((text) => text.replace(/^\s*--.*$/gm, '').replace(/^create or replace function/gm, ''))
+  for (const { name, text } of FUNCTIONS) {
+    if (/^-- lane /m.test(text)) {
+      const generated = name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+      const imports = sources.filter((source) =>
+        new RegExp(`\\b${generated}\\b[^}]*} from '[./]+/sql/functions.ts'`).test(source.text),
+      )
+      expect([name, imports.length > 0]).toEqual([name, true])
+      continue
+    }
+    const calls = callers.flatMap((caller) => [...caller.matchAll(new RegExp(`\\b${name}\\(`, 'g'))])
     // Its own definition is one.
     expect([name, calls.length > 1]).toEqual([name, true])
   }
+})
+
+test('no query only calls a function, which has a generated name', () => {
+  const only = /^select [\w\s,.]*(?:from )?\b(\w+)\([$\d, ]*\)\s*(?:as )?\w*;?$/
+  const found = sqlNames('queries').filter((name) => {
+    const called = only.exec(
+      sqlText('queries', name)
+        .replaceAll(/^--.*$/gm, '')
+        .trim(),
+    )?.[1]
+    // Those of the gate follow.
+    return (
+      FUNCTIONS.some((each) => each.name === called) && !/^gate_|^rate_window_prime|^request_rollup_fold/.test(name)
+    )
+  })
+  expect(found).toEqual([])
 })
 
 test('no migration opens or ends a transaction of its own', () => {
   for (const { text } of MIGRATIONS) expect(text).not.toMatch(/^\s*(begin|commit|rollback)\s*;/im)
 })
 
-test('sql/queries.d.ts says what PostgreSQL says about every query', async () => {
-  expect(await generateTypes(database.url)).toBe(readFileSync(TYPES_FILE, 'utf8'))
+test('what is generated of sql says what its files and PostgreSQL say', async () => {
+  for (const [path, text] of await generateAll(database.url)) {
+    expect([path, readFileSync(path, 'utf8') === text]).toEqual([path, true])
+  }
 })
 
-test.each(queryFiles())('%s is one statement that selects named columns', (name) => {
-  const code = queryText(name).replace(/^--.*$/gm, '')
+test.each(sqlNames('queries'))('%s is one statement that selects named columns', (name) => {
+  const code = sqlText('queries', name).replace(/^--.*$/gm, '')
   expect(code.trim().replace(/;$/, '')).not.toContain(';')
   expect(code).not.toMatch(/select\s+\*/i)
-  expect(name).toMatch(/^[a-z0-9]+(_[a-z0-9]+)*\.sql$/)
+  expect(name).toMatch(/^[a-z0-9]+(_[a-z0-9]+)*$/)
 })
 
-test.each(queryFiles())('%s is imported by src, as text', (name) => {
-  const imports = sources.filter(({ text }) => text.includes(`sql/queries/${name}'`))
+test.each(sqlNames('queries'))('%s is imported by src, as text', (name) => {
+  const imports = sources.filter(({ text }) => text.includes(`sql/queries/${name}.sql'`))
   expect(imports.map((source) => source.name)).not.toEqual([])
-  for (const { text } of imports) expect(text).toContain(`sql/queries/${name}' with { type: 'text' }`)
+  for (const { text } of imports) expect(text).toContain(`sql/queries/${name}.sql' with { type: 'text' }`)
 })
 
 test('every .sql file that src imports is imported as text', () => {
@@ -97,7 +117,3 @@ test('src reaches the driver in one place only', () => {
   const importers = sources.filter(({ text }) => /from 'postgres'/.test(text)).map(({ name }) => name)
   expect(importers).toEqual(['db/generation.ts'])
 })
-
-function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : 1
-}

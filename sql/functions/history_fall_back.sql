@@ -1,5 +1,6 @@
 -- Takes a chain's anchor back to an older block and forgets what was stored after it. False if the history was taken back
 -- meanwhile.
+-- lane background
 create or replace function history_fall_back(
   p_chain_id bigint, p_epoch bigint, p_number bigint, p_hash text, p_witnesses integer
 ) returns boolean

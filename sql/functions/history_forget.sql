@@ -1,6 +1,7 @@
 -- Forgets the events, flows and prices that are stored of a chain, its anchor, and that it was stopped, so that all of
 -- it is read anew; its epoch tells running processes. Its daily snapshots stay: those of past days may be lost to every
 -- endpoint.
+-- lane background
 create or replace function history_forget(p_chain_id bigint)
 returns table (events bigint, flows bigint, prices bigint)
 language plpgsql as $$

@@ -1,6 +1,7 @@
 -- Stores lending events and what is complete with them. Events that are there already stay as they are, but what two
 -- endpoints agreed on replaces what one said. False if the chain's history is stopped or was taken back; nothing is
--- stored then. Bytes come in hexadecimal without prefix, '' for none.
+-- stored then. Bytes come in hexadecimal without prefix, the subject '' for everybody; '' and -1 stand for none.
+-- lane background
 create or replace function lending_event_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
   p_wallets text[], p_blocks bigint[], p_log_indexes integer[], p_legs integer[], p_kinds text[], p_assets text[],

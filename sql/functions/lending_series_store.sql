@@ -1,5 +1,7 @@
 -- Follows a wallet in a market from now on, and notes the day of its first snapshot once that is known (null: not yet),
 -- and how many endpoints gave it. A day that more of them give takes its place; snapshots before it go.
+-- lane read
+-- null p_first_day
 create or replace function lending_series_store(
   p_chain_id bigint, p_contract text, p_wallet text, p_first_day integer, p_witnesses integer
 )

@@ -2,6 +2,7 @@
 -- was not, and of one that fewer endpoints gave if several give this one; so does the newest found while none is final.
 -- The snapshots of the block that goes are dropped. True if the block is now the one of that midnight. Bytes come in
 -- hexadecimal without prefix.
+-- lane read
 create or replace function midnight_store(
   p_chain_id bigint, p_day integer, p_block bigint, p_hash text, p_parent_hash text, p_time bigint,
   p_is_final boolean, p_witnesses integer

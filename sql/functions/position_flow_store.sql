@@ -1,7 +1,8 @@
 -- Stores flows of liquidity positions and what is complete with them. Flows that are there already stay as they are, but
 -- what two endpoints agreed on replaces what one said. False if the chain's history is stopped or was taken back; nothing
--- is stored then. Bytes come in hexadecimal without prefix; a subject is a token id in 32 bytes, and p_subject_ids are
--- the subjects as numbers.
+-- is stored then. Bytes come in hexadecimal without prefix; a subject is a token id in 32 bytes or '' for everybody, and
+-- p_subject_ids are the subjects as numbers. A time of -1 stands for none.
+-- lane background
 create or replace function position_flow_store(
   p_chain_id bigint, p_contract text, p_stream text, p_subjects text[], p_from bigint, p_to bigint, p_witnesses integer,
   p_token_ids numeric[], p_blocks bigint[], p_log_indexes integer[], p_kinds text[], p_liquidities numeric[],

@@ -1,6 +1,7 @@
 -- Drops the log's oldest partition, a whole week, with its rollups if all of it is older than p_days, and records what
 -- it charged. Holds the table's lock only for the drop itself, and gives up on it before requests behind it time out.
 -- Returns what was dropped; no row if nothing is old enough.
+-- lane background
 create or replace function request_log_drop(p_days integer)
 returns table (dropped text, requests bigint, credits bigint) language plpgsql
 set lock_timeout = '200ms' set timezone = 'UTC' as $$

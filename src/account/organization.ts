@@ -1,7 +1,7 @@
+import { organizationCreateFirst } from '../../sql/functions.ts'
 import countSql from '../../sql/queries/organization_count.sql' with { type: 'text' }
 import findSql from '../../sql/queries/organization_find.sql' with { type: 'text' }
 import insertSql from '../../sql/queries/organization_insert.sql' with { type: 'text' }
-import insertFirstSql from '../../sql/queries/organization_insert_first.sql' with { type: 'text' }
 import listSql from '../../sql/queries/organization_list.sql' with { type: 'text' }
 import updateSql from '../../sql/queries/organization_update.sql' with { type: 'text' }
 import updateStateSql from '../../sql/queries/organization_update_state.sql' with { type: 'text' }
@@ -16,7 +16,6 @@ import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value
 const count = query(countSql, 'read')
 const find = query(findSql, 'read')
 const insert = query(insertSql, 'read')
-const insertFirst = query(insertFirstSql, 'background')
 const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
 const updateState = query(updateStateSql, 'read')
@@ -122,12 +121,14 @@ export async function ensureDefaultOrganization(
 ): Promise<{ readonly organizationId: string; readonly key: string; readonly credits: number } | undefined> {
   const organizationId = newId('org')
   const { key, hash, last4 } = mintKey()
-  const [row] = await insertFirst(
+  const credits = FIRST_CREDITS
+  const ids = { organizationId, grantId: newId('grant'), apiKeyId: newId('key') }
+  const isCreated = await organizationCreateFirst(
     db,
-    [organizationId, 'default', String(FIRST_CREDITS), newId('grant'), newId('key'), hash, last4],
+    { ...ids, name: 'default', credits, hash, last4 },
     { deadlineMs: FIRST_DEADLINE_MS },
   )
-  return row?.created ? { organizationId, key, credits: FIRST_CREDITS } : undefined
+  return isCreated ? { organizationId, key, credits } : undefined
 }
 
 /** The error for an organization that is absent or deleted. */

@@ -1,8 +1,5 @@
-import listSql from '../../sql/queries/request_log_list.sql' with { type: 'text' }
+import { requestLogPage } from '../../sql/functions.ts'
 import type { Database } from '../db/database.ts'
-import { query } from '../db/query.ts'
-
-const list = query(listSql, 'read')
 
 /** Stands for all paths without an endpoint: they are counted together, because callers invent them. */
 export const NOWHERE = ''
@@ -47,21 +44,22 @@ export async function readRequestLog(
   filter: RequestLogFilter & { readonly page: number; readonly limit: number },
 ): Promise<RequestLogPage> {
   const [lowest, highest] = STATUS_RANGES[filter.errors]
-  const rows = await list(db, [
-    filter.organizationId,
-    filter.fromMs,
-    Math.max(filter.fromMs, filter.toMs),
-    filter.apiKeyId ?? null,
-    filter.path ?? null,
-    Math.max(lowest, filter.statusCode ?? lowest),
-    Math.min(highest, filter.statusCode ?? highest),
-    (filter.page - 1) * filter.limit,
-    filter.limit,
-  ])
+  const { organizationId, fromMs, apiKeyId = null, path = null, limit } = filter
+  const rows = await requestLogPage(db, {
+    organizationId,
+    fromMs,
+    toMs: Math.max(fromMs, filter.toMs),
+    apiKeyId,
+    path,
+    statusMin: Math.max(lowest, filter.statusCode ?? lowest),
+    statusMax: Math.min(highest, filter.statusCode ?? highest),
+    offset: (filter.page - 1) * limit,
+    limit,
+  })
   return { total: Number(rows[0]?.total ?? 0), entries: rows.flatMap(entryFrom) }
 }
 
-function entryFrom(row: Awaited<ReturnType<typeof list>>[number]): RequestLogEntry[] {
+function entryFrom(row: Awaited<ReturnType<typeof requestLogPage>>[number]): RequestLogEntry[] {
   const { method, path, status, latency_ms, credits, requested_at, api_key_id, api_key_name } = row
   if (method === null || path === null || status === null || latency_ms === null) return []
   if (credits === null || requested_at === null || api_key_id === null || api_key_name === null) return []

@@ -1,13 +1,10 @@
-import dropSql from '../../sql/queries/request_log_drop.sql' with { type: 'text' }
-import extendSql from '../../sql/queries/request_log_extend.sql' with { type: 'text' }
+import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
 import forgetSql from '../../sql/queries/session_spending_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import { UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 
-const drop = query(dropSql, 'background')
-const extend = query(extendSql, 'background')
 const forget = query(forgetSql, 'background')
 
 /** The log is kept at least this long. */
@@ -30,10 +27,10 @@ export async function tendLog(
   db: Database,
   { days, log }: { readonly days: number; readonly log: Log },
 ): Promise<void> {
-  await extend(db, [WEEKS_AHEAD], { deadlineMs: DEADLINE_MS })
+  await requestLogExtend(db, { weeks: WEEKS_AHEAD }, { deadlineMs: DEADLINE_MS })
   await forget(db, [SPENDING_DAYS], { deadlineMs: DEADLINE_MS })
   while (days > 0) {
-    const [row] = await drop(db, [days], { deadlineMs: DEADLINE_MS })
+    const [row] = await requestLogDrop(db, { days }, { deadlineMs: DEADLINE_MS })
     if (row === undefined) return
     const { dropped: partition, requests, credits } = row
     log.info({ msg: 'Dropped a part of the request log for its age', partition, requests, credits })

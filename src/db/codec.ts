@@ -46,7 +46,7 @@ const toDate: Decode = (text) => new Date(`${text.slice(0, 10)}T${text.slice(11)
 
 /**
  * How values come back, by type OID. Types absent here (int8, numeric, text, uuid, date, …) stay text, exact to the
- * last digit. `tsType` is what `.ci/sql_types.ts` writes into `sql/queries.d.ts`.
+ * last digit. `tsType` is what `bun run sql:types` writes.
  */
 export const DECODED_TYPES = [
   { oid: 16, arrayOid: 1000, tsType: 'boolean', decode: toBoolean },

@@ -1,7 +1,26 @@
 import { hash } from 'node:crypto'
+import { FUNCTIONS, MIGRATIONS } from '../../sql/files.ts'
 import { type Database, SqlError } from './database.ts'
-import { FUNCTIONS, type SqlFunction } from './functions.ts'
-import { MIGRATIONS, type Migration } from './migrations.ts'
+
+/** One step of the schema, forward only. Its text runs in one transaction with its row in `schema_migration`. */
+export interface Migration {
+  /** Position in the list, from 1, and number of the file. */
+  readonly version: number
+  /** `0001_account`: the file's name without `.sql`. */
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * One function of the database. Its text is `create or replace function` and the triggers that call it, if any; a
+ * changed text is run again, in one transaction. Its signature may change. A function without a file stays, uncalled,
+ * until a migration drops it.
+ */
+export interface SqlFunction {
+  /** Of the function, and of its file without `.sql`. */
+  readonly name: string
+  readonly text: string
+}
 
 /** This program cannot use the database: it was migrated by a newer or a different one, or a restore is unfinished. */
 export class SchemaError extends Error {

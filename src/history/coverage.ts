@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import fallBackSql from '../../sql/queries/history_chain_fall_back.sql' with { type: 'text' }
+import { historyFallBack, historyForget } from '../../sql/functions.ts'
 import findSql from '../../sql/queries/history_chain_find.sql' with { type: 'text' }
 import moveSql from '../../sql/queries/history_chain_move.sql' with { type: 'text' }
 import resumeSql from '../../sql/queries/history_chain_resume.sql' with { type: 'text' }
@@ -8,7 +8,6 @@ import leaseSql from '../../sql/queries/history_coverage_lease.sql' with { type:
 import listSql from '../../sql/queries/history_coverage_list.sql' with { type: 'text' }
 import releaseSql from '../../sql/queries/history_coverage_release.sql' with { type: 'text' }
 import checkedSql from '../../sql/queries/history_coverage_update_checked.sql' with { type: 'text' }
-import forgetSql from '../../sql/queries/history_forget.sql' with { type: 'text' }
 import progressSql from '../../sql/queries/history_progress_list.sql' with { type: 'text' }
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -19,12 +18,10 @@ const find = query(findSql, 'read')
 const move = query(moveSql, 'read')
 const stop = query(stopSql, 'read')
 const resume = query(resumeSql, 'read')
-const fallBack = query(fallBackSql, 'background')
 const lease = query(leaseSql, 'background')
 const list = query(listSql, 'read')
 const release = query(releaseSql, 'background')
 const checked = query(checkedSql, 'background')
-const forget = query(forgetSql, 'background')
 const progress = query(progressSql, 'background')
 
 /** What is stored of one subject. */
@@ -143,9 +140,8 @@ export function createCoverage(db: Database, holder: string): Coverage {
       await move(db, [chainId, number, toDigits(hash), witnesses, epoch])
     },
     async fallBack(chainId, { number, hash, witnesses }, epoch) {
-      const options = { deadlineMs: FORGET_DEADLINE_MS }
-      const [row] = await fallBack(db, [chainId, epoch, number, toDigits(hash), witnesses], options)
-      return row?.taken === true
+      const to = { number, hash: toDigits(hash), witnesses }
+      return await historyFallBack(db, { chainId, epoch, ...to }, { deadlineMs: FORGET_DEADLINE_MS })
     },
     async resume(chainId, epoch) {
       await resume(db, [chainId, epoch])
@@ -173,7 +169,7 @@ export function createCoverage(db: Database, holder: string): Coverage {
  * many rows of each were forgotten. Throws as `Database.run`.
  */
 export async function forgetHistory(db: Database, chainId: number) {
-  const [row] = await forget(db, [chainId], { deadlineMs: FORGET_DEADLINE_MS })
+  const [row] = await historyForget(db, { chainId }, { deadlineMs: FORGET_DEADLINE_MS })
   return { events: Number(row?.events), flows: Number(row?.flows), prices: Number(row?.prices) }
 }
 

@@ -1,6 +1,6 @@
+import { midnightStore } from '../../sql/functions.ts'
 import listSql from '../../sql/queries/midnight_list.sql' with { type: 'text' }
 import listOpenSql from '../../sql/queries/midnight_list_open.sql' with { type: 'text' }
-import storeSql from '../../sql/queries/midnight_store.sql' with { type: 'text' }
 import { type BlockFinder, createBlockFinder, type FoundBlock, NoBlockError } from '../chain/past/block_at.ts'
 import { DisputeError, isLasting, QUORUM } from '../chain/past/quorum.ts'
 import { readHeader } from '../chain/read_block.ts'
@@ -14,7 +14,6 @@ import { createRecheck } from './recheck.ts'
 
 const list = query(listSql, 'read')
 const listOpen = query(listOpenSql, 'background')
-const store = query(storeSql, 'read')
 
 /** Seconds of a UTC day, which begins at midnight. */
 export const DAY_SEC = 86_400
@@ -83,13 +82,19 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
   }
 
   async function note(day: number, block: FoundBlock, isFinal: boolean): Promise<boolean> {
-    const { chainId, number, hash, parentHash, timestampSec, witnesses } = block
-    const [row] = await store(db, [
-      ...([chainId, day, String(number), hash.slice(2), parentHash.slice(2)] as const),
-      ...([String(timestampSec), isFinal, witnesses] as const),
-    ])
-    if (row?.stored === true && isFinal) keep(day, block)
-    return row?.stored === true
+    const { chainId, witnesses } = block
+    const isStored = await midnightStore(db, {
+      chainId,
+      day,
+      block: String(block.number),
+      hash: block.hash.slice(2),
+      parentHash: block.parentHash.slice(2),
+      time: String(block.timestampSec),
+      isFinal,
+      witnesses,
+    })
+    if (isStored && isFinal) keep(day, block)
+    return isStored
   }
 
   async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<FoundBlock> {

@@ -39,8 +39,18 @@ export function subjectParam(subjects: readonly Hex[] | null): readonly string[]
   return subjects?.map(toDigits) ?? ['']
 }
 
-/** The parameters that every statement begins with that stores rows. */
+/** The parameters of every function that stores rows, besides the rows. */
 export function partParams(part: StoredPart<unknown>) {
-  const { subjects, fromBlock, toBlock, witnesses } = part
-  return [...nameParams(part), subjectParam(subjects), fromBlock, toBlock, witnesses] as const
+  const { place, stream, subjects, fromBlock: from, toBlock: to, witnesses, epoch } = part
+  const { chainId } = place
+  return {
+    chainId,
+    contract: toDigits(place.contract),
+    stream,
+    subjects: subjectParam(subjects),
+    from,
+    to,
+    witnesses,
+    epoch,
+  }
 }

@@ -1,6 +1,7 @@
+import { MIGRATIONS } from '../../../sql/files.ts'
 import type { Database } from '../database.ts'
+import type { Migration } from '../migrate.ts'
 import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
-import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
 import { readLedger } from './ledger.ts'
 import type { Part } from './read.ts'

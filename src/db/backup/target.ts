@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Database } from '../database.ts'
+import type { Migration } from '../migrate.ts'
 import { listApplied } from '../migrate.ts'
-import type { Migration } from '../migrations.ts'
 import { BackupError, type Header } from './format.ts'
 import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 

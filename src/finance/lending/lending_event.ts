@@ -1,12 +1,11 @@
 import type { Hex } from 'viem'
+import { lendingEventStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/lending_event_list.sql' with { type: 'text' }
-import storeSql from '../../../sql/queries/lending_event_store.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
-const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
 
 /** What a wallet did in a lending market, as answers show it. */
@@ -51,26 +50,21 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
   async store(db, part) {
     const { place, rows } = part
-    const [answer] = await store(
-      db,
-      [
-        ...partParams(part),
-        rows.map(({ wallet }) => toDigits(wallet)),
-        rows.map(({ block }) => block),
-        rows.map(({ logIndex }) => logIndex),
-        rows.map(({ leg }) => leg),
-        rows.map(({ kind }) => kind),
-        rows.map(({ asset }) => toDigits(asset)),
-        rows.map(({ amount }) => String(amount)),
-        rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
-        rows.map(({ transactionHash }) => toDigits(transactionHash)),
-        rows.map(({ timestampSec }) => timestampSec ?? -1),
-        rows.map(({ indexRay }) => String(indexRay ?? -1n)),
-        part.epoch,
-      ],
-      { deadlineMs: STORE_DEADLINE_MS },
-    )
-    if (answer?.stored !== true) throw new NotStoredError(place)
+    const columns = {
+      wallets: rows.map(({ wallet }) => toDigits(wallet)),
+      blocks: rows.map(({ block }) => block),
+      logIndexes: rows.map(({ logIndex }) => logIndex),
+      legs: rows.map(({ leg }) => leg),
+      kinds: rows.map(({ kind }) => kind),
+      assets: rows.map(({ asset }) => toDigits(asset)),
+      amounts: rows.map(({ amount }) => String(amount)),
+      counterparties: rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
+      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
+      indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
+    }
+    const isStored = await lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    if (!isStored) throw new NotStoredError(place)
   },
 }
 

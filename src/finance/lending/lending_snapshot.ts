@@ -1,10 +1,9 @@
 import type { Address } from 'viem'
+import { lendingSeriesStore, lendingSnapshotStore } from '../../../sql/functions.ts'
 import claimSql from '../../../sql/queries/lending_series_claim.sql' with { type: 'text' }
 import doneSql from '../../../sql/queries/lending_series_done.sql' with { type: 'text' }
 import findSql from '../../../sql/queries/lending_series_find.sql' with { type: 'text' }
-import followSql from '../../../sql/queries/lending_series_store.sql' with { type: 'text' }
 import listSql from '../../../sql/queries/lending_snapshot_list.sql' with { type: 'text' }
-import storeSql from '../../../sql/queries/lending_snapshot_store.sql' with { type: 'text' }
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
@@ -13,9 +12,7 @@ import { toDigits } from '../../history/part.ts'
 const claim = query(claimSql, 'background')
 const done = query(doneSql, 'background')
 const find = query(findSql, 'read')
-const follow = query(followSql, 'read')
 const list = query(listSql, 'read')
-const store = query(storeSql, 'read')
 
 /** A market on a chain. */
 export interface Market {
@@ -77,6 +74,7 @@ const NO_DEBT = 'MAX'
 /** Makes it over the database. */
 export function createSnapshotStore(db: Database): SnapshotStore {
   const named = ({ chainId, provider }: Market) => [chainId, toDigits(provider)] as const
+  const namedParams = ({ chainId, provider }: Market) => ({ chainId, contract: toDigits(provider) })
   return {
     async series(market, wallet) {
       const [row] = await find(db, [...named(market), toDigits(wallet)])
@@ -85,7 +83,8 @@ export function createSnapshotStore(db: Database): SnapshotStore {
       return { first: day === null ? undefined : { day, witnesses } }
     },
     async follow(market, wallet, first) {
-      await follow(db, [...named(market), toDigits(wallet), first?.day ?? null, first?.witnesses ?? 1])
+      const { day: firstDay = null, witnesses = 1 } = first ?? {}
+      await lendingSeriesStore(db, { ...namedParams(market), wallet: toDigits(wallet), firstDay, witnesses })
     },
     async list(market, wallet, max) {
       const rows = await list(db, [...named(market), toDigits(wallet), max])
@@ -106,16 +105,17 @@ export function createSnapshotStore(db: Database): SnapshotStore {
     async keep(market, { day, block, witnesses }, rows) {
       const column = (value: (figures: SnapshotFigures) => string) =>
         rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
-      const [row] = await store(db, [
-        ...([...named(market), day, toDigits(block.hash), rows.map(({ wallet }) => toDigits(wallet))] as const),
-        ...([column((each) => each.collateralUsd), column((each) => each.debtUsd)] as const),
-        ...([
-          column((each) => each.netWorthUsd),
-          column(({ healthFactor }) => (healthFactor === NO_DEBT ? '' : healthFactor)),
-          witnesses,
-        ] as const),
-      ])
-      return row?.stored === true
+      return await lendingSnapshotStore(db, {
+        ...namedParams(market),
+        day,
+        hash: toDigits(block.hash),
+        wallets: rows.map(({ wallet }) => toDigits(wallet)),
+        collaterals: column((each) => each.collateralUsd),
+        debts: column((each) => each.debtUsd),
+        netWorths: column((each) => each.netWorthUsd),
+        healthFactors: column(({ healthFactor }) => (healthFactor === NO_DEBT ? '' : healthFactor)),
+        witnesses,
+      })
     },
     async claim(market, { day, leaseSec, max }) {
       const rows = await claim(db, [...named(market), day, leaseSec, max])

@@ -1,12 +1,11 @@
 import { type Hex, numberToHex } from 'viem'
+import { positionFlowStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/position_flow_list.sql' with { type: 'text' }
-import storeSql from '../../../sql/queries/position_flow_store.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
-const store = query(storeSql, 'background')
 const list = query(listSql, 'read')
 
 /** What changed a liquidity position. */
@@ -33,26 +32,21 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
   async store(db, part) {
     const { place, rows } = part
-    const [answer] = await store(
-      db,
-      [
-        ...partParams(part),
-        rows.map(({ tokenId }) => String(tokenId)),
-        rows.map(({ block }) => block),
-        rows.map(({ logIndex }) => logIndex),
-        rows.map(({ kind }) => kind),
-        rows.map(({ liquidity }) => String(liquidity)),
-        rows.map(({ amount0 }) => String(amount0)),
-        rows.map(({ amount1 }) => String(amount1)),
-        rows.map(({ transactionHash }) => toDigits(transactionHash)),
-        rows.map(({ timestampSec }) => timestampSec ?? -1),
-        part.epoch,
-        rows.map(({ tokenId }) => toDigits(positionSubject(tokenId))),
-        (part.subjects ?? []).map((subject) => String(BigInt(subject))),
-      ],
-      { deadlineMs: STORE_DEADLINE_MS },
-    )
-    if (answer?.stored !== true) throw new NotStoredError(place)
+    const columns = {
+      tokenIds: rows.map(({ tokenId }) => String(tokenId)),
+      blocks: rows.map(({ block }) => block),
+      logIndexes: rows.map(({ logIndex }) => logIndex),
+      kinds: rows.map(({ kind }) => kind),
+      liquidities: rows.map(({ liquidity }) => String(liquidity)),
+      amounts0: rows.map(({ amount0 }) => String(amount0)),
+      amounts1: rows.map(({ amount1 }) => String(amount1)),
+      txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
+      times: rows.map(({ timestampSec }) => timestampSec ?? -1),
+      rowSubjects: rows.map(({ tokenId }) => toDigits(positionSubject(tokenId))),
+      subjectIds: (part.subjects ?? []).map((subject) => String(BigInt(subject))),
+    }
+    const isStored = await positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
+    if (!isStored) throw new NotStoredError(place)
   },
 }
 
