@@ -107,7 +107,7 @@ export function shortText(max: number) {
     v.string(expected),
     v.maxLength(max, expected),
     v.regex(PRINTABLE.pattern, expected),
-    v.metadata({ words: PRINTABLE.words }),
+    v.metadata({ 'x-format': PRINTABLE.words }),
   )
 }
 

@@ -28,7 +28,7 @@ export function fixedDecimal(
 
 /** Text of an answer in this form. */
 export function text({ pattern, words }: TextFormat) {
-  return v.pipe(v.string(), v.regex(pattern), v.metadata({ words }))
+  return v.pipe(v.string(), v.regex(pattern), v.metadata({ 'x-format': words }))
 }
 
 /** What OpenAPI says about text of this form; `x-format` has the words. */

@@ -248,6 +248,6 @@ describe('jsonSchema()', () => {
   })
 
   test('refuses what it does not know', () => {
-    expect(() => jsonSchema(v.date())).toThrow('Cannot describe a schema of kind "date"')
+    expect(() => jsonSchema(v.date())).toThrow('Cannot describe a schema: The "date" schema')
   })
 })
