@@ -1,14 +1,16 @@
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_MODULES, DASHBOARD_PAGES, OPERATOR_PAGES } from '../dashboard/files.ts'
 import { FORMULAS } from '../dashboard/formulas/formulas.ts'
+import { GUIDES } from '../dashboard/guide/guides.ts'
 import { createDocs } from '../http/page/docs.ts'
 import { createFormulas } from '../http/page/formulas.ts'
+import { createGuides } from '../http/page/guides.ts'
 import type { Pages } from '../http/page/page.ts'
 import { createStaticPages } from '../http/page/static.ts'
 
 /**
  * Pages for people: those of whoever has a key or a session, and the operator's, each with the files that they load; of
- * the document `openapi` its reference and its formulas.
+ * the document `openapi` its reference and its formulas, and the guides.
  */
 export function createFaces(openapi: string): { readonly callers: Pages; readonly operator: Pages } {
   const shared = { files: DASHBOARD_FILES, modules: DASHBOARD_MODULES }
@@ -18,9 +20,16 @@ export function createFaces(openapi: string): { readonly callers: Pages; readonl
     script: async () => (await import('../dashboard/docs/reference.ts')).REFERENCE_SCRIPT,
     version: REFERENCE_VERSION,
     setup: SETUP_SCRIPT,
+    guides: GUIDES,
   })
   return {
-    callers: new Map([...callers.pages, ...callers.files, ...docs, ...createFormulas(FORMULAS, openapi)]),
+    callers: new Map([
+      ...callers.pages,
+      ...callers.files,
+      ...docs,
+      ...createGuides(GUIDES),
+      ...createFormulas(FORMULAS, openapi),
+    ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }
 }

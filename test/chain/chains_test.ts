@@ -17,11 +17,11 @@ test('every built-in chain is listed once, by id, with a name of its own, and se
   expect(DEFAULTS.map(({ id }) => id)).toEqual([1, 10, 56, 137, 8_453, 42_161, 43_114])
 })
 
-test('the README lists every built-in chain, and no other', async () => {
-  const readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
+test('the guide lists every built-in chain, and no other', async () => {
+  const guide = await Bun.file(join(import.meta.dir, '../../src/dashboard/guide/chains.md')).text()
   const list = CHAINS.map(({ id, name }) => `${id} ${name}`).join(', ')
-  expect(readme).toContain(`\n${list}\n`)
-  expect(readme).toContain(`\n${CHAINS.length} chains are built in`)
+  expect(guide).toContain(`\n${list}\n`)
+  expect(guide).toContain(`\n${CHAINS.length} chains are built in`)
 })
 
 test('every built-in chain has a protocol to read, and every table has built-in chains only', () => {

@@ -34,6 +34,7 @@ export const REFERENCE = {
   script: async () => gzipSync('const é = 1').toString('base64'),
   version: '1.0.0',
   setup: 'draw()',
+  guides: [{ name: 'chains', title: 'Chains' }],
 }
 
 /** Switches and counters of the fixture's routes. */

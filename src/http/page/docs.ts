@@ -14,6 +14,8 @@ interface Reference {
   readonly version: string
   /** A script that starts the renderer in `#app`. */
   readonly setup: string
+  /** Guides that stand beside it. */
+  readonly guides: readonly { readonly name: string; readonly title: string }[]
 }
 
 const SCRIPT_HEADERS = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': FOR_EVER }
@@ -40,17 +42,22 @@ const HEADERS = {
 }
 
 /** `/docs`: the OpenAPI document for people, with a console that sends requests, and the files that it loads. */
-export function createDocs({ script, version, setup }: Reference): Pages {
+export function createDocs({ script, version, setup, guides }: Reference): Pages {
   const referencePath = `${FILES_PATH}/${digest(version)}/reference.js`
   const setupPath = `${FILES_PATH}/${digest(setup)}/docs.js`
   return new Map<string, Page>([
-    [DOCS_PATH, sent(pageText([referencePath, setupPath]), HEADERS)],
+    [DOCS_PATH, sent(pageText([referencePath, setupPath], guides), HEADERS)],
     [setupPath, sent(setup, SCRIPT_HEADERS)],
     [referencePath, packedScript(script)],
   ])
 }
 
-function pageText(scripts: readonly string[]): string {
+function pageText(scripts: readonly string[], guides: Reference['guides']): string {
+  const pages = [
+    { address: './', title: 'Explore' },
+    { address: 'formulas', title: 'Formulas' },
+  ]
+  const links = [...pages, ...guides.map(({ name, title }) => ({ address: `docs/${name}`, title }))]
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -61,6 +68,9 @@ function pageText(scripts: readonly string[]): string {
 <link rel="icon" href="data:,">
 </head>
 <body>
+<nav aria-label="Guides" style="font: 14px/1.8 system-ui, sans-serif; padding: .25rem 1rem">
+${links.map(({ address, title }) => `<a href="${address}" style="margin-right: 1rem">${title}</a>`).join('\n')}
+</nav>
 <div id="app"></div>
 <noscript>This page is drawn by JavaScript, which is switched off. <a href="openapi.json">openapi.json</a> says the same.</noscript>
 ${scripts.map((path) => `<script src="${path.slice(1)}" defer></script>`).join('\n')}

@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto'
 import type { Page, Pages } from './page.ts'
-import { sent } from './static.ts'
+import { plainPage } from './plain.ts'
 
 /** How figures of answers are calculated. */
 interface Formula {
@@ -32,48 +31,17 @@ interface Node {
 /** Figures that are not calculated: what the caller asked for. */
 const GIVEN: ReadonlySet<string> = new Set(['target_health_factor'])
 
-const STYLE = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}body{max-width:96rem;margin:0 auto;padding:1rem}
-table{border-collapse:collapse;min-width:72rem}th,td{border-bottom:1px solid #8886;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
-.scroll{overflow-x:auto}code{font-size:.9em}th code,td:last-child code{white-space:nowrap}`
-
-/** Nothing runs and nothing is loaded; the one style is allowed by its hash. */
-const HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-cache',
-  'content-security-policy': [
-    "default-src 'none'",
-    'img-src data:',
-    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'referrer-policy': 'no-referrer',
-}
-
 /** `/formulas`: every figure of the document with its formula, unit, source, code and proof. */
 export function createFormulas(formulas: readonly Formula[], openapi: string): Pages {
   const figures = figuresOf(openapi)
   const families = [...new Set(figures.map(({ family }) => family))]
-  const body = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>walletscope: formulas</title>
-<link rel="icon" href="data:,">
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
+  const sections = families.map((family) => sectionOf(family, { figures, formulas })).join('\n')
+  const body = `<main>
 <h1>Formulas</h1>
-<p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands.</p>
-${families.map((family) => sectionOf(family, { figures, formulas })).join('\n')}
-</main>
-</body>
-</html>
-`
-  return new Map<string, Page>([['/formulas', sent(body, HEADERS)]])
+<p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
+${sections}
+</main>`
+  return new Map<string, Page>([['/formulas', plainPage({ title: 'formulas', body })]])
 }
 
 /** The figures of all answers of a document, by family, each once. */

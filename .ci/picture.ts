@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import { audit, launchBrowser, openPage } from '../test/browser/browser.ts'
+
+/** `bun run picture`: takes the pictures of README, light and dark, of the demo's Explore page in Chromium. */
+const FOLDER = join(import.meta.dir, '../src/dashboard/guide')
+const VIEW = { width: 1280, height: 960 }
+const PATIENCE_MS = 120_000
+
+const demo = Bun.spawn(['bun', join(import.meta.dir, '../test/devnet/demo.ts')], { stdout: 'pipe', stderr: 'ignore' })
+const browser = await launchBrowser()
+try {
+  const { key, url, wallet } = await shownBy(demo.stdout)
+  const { page } = await openPage(browser, { viewport: VIEW })
+  page.setDefaultTimeout(PATIENCE_MS)
+  await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${key}')`)
+  await page.goto(`${url}#wallet=${wallet}`)
+  await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+  await page.getByText('Profit and loss').first().waitFor()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.screenshot({ path: join(FOLDER, `explore_${colorScheme}.png`) })
+  }
+  const found = await audit(page)
+  if (found.length > 0) throw new Error(`Cannot show this page: ${found.join('\n')}`)
+} finally {
+  await browser.close()
+  demo.kill('SIGINT')
+  await demo.exited
+}
+
+/** What the demo prints: a key, its own address and a wallet with positions. */
+async function shownBy(lines: ReadableStream<Uint8Array>) {
+  let text = ''
+  for await (const chunk of lines) {
+    text += new TextDecoder().decode(chunk)
+    const [, key] = text.match(/(ws_sk_[0-9A-Za-z]{24})/) ?? []
+    const [, url, wallet] =
+      text.match(/'(http:\/\/[^/']+\/)v1\/positions\/uniswap-v3\?wallet=(0x[0-9a-fA-F]{40})/) ?? []
+    if (key !== undefined && url !== undefined && wallet !== undefined) return { key, url, wallet }
+  }
+  throw new Error('Cannot take pictures: the demo ended before it printed its calls')
+}

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A guide for people, written in Markdown beside this file. */
+export interface Guide {
+  /** Last part of its address, and the name of its file. */
+  readonly name: string
+  readonly title: string
+  /** HTML of its content. Links lead to addresses, not to files. */
+  readonly content: string
+}
+
+/** In the order in which they are listed: what a newcomer asks first stands first. */
+const NAMES = ['chains', 'history', 'figures', 'agents', 'operating', 'backup', 'measured']
+
+/**
+ * All guides. For a macro: it runs when the module that calls it is compiled, so Bun's Markdown serves Node, too. Throws
+ * if a file is not listed.
+ */
+export function collectGuides(): Guide[] {
+  const files = readdirSync(import.meta.dir).filter((file) => file.endsWith('.md'))
+  const unlisted = files.filter((file) => !NAMES.includes(file.slice(0, -'.md'.length)))
+  if (unlisted.length > 0) throw new Error(`Cannot collect the guides: ${unlisted.join(', ')} stand in no list`)
+  return NAMES.map((name) => {
+    const text = readFileSync(join(import.meta.dir, `${name}.md`), 'utf8')
+    const [, title = name] = text.match(/^# (.+)$/m) ?? []
+    const content = Bun.markdown.html(text, { headings: { ids: true } })
+    // What scrolls sideways must be reached by keyboard.
+    const reachable = content.replaceAll('<pre>', '<pre tabindex="0">').replaceAll('<table>', '<table tabindex="0">')
+    return { name, title, content: reachable.replace(/(<a href="[^":#]+)\.md(?=[#"])/g, '$1') }
+  })
+}

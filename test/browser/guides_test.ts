@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { readConfig } from '../../src/service/config.ts'
+import { createFaces } from '../../src/service/faces.ts'
+import { describeServices } from '../../src/service/routes.ts'
+import { audit, BROWSER, launchBrowser, openPage, overflow } from './browser.ts'
+
+describe.skipIf(BROWSER === undefined)('pages of text', () => {
+  const openapi = describeServices(
+    readConfig({}, () => {
+      throw new Error('Expected no file')
+    }),
+  )
+  const pages = createFaces(openapi).callers
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const answer = await pages.get(new URL(request.url).pathname)?.('req_1', request)
+      return new Response(answer?.packed ?? answer?.body, { ...answer, status: answer?.status ?? 404 })
+    },
+  })
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.stop(true)
+  })
+
+  test('are read by everybody: in light and dark, by keyboard, on a phone', async () => {
+    const { page, complaints, close } = await openPage(browser)
+    const addresses = [...pages.keys()].filter((path) => path.startsWith('/docs/'))
+    expect(addresses.length).toBeGreaterThan(5)
+    for (const address of [...addresses, '/formulas']) {
+      await page.goto(new URL(address, server.url).href)
+      expect({ address, found: await audit(page) }).toEqual({ address, found: [] })
+      expect({ address, over: await overflow(page) }).toEqual({ address, over: [0, 0] })
+    }
+    expect(complaints).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { GUIDES } from '../../../src/dashboard/guide/guides.ts'
+import { readConfig } from '../../../src/service/config.ts'
+import { createFaces } from '../../../src/service/faces.ts'
+import { describeServices } from '../../../src/service/routes.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+const FOLDER = 'src/dashboard/guide'
+const README_WORDS_MAX = 2_000
+
+const openapi = describeServices(
+  readConfig({}, () => {
+    throw new Error('Expected no file')
+  }),
+)
+const pages = createFaces(openapi).callers
+
+async function bodyOf(path: string): Promise<string> {
+  const page = pages.get(path)
+  if (page === undefined) throw new Error(`There is no page ${path}`)
+  return String((await page('req_1', new Request('http://h/'))).body)
+}
+
+function idsOf(html: string): ReadonlySet<string> {
+  return new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? ''))
+}
+
+describe('guides', () => {
+  test('are served below the reference, run nothing and load nothing', async () => {
+    expect(GUIDES.length).toBeGreaterThan(5)
+    for (const { name, title } of GUIDES) {
+      const body = await bodyOf(`/docs/${name}`)
+      expect(body).toContain(`<title>walletscope: ${title}</title>`)
+      expect(body).toContain(`<a aria-current="page" href="${name}">${title}</a>`)
+      expect(body).not.toContain('<script')
+      expect(await bodyOf('/docs')).toContain(`<a href="docs/${name}"`)
+    }
+  })
+
+  test('lead to pages and headings that exist, as pages', async () => {
+    for (const { name } of GUIDES) {
+      const body = await bodyOf(`/docs/${name}`)
+      for (const [, address = ''] of body.matchAll(/href="([^"]+)"/g)) {
+        if (/^(https:|data:)/.test(address)) continue
+        const { pathname, hash } = new URL(address, `http://h/docs/${name}`)
+        expect({ name, address, known: pages.has(pathname) }).toEqual({ name, address, known: true })
+        if (hash !== '') expect([...idsOf(await bodyOf(pathname))]).toContain(hash.slice(1))
+      }
+    }
+  })
+
+  test('and the README lead to files and headings that exist, as files', () => {
+    const ids = new Map(GUIDES.map(({ name, content }) => [`${FOLDER}/${name}.md`, idsOf(content)]))
+    for (const file of ['README.md', ...ids.keys()]) {
+      for (const [, address = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(
+        /(?:\]\(|src(?:set)?=")([^)"]+)/g,
+      )) {
+        if (address.startsWith('https:')) continue
+        const [path = '', heading] = address.split('#')
+        const target = path === '' ? file : join(dirname(file), path)
+        expect({ file, address, exists: existsSync(join(ROOT, target)) }).toEqual({ file, address, exists: true })
+        if (heading !== undefined) expect([...(ids.get(target) ?? [])]).toContain(heading)
+      }
+    }
+  })
+
+  test('leave a README for newcomers', () => {
+    expect(readFileSync(join(ROOT, 'README.md'), 'utf8').split(/\s+/).length).toBeLessThan(README_WORDS_MAX)
+  })
+})
