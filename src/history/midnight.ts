@@ -10,6 +10,7 @@ import { query } from '../db/query.ts'
 import { createCache } from '../lib/cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
+import { createRecent } from '../lib/recent.ts'
 import { createRecheck } from './recheck.ts'
 
 const list = query(listSql, 'read')
@@ -47,14 +48,13 @@ export interface Midnights {
 export function createMidnights({ db, clock }: { readonly db: Database; readonly clock: Clock }): Midnights {
   const finder: BlockFinder = createBlockFinder(clock)
   const recheck = createRecheck(clock)
-  const kept = new Map<string, FoundBlock>()
+  const kept = createRecent<FoundBlock>({ entriesMax: ENTRIES_MAX })
   const loads = new Map<string, Promise<unknown>>()
   const flights = createCache<FoundBlock>({ clock, entriesMax: 1 })
 
   const isSettled = ({ timestampSec }: FoundBlock) => clock.now() / 1_000 - Number(timestampSec) > SETTLED_SEC
 
   function keep(day: number, block: FoundBlock): void {
-    if (kept.size >= ENTRIES_MAX) kept.delete(kept.keys().next().value ?? '')
     kept.set(`${block.chainId}:${day}`, block)
   }
 

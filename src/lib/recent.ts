@@ -1,9 +1,9 @@
 /** Values by name, bounded in number and weight: those used longest ago are forgotten. */
-interface Recent<Value> {
+interface Recent<Name, Value> {
   /** The value of that name, which counts as a use. */
-  get(name: string): Value | undefined
-  set(name: string, value: Value): void
-  delete(name: string): void
+  get(name: Name): Value | undefined
+  set(name: Name, value: Value): void
+  delete(name: Name): void
   /** Values remembered at the moment. */
   readonly size: number
 }
@@ -14,17 +14,17 @@ interface Entry<Value> {
 }
 
 /** Remembers at most `entriesMax` values, which together weigh at most `weightMax`; a heavier one is not remembered. */
-export function createRecent<Value>(options: {
+export function createRecent<Value, Name = string>(options: {
   readonly entriesMax: number
   readonly weightMax?: number
-  readonly weightOf?: (value: Value, name: string) => number
-}): Recent<Value> {
+  readonly weightOf?: (value: Value, name: Name) => number
+}): Recent<Name, Value> {
   const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf = () => 0 } = options
   // A Map keeps the order of insertion: the most recently used is last.
-  const entries = new Map<string, Entry<Value>>()
+  const entries = new Map<Name, Entry<Value>>()
   let weightKept = 0
 
-  function drop(name: string): void {
+  function drop(name: Name): void {
     weightKept -= entries.get(name)?.weight ?? 0
     entries.delete(name)
   }

@@ -7,6 +7,7 @@ import { type UsdPrice, usdPriceOf } from '../../finance/price/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational } from '../../lib/number/rational.ts'
+import { createRecent } from '../../lib/recent.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from './math.ts'
 import type { Question } from './read/abi.ts'
 import type { MarketParams, MarketState, RawMarket, RawRead } from './read/state.ts'
@@ -111,9 +112,9 @@ function accruedState(
   return { ...ours, endRateWad: accrued.endRateWad }
 }
 
-/** Ids by parameters, for a hash takes a tenth of an answer's time. Begun anew when it holds more than are asked for. */
-const ids = new Map<string, Hex>()
 const IDS_MAX = 10_000
+/** Ids by parameters, for a hash takes a tenth of an answer's time. */
+const ids = createRecent<Hex>({ entriesMax: IDS_MAX })
 
 /** `MarketParamsLib.id`: the hash of the parameters, a word each. */
 function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): Hex {
@@ -121,7 +122,6 @@ function idOf({ loanToken, collateralToken, oracle, irm, lltv }: MarketParams): 
   const known = ids.get(key)
   if (known !== undefined) return known
   const id = keccak256(encodeCall('0x', loanToken, collateralToken, oracle, irm, lltv))
-  if (ids.size >= IDS_MAX) ids.clear()
   ids.set(key, id)
   return id
 }

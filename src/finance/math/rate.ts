@@ -1,4 +1,5 @@
 import { pow10 } from '../../lib/number/fixed_point.ts'
+import { createRecent } from '../../lib/recent.ts'
 
 /** Scale of rates: 10^27 is 100 % (Aave's ray). */
 export const RAY = pow10(27)
@@ -47,12 +48,11 @@ const continuously = remembered((aprRay) => toRay(exp((aprRay << BITS) / RAY) - 
 
 /** The same function, which remembers its last results. */
 function remembered(calculate: (aprRay: bigint) => bigint): (aprRay: bigint) => bigint {
-  const known = new Map<bigint, bigint>()
+  const known = createRecent<bigint, bigint>({ entriesMax: REMEMBERED_MAX })
   return (aprRay) => {
     const before = known.get(aprRay)
     if (before !== undefined) return before
     const value = calculate(aprRay)
-    if (known.size === REMEMBERED_MAX) known.clear()
     known.set(aprRay, value)
     return value
   }

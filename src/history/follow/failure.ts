@@ -3,6 +3,7 @@ import type { Chain } from '../../chain/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
+import { createRecent } from '../../lib/recent.ts'
 import { NotStoredError } from '../part.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace } from '../stream.ts'
 import type { Entry } from './entry.ts'
@@ -34,6 +35,11 @@ const AGAIN_MS = { first: 1_000, most: 30_000 }
 const FAULT_MS = 600_000
 const FAULTS_MAX = 1_000
 
+interface Fault {
+  readonly error: HistoryFaultError
+  readonly untilMs: number
+}
+
 /** Remembers nothing at first. */
 export function createFailures(options: {
   readonly chain: Chain
@@ -43,7 +49,7 @@ export function createFailures(options: {
   readonly clock: Clock
 }): Failures {
   const { chain, stream, place, log, clock } = options
-  const faults = new Map<Hex | null, { readonly error: HistoryFaultError; readonly untilMs: number }>()
+  const faults = createRecent<Fault, Hex | null>({ entriesMax: FAULTS_MAX })
   const at = { chainId: chain.id, stream, contract: place.contract }
   let ofScan: UnavailableError | undefined
 
@@ -57,7 +63,6 @@ export function createFailures(options: {
         const untilMs = clock.monotonicMs() + FAULT_MS
         for (const subject of isScan ? [null] : of.map((entry) => entry.subject))
           faults.set(subject, { error: told, untilMs })
-        for (const subject of [...faults.keys()].slice(0, Math.max(0, faults.size - FAULTS_MAX))) faults.delete(subject)
       }
       for (const entry of of) {
         entry.failures++

@@ -1,5 +1,6 @@
 import type { Chain } from '../../../chain/chain.ts'
 import { onceEach } from '../../../lib/once_each.ts'
+import { createRecent } from '../../../lib/recent.ts'
 import { type RawToken, type Token, tokenFrom } from '../token.ts'
 import { spamReason } from './spam.ts'
 
@@ -25,19 +26,14 @@ interface Remembered {
 
 /** Makes a judge. A token that changes what it says about itself is judged anew. */
 export function createTokenJudge(): TokenJudge {
-  const remembered = new Map<string, Remembered>()
+  const remembered = createRecent<Remembered>({ entriesMax: TOKENS_MAX })
   return {
     judge(raw, chain) {
       const key = `${chain.id}:${raw.address}`
       const before = remembered.get(key)
-      // The last entry of the map is the latest token.
-      remembered.delete(key)
-      const found = before !== undefined && saysTheSame(before.raw, raw) ? before : judgeAnew(raw, chain)
+      if (before !== undefined && saysTheSame(before.raw, raw)) return before.judged
+      const found = judgeAnew(raw, chain)
       remembered.set(key, found)
-      for (const oldest of remembered.keys()) {
-        if (remembered.size <= TOKENS_MAX) break
-        remembered.delete(oldest)
-      }
       return found.judged
     },
   }
