@@ -80,7 +80,7 @@ export function createBlockFinder(clock: Clock): BlockFinder {
     const known = points.get(chainId) ?? []
     points.set(chainId, known)
     if (known.some(({ number }) => number === block.number)) return
-    // Each place in its turn, or a hole would grow in which nothing is remembered.
+    // Dropped in turn, from all over the list: always the oldest would leave years without a point.
     if (known.length >= POINTS_MAX) known.splice(forgotten++ % POINTS_MAX, 1)
     const at = known.findIndex(({ number }) => number > block.number)
     known.splice(at < 0 ? known.length : at, 0, block)

@@ -165,7 +165,7 @@ function listen(child: ChildProcess, { log, home }: { readonly log: Log; readonl
       said = `${said}${line}\n`.slice(-SAID_MAX)
       // Errors of statements reach their senders; warnings and panics concern the whole server.
       if (/^(WARNING|PANIC):/.test(line)) log.warn({ msg: 'PostgreSQL gave a warning', text: line })
-      else log.debug({ msg: 'PostgreSQL said something', text: line })
+      else log.debug({ msg: 'PostgreSQL logged a line', text: line })
     }
   })
   return () => said.trim()

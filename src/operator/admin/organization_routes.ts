@@ -84,7 +84,7 @@ export function organizationRoutes(db: Database): readonly ActRoute[] {
     errors: [404],
     async act(asked, { identity }) {
       if (asked.name === undefined && asked.rate_limit === undefined) {
-        throw new CodedError('MISSING_PARAMETER', 'Cannot change nothing: expected name, rate_limit or both')
+        throw new CodedError('MISSING_PARAMETER', 'Cannot change the organization: expected name, rate_limit or both')
       }
       const changed = await updateOrganization(db, {
         id: asked.organization_id,

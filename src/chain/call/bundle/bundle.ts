@@ -39,7 +39,7 @@ interface Desk {
   waiting: Waiting[]
 }
 
-/** By what all clients of an endpoint share. */
+/** One for each endpoint. Its key is what the endpoint has learned, which all clients of it share. */
 const desks = new WeakMap<Endpoint['learned'], Desk>()
 /** One of the questions of a late bundle was slow, perhaps at every endpoint. Each goes alone until it has an answer. */
 const slow = createRecent<true>({ entriesMax: SLOW_MAX })
