@@ -30,7 +30,7 @@ const COOKIE = /^ws_session_[0-9A-Za-z]{32}$/
 const PAGE = /^ws_page_[0-9A-Za-z]{32}$/
 
 /** Somebody who is signed in, as the operator or for one organization. */
-export interface Session {
+interface Session {
   readonly id: string
   /** Null for the operator. */
   readonly organizationId: string | null
@@ -38,7 +38,7 @@ export interface Session {
 }
 
 /** What a browser holds of a session; one is nothing without the other. */
-export interface SessionSecrets {
+interface SessionSecrets {
   /** Sent by the browser itself, to every port of the host. */
   readonly cookie: string
   /** Kept by a tab for pages of one origin, port included, and sent by them. */

@@ -1,7 +1,7 @@
 import type { CommandArgs, CommandIo } from './command.ts'
 
 /** Cells of one line of a table, in the order of its columns. */
-export type Row = Readonly<Record<string, string | number | bigint | Date | null>>
+type Row = Readonly<Record<string, string | number | bigint | Date | null>>
 
 /** Most rows of one answer. */
 export const LIST_MAX = 10_000

@@ -166,7 +166,7 @@ export function verdictOf(
 }
 
 /** A place that must be read first: beside the newest block, not before it. */
-export interface UnreadPlace<Place extends StreamPlace> {
+interface UnreadPlace<Place extends StreamPlace> {
   readonly chainId: number
   /** Throws as `ChainClient.read`. */
   read(): Promise<Place>

@@ -1,7 +1,7 @@
 import { AbortedError, CodedError, type ErrorCode, UnavailableError, UpstreamError } from '../lib/error.ts'
 
 /** Status of every error code. `INVALID_REQUEST` stands for every 4xx without a code of its own. */
-export const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
+const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   MISSING_PARAMETER: 400,
   INVALID_PARAMETER: 400,
   INVALID_REQUEST: 400,

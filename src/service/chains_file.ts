@@ -69,7 +69,7 @@ const solanaEntries = {
 }
 
 /** One chain of a `CHAINS_FILE`. A built-in row of the same id supplies what it leaves out. Families add entries. */
-export type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
+type ChainRow = v.InferOutput<v.StrictObjectSchema<typeof chainEntries, undefined>>
 
 /** Solana as a `CHAINS_FILE` describes it. Families add entries. */
 export type SolanaRow = v.InferOutput<v.StrictObjectSchema<typeof solanaEntries, undefined>>

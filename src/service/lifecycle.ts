@@ -2,7 +2,7 @@ import { before, DEADLINE } from '../lib/async/wait.ts'
 import type { Log } from '../lib/log.ts'
 
 /** Something with a start and a stop. */
-export interface Part<T> {
+interface Part<T> {
   /** What the log calls it. */
   readonly name: string
   readonly start: () => T | Promise<T>

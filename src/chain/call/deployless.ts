@@ -3,7 +3,7 @@ import { RevertError, RpcRefusedError } from '../rpc/client.ts'
 
 /** EIP-170: longest runtime code that can be deployed. EIP-3860: longest init code, arguments included. Bytes. */
 const RUNTIME_BYTES_MAX = 24_576
-export const INIT_CODE_BYTES_MAX = 49_152
+const INIT_CODE_BYTES_MAX = 49_152
 
 /**
  * First word of what our init code reverts with: 31 bytes that no contract's own revert begins with, and a last byte

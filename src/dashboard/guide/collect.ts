@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A guide for people, written in Markdown beside this file. */
-export interface Guide {
+interface Guide {
   /** Last part of its address, and the name of its file. */
   readonly name: string
   readonly title: string

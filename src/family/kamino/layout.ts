@@ -15,7 +15,7 @@ export const ACCOUNT_KINDS = {
 } as const
 
 /** One deposit of an obligation. */
-export interface Deposit {
+interface Deposit {
   readonly reserve: string
   /** Collateral tokens of the reserve, base units. */
   readonly collateralAmount: bigint

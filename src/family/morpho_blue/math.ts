@@ -88,7 +88,7 @@ export function supplyApyRay(rateWad: bigint, market: MarketState): bigint {
 }
 
 /** The position in one isolated market that a health factor is about. */
-export interface Health {
+interface Health {
   readonly collateral: bigint
   readonly oraclePrice: bigint
   readonly lltvWad: bigint

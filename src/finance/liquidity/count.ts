@@ -44,7 +44,7 @@ export function createCount(
 }
 
 /** The count of some of the flows, the oldest. */
-export interface CountBefore {
+interface CountBefore {
   readonly count: Count
   readonly flows: number
 }

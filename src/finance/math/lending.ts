@@ -43,7 +43,7 @@ export interface LendingPosition extends YieldLegs {
 export type BoundlessRatio = Rational | 'max'
 
 /** Interest of a position, US dollars. */
-export interface Interest {
+interface Interest {
   readonly dailySupplyUsd: Rational
   readonly dailyBorrowUsd: Rational
   readonly dailyNetUsd: Rational

@@ -10,8 +10,8 @@ import {
 } from '../../lib/number/fixed_point.ts'
 
 /** Lowest and highest tick of a pool, v3-core TickMath. */
-export const TICK_MIN = -887_272
-export const TICK_MAX = 887_272
+const TICK_MIN = -887_272
+const TICK_MAX = 887_272
 
 /** Significant digits of a price; a square-root price has no more than 49. */
 const PRICE_DIGITS = 18

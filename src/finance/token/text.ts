@@ -5,7 +5,7 @@ import { visibleText } from '../../lib/text/visible.ts'
 /** First bytes of a `symbol` or `name` answer that are read; a lens copies no more. */
 export const TEXT_BYTES_MAX = 320
 /** A longer answer counts as missing. */
-export const TEXT_ANSWER_BYTES_MAX = 16_384
+const TEXT_ANSWER_BYTES_MAX = 16_384
 /** Code points of a symbol or name that are shown. */
 const TEXT_LENGTH_MAX = 64
 

@@ -8,7 +8,7 @@ import { headerOr } from './agreed_tip.ts'
  * What all endpoints together say about a block that was final: that it is theirs, that it is not, that the chain has not
  * got so far, or different things, silence among them.
  */
-export type MarkVerdict = 'same' | 'replaced' | 'beyond' | 'open'
+type MarkVerdict = 'same' | 'replaced' | 'beyond' | 'open'
 
 /** Blocks that a node may lag behind if the chain's block time is unknown. */
 const LAG_BLOCKS = 1_000

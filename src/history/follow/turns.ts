@@ -1,7 +1,7 @@
 import type { Entry } from './entry.ts'
 
 /** Shares the work among those who asked for it, so that one who asks for much does not hold up the others. */
-export interface Turns {
+interface Turns {
   /** Who may start a task for an entry: of its askers the one with the fewest. Undefined: all have as many as they may. */
   nextFor(entry: Entry): string | undefined
   /** True if an asker may start one more task. */

@@ -4,7 +4,7 @@ import type { Reaction } from './refusal.ts'
 import { answered, longer, type Range, refused, startWindow, type Window, withCap } from './window.ts'
 
 /** What one endpoint allows, as its refusals taught. What limits is doubted after some time: providers change. */
-export interface Limits {
+interface Limits {
   /** The longest range that it takes, so far as is known. */
   readonly cap: number | undefined
   /** The length to try in one request, if the cap is in doubt. */

@@ -2,7 +2,7 @@ import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Refusal } from '../../chain/rpc/refusal.ts'
 
 /** What was asked of an endpoint. */
-export interface Asked {
+interface Asked {
   readonly fromBlock: number
   readonly toBlock: number
   /** True if the filter can be divided among several requests. */

@@ -6,7 +6,7 @@ const REST_MS = { failed: 5_000, behind: 2_000, silent: 60_000, false: 600_000, 
 const FAILURES_MAX = 20
 
 /** When one endpoint is left alone. */
-export interface Rests {
+interface Rests {
   /** True for the pause that follows a failure. */
   readonly isResting: boolean
   /** True while it counts as unable, or as one that gives what is not so. */

@@ -29,7 +29,7 @@ export interface LogSource {
 }
 
 /** What an endpoint says of the block with this number. */
-export interface NumberedClaim extends BlockClaim {
+interface NumberedClaim extends BlockClaim {
   readonly number: number
 }
 

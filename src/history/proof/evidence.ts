@@ -21,7 +21,7 @@ interface TransactionLogs {
 }
 
 /** What endpoints say about single logs that their answers differ in. */
-export interface Evidence {
+interface Evidence {
   /**
    * True if the receipt of an endpoint that did not give the log holds it; of the only endpoint, its own. An endpoint that
    * is silent or has no such receipt says nothing.

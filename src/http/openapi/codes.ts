@@ -3,7 +3,7 @@ import type { Route } from '../route/route.ts'
 import { fieldsOf } from './json_schema.ts'
 
 /** Codes of each status, ascending. 431 has none: the runtime answers it by itself, without a body. */
-export type Codes = ReadonlyMap<number, readonly ErrorCode[]>
+type Codes = ReadonlyMap<number, readonly ErrorCode[]>
 
 /** Exactly the failures that a route can answer, whoever asks. Another method is not the route's to refuse. */
 export function codesOf(route: Route): Codes {

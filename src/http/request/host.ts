@@ -9,7 +9,7 @@ const HOST =
   /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})|\[[0-9A-Fa-f:.]{2,45}\])(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$/
 
 /** What is wrong with a `Host` header; undefined if nothing is. */
-export type HostFault = (host: string | null) => CodedError | undefined
+type HostFault = (host: string | null) => CodedError | undefined
 
 /**
  * Makes the check of `Host` headers. A page of any site can make its own name point to this machine (DNS rebinding), and

@@ -16,7 +16,7 @@ const PRINTABLE: TextFormat = { pattern: /^[\x20-\x7e]+$/, words: 'printable ASC
 const TOKEN_ID: TextFormat = { pattern: /^(0|[1-9][0-9]{0,77})$/, words: 'integer in up to 78 digits' }
 
 /** An OpenAPI 3.1 schema object that describes a parameter or field. */
-export interface Documented {
+interface Documented {
   readonly type?: string
   readonly [keyword: string]: unknown
 }

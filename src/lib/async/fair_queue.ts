@@ -1,5 +1,5 @@
 /** A queue that serves those who ask in turn, however many items each of them has in it. */
-export interface FairQueue<T> {
+interface FairQueue<T> {
   add(asker: string, item: T): void
   /** Takes an item out before its turn. */
   delete(asker: string, item: T): void

@@ -1,5 +1,5 @@
 /** Lets others wait until nothing is under way. */
-export interface Idle {
+interface Idle {
   /** Resolves when nothing is under way. */
   wait(): Promise<void>
   /** To be called when something has ended. */

@@ -1,5 +1,5 @@
 /** What steps from one sequence to another cost. */
-export interface EditCosts<Element> {
+interface EditCosts<Element> {
   /** 0 for what counts as equal. */
   readonly replace: (from: Element, to: Element) => number
   /** @default 1 */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
-import { deploylessCode, INIT_CODE_BYTES_MAX, readDeploylessAnswer } from '../../../src/chain/call/deployless.ts'
+import { deploylessCode, readDeploylessAnswer } from '../../../src/chain/call/deployless.ts'
 import { callDeployless, readByRung } from '../../../src/chain/call/lens.ts'
 import { callByOverride } from '../../../src/chain/call/override.ts'
 import { IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
@@ -10,6 +10,8 @@ import { createRpc } from '../../devnet/rpc.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
 import { until } from '../../support/until.ts'
 
+/** EIP-3860. */
+const INIT_CODE_BYTES_MAX = 49_152
 const never = new AbortController().signal
 
 /** Code that answers its call data, or reverts with it, or runs out of gas, or answers its first word times zeros. */

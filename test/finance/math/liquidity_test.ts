@@ -7,13 +7,14 @@ import {
   priceText,
   principal,
   sqrtPriceAtTickX96,
-  TICK_MAX,
-  TICK_MIN,
 } from '../../../src/finance/math/liquidity.ts'
 import { Q96, UINT256_MAX, wrap256 } from '../../../src/lib/number/fixed_point.ts'
 import { BANK, MULTICALL3, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
 
+/** As v3-core's TickMath has them. */
+const TICK_MIN = -887_272
+const TICK_MAX = 887_272
 const tick = fc.integer({ min: TICK_MIN, max: TICK_MAX })
 const uint = (bits: number) => fc.bigInt({ min: 0n, max: 2n ** BigInt(bits) - 1n })
 const range = fc

@@ -1,7 +1,10 @@
 import { type Hex, numberToHex, padHex, size } from 'viem'
 import { type BlockAt, type Endpoint, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { TEXT_ANSWER_BYTES_MAX, TEXT_BYTES_MAX } from '../../../src/finance/token/text.ts'
+import { TEXT_BYTES_MAX } from '../../../src/finance/token/text.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
+
+/** A longer answer to `symbol` or `name` counts as none. */
+const TEXT_ANSWER_BYTES_MAX = 16_384
 
 /** One call among many. */
 export interface Call {

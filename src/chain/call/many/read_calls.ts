@@ -17,7 +17,7 @@ export interface Question {
 export type Answer = Hex | undefined
 
 /** Answers in the order of the questions, and the block that all of them are of. */
-export interface Answers {
+interface Answers {
   readonly answers: readonly Answer[]
   readonly block: Block
 }

@@ -13,7 +13,7 @@ const AGAIN_MAX = 4
 const LASTING = [CrowdedError, LateAnswerError, LongAnswerError, MissingBlockError, MissingStateError] as const
 
 /** Runs requests of one reading, each again if it alone failed. */
-export type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promise<T>
+type Again = <T>(request: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 /**
  * Lets a reading of several requests go on after one of them failed or met a rate limit. A reading whose first request

@@ -1,7 +1,7 @@
 import type { Askers } from '../../../lib/async/askers.ts'
 
 /** Places that are taken, by asker. */
-export interface Tally {
+interface Tally {
   readonly total: number
   /** Places that an asker has taken. */
   of(asker: string): number

@@ -16,7 +16,7 @@ export interface ClaimedRound {
 }
 
 /** What the feed's rounds, as they are kept now, say about the claim: nothing if it keeps none. */
-export type RoundVerdict = 'agrees' | 'contradicts' | 'silent'
+type RoundVerdict = 'agrees' | 'contradicts' | 'silent'
 
 /** Questions of one claim, and as many answers. */
 const QUESTIONS = 4
