@@ -1,4 +1,5 @@
 import { untilAborted } from '../../lib/async/abort.ts'
+import { turn } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { fitsJson } from '../../lib/text/json.ts'
@@ -31,6 +32,9 @@ export interface Transport {
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Far above any node's answer, and fast to parse: Solana nests six levels, and 10,000 logs are 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
+
+/** Each pass over a longer answer has a turn of the event loop for itself: over megabytes it takes milliseconds. */
+const LONG_CHARS = 65_536
 
 /** What the errors of endpoints mean on one kind of chain. No message may repeat the endpoint's own words. */
 export interface ErrorMeanings {
@@ -87,7 +91,7 @@ export function createTransport(options: TransportOptions): Transport {
           return { response, text: await readText(response, deadline.signal) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
-        return resultOf({ response, text, id, parse, refusal, meanings })
+        return await resultOf({ response, text, id, parse, refusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
         if (deadline.signal.aborted) throw new LateAnswerError(`No answer within ${timeoutMs} ms`)
@@ -156,14 +160,17 @@ interface Answer<T> {
 }
 
 /** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
-function resultOf<T>({ response, text, id, parse, refusal, meanings }: Answer<T>): T {
+async function resultOf<T>({ response, text, id, parse, refusal, meanings }: Answer<T>): Promise<T> {
   const { status } = response
+  const isLong = text.length > LONG_CHARS
   const refused = refusal === undefined ? undefined : refusalOf(response, text)
   const meant = refused === undefined ? undefined : refusal?.(refused)
   if (meant !== undefined) throw meant
   if (status === 429) throw new BusyError('The endpoint limits its rate', retryAfterMs(response))
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
+  if (isLong) await turn()
   if (!fitsJson(text, BODY_JSON_LIMITS)) throw new LongAnswerError('The answer nests too deep or has too many values')
+  if (isLong) await turn()
   const body = parseObject(text)
   const error = body === undefined ? undefined : errorOf(body)
   if (body === undefined || (!response.ok && error === undefined)) {
@@ -181,6 +188,7 @@ function resultOf<T>({ response, text, id, parse, refusal, meanings }: Answer<T>
     throw meanings.fromRpc(error)
   }
   if (body['result'] === undefined) throw new UpstreamError('The answer has no result')
+  if (isLong) await turn()
   try {
     return parse(body['result'])
   } catch (cause) {

@@ -13,11 +13,31 @@ export async function inTurns<T>(work: Steps<T>): Promise<T> {
   }
 }
 
-/** Lets the event loop turn once. */
+/** Who waits for a turn, in order. */
+const waiting: (() => void)[] = []
+
+/**
+ * Lets the event loop turn. Those who wait go on one after the other, each in a turn of its own: the steps of many
+ * would be long together.
+ */
 export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+  return new Promise((resolve) => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(next)
+  })
 }
 
+function next(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(next)
+}
+
+/** Lets the event loop turn before a pass over items, if they are so many that it takes milliseconds. */
+export async function turnBefore({ length }: { readonly length: number }): Promise<void> {
+  if (length >= MANY_ITEMS) await turn()
+}
+
+const MANY_ITEMS = 1_000
 /** Items that one step sorts or merges. */
 const STEP_ITEMS = 4_096
 

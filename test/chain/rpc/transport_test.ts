@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { BusyError } from '../../../src/chain/rpc/error.ts'
@@ -38,6 +38,21 @@ function faulty(fault: Fault): Promise<Error> {
 test('send() answers what the endpoint answers', async () => {
   expect(await readBlockNumber()).toBe(0n)
   expect(chain.rpc.seen.map(({ method }) => method)).toEqual(['eth_blockNumber'])
+})
+
+test.each([
+  ['short', 1_000, 0],
+  ['long', 100_000, 3],
+])('a %s answer is read in turns, if at all', async (_, digits, turns) => {
+  chain.rpc.rule(() => ({ kind: 'result', result: `0x${'ab'.repeat(digits / 2)}` }))
+  const given = spyOn(globalThis, 'setImmediate')
+  try {
+    const bytes = await transport().send({ method: 'eth_call', params: [], parse: parseBytes }, never)
+    expect(bytes).toHaveLength(2 + digits)
+    expect(given).toHaveBeenCalledTimes(turns)
+  } finally {
+    given.mockRestore()
+  }
 })
 
 const DIGITS_400 = `0x${'f'.repeat(400)}`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { inTurns, type Steps, sortedInSteps } from '../../../src/lib/async/turns.ts'
+import { inTurns, type Steps, sortedInSteps, turnBefore } from '../../../src/lib/async/turns.ts'
 
 describe('inTurns()', () => {
   test('lets others have a turn between steps, and gives what the work comes to', async () => {
@@ -31,6 +31,42 @@ describe('inTurns()', () => {
       throw new Error('broken')
     }
     await expect(inTurns(work())).rejects.toThrow('broken')
+  })
+})
+
+describe('turn()', () => {
+  test('gives each of several works a turn of its own, one after the other', async () => {
+    let turns = 0
+    let isOver = false
+    setImmediate(function count() {
+      turns++
+      if (!isOver) setImmediate(count)
+    })
+    const seen: string[] = []
+    function* work(name: string): Steps<void> {
+      for (let step = 0; step < 3; step++) {
+        yield
+        seen.push(`${name} in turn ${turns}`)
+      }
+    }
+    await Promise.all(['a', 'b', 'c'].map((name) => inTurns(work(name))))
+    isOver = true
+    expect(seen.map((each) => each[0]).join('')).toBe('abcabcabc')
+    expect(new Set(seen.map((each) => each.slice(1))).size).toBe(9)
+  })
+})
+
+describe('turnBefore()', () => {
+  test.each([
+    [10, false],
+    [10_000, true],
+  ])('before a pass over %d items, a turn: %p', async (length, isTurned) => {
+    let turned = false
+    setImmediate(() => {
+      turned = true
+    })
+    await turnBefore({ length })
+    expect(turned).toBe(isTurned)
   })
 })
 
