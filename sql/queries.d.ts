@@ -351,7 +351,7 @@ declare module '*/queries/organization_update_state.sql' {
 
 declare module '*/queries/position_flow_list.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, subject: string, token_id: string, from_block: string | number, to_block: string | number, max: string | number],
+    [chain_id: string | number, contract: string, stream: string, subject: string, token_id: string, from_block: string | number, to_block: string | number, max: string | number, after_block: string | number, after_log_index: number],
     { covered: boolean; block: string | null; log_index: number | null; kind: string | null; liquidity: string | null; amount0: string | null; amount1: string | null; tx_hash: Uint8Array | null; time: string | null }
   >
   export default text

@@ -1,4 +1,4 @@
--- All flows of a liquidity position, oldest first, with whether all of them are here.
+-- A page of the flows of a liquidity position, oldest first, with whether all of them are here.
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix as all bytes here
 -- $3 stream text
@@ -7,6 +7,8 @@
 -- $6 from_block bigint, the first block that must be complete
 -- $7 to_block bigint, the last one
 -- $8 max bigint
+-- $9 after_block bigint, where the page before ended
+-- $10 after_log_index integer
 -- covered not null
 -- block null
 -- log_index null
@@ -30,7 +32,7 @@ from fact f
 left join (
   select v.block, v.log_index, v.kind, v.liquidity, v.amount0, v.amount1, v.tx_hash, v.time
   from place join position_flow v on v.place = place.id
-  where v.token_id = $5 and v.block between $6 and $7
+  where v.token_id = $5 and v.block between $6 and $7 and (v.block, v.log_index) > ($9, $10)
   order by v.block, v.log_index
   limit $8
 ) e on true

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { StoredPart, StreamPlace } from './stream.ts'
+import type { StoredPart, StreamPlace, StreamTable } from './stream.ts'
 
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
 export const STORE_DEADLINE_MS = 30_000
@@ -52,5 +52,32 @@ export function partParams(part: StoredPart<unknown>) {
     to,
     witnesses,
     epoch,
+  }
+}
+
+/** Rows of one statement: writing out more of them holds the event loop for long. */
+const PIECE_ROWS = 2_000
+
+/**
+ * Stores parts by a statement for each piece of some thousand rows, the newest first, so that what is stored stays if a
+ * later one fails. A block is never divided.
+ */
+export function inPieces<Row extends { readonly block: number }>(
+  store: StreamTable<Row>['store'],
+): StreamTable<Row>['store'] {
+  return async (db, part) => {
+    const { rows } = part
+    let { toBlock } = part
+    let end = rows.length
+    while (end > PIECE_ROWS) {
+      let start = end - PIECE_ROWS
+      const fromBlock = rows[start]?.block ?? toBlock
+      while (rows[start - 1]?.block === fromBlock) start--
+      if (start === 0) break
+      await store(db, { ...part, fromBlock, toBlock, rows: rows.slice(start, end) })
+      toBlock = fromBlock - 1
+      end = start
+    }
+    await store(db, { ...part, toBlock, rows: rows.slice(0, end) })
   }
 }

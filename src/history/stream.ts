@@ -61,7 +61,7 @@ export interface StoredPart<Row> {
 export interface StreamTable<Row> {
   /** Whose row it is, as `EnsureRequest.subject` names it. */
   subjectOf(row: Row): Hex
-  /** Stores rows and what is complete now in one statement. Throws as `Database.run`, `NotStoredError`. */
+  /** Stores rows and what is complete with them, at once or piece by piece. Throws as `Database.run`, `NotStoredError`. */
   store(db: Database, part: StoredPart<Row>): Promise<void>
 }
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import type { Database } from '../../src/db/database.ts'
 import {
   LENDING_EVENT_TYPES,
   LENDING_EVENTS,
@@ -13,6 +14,7 @@ import {
   readPositionFlows,
 } from '../../src/finance/liquidity/position_flow.ts'
 import { createCoverage, forgetHistory } from '../../src/history/coverage.ts'
+import { inPieces } from '../../src/history/part.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 const POOL = `0x${'aa'.repeat(20)}` as Hex
@@ -190,6 +192,80 @@ test('flows of a position come back as they were stored, oldest first', async ()
   await POSITION_FLOWS.store(database.db, { ...other, rows: other.rows.slice(0, 1) })
   expect(await readPositionFlows(database.db, { ...options, tokenId: 9n })).toEqual(other.rows.slice(0, 1))
   expect(await readPositionFlows(database.db, options)).toEqual([flow({}), ...rows.slice(0, 1)])
+})
+
+test('thousands of flows are stored by several statements and read by several, none twice', async () => {
+  const rows = Array.from(
+    { length: 4_321 },
+    (_, index): PositionFlow => ({
+      tokenId: 7n,
+      block: 110 + Math.floor(index / 700),
+      logIndex: index,
+      kind: 'increase',
+      liquidity: 1n,
+      amount0: BigInt(index),
+      amount1: 0n,
+      transactionHash: `0x${'34'.repeat(32)}`,
+      timestampSec: 5,
+    }),
+  )
+  let statements = 0
+  const counted: Database = {
+    ...database.db,
+    run(...asked) {
+      statements++
+      return database.db.run(...asked)
+    },
+  }
+  const part = { place, stream: 'flow', subjects: [positionSubject(7n)], fromBlock: 100, toBlock: 200 }
+  await POSITION_FLOWS.store(counted, { ...part, witnesses: 2, epoch: 0, rows })
+  expect(statements).toBe(2)
+  statements = 0
+  const asked = { place, stream: 'flow', tokenId: 7n, fromBlock: 100, toBlock: 200 }
+  expect(await readPositionFlows(counted, { ...asked, max: 5_001 })).toEqual(rows)
+  expect(statements).toBe(3)
+  expect(await readPositionFlows(database.db, { ...asked, max: 4_100 })).toEqual(rows.slice(0, 4_100))
+})
+
+describe('inPieces()', () => {
+  /** Blocks and number of rows of each piece, in the order of the statements. */
+  async function piecesOf(blocks: readonly number[]): Promise<readonly (readonly [number, number, number])[]> {
+    const pieces: [number, number, number][] = []
+    const rows = blocks.map((block, index) => ({ block, index }))
+    const part = { place, stream: STREAM, subjects: null, ...WANTED, witnesses: 2, epoch: 0, rows }
+    const stored: unknown[] = []
+    const store = inPieces<(typeof rows)[number]>(async (_, { fromBlock, toBlock, rows: some }) => {
+      pieces.push([fromBlock, toBlock, some.length])
+      stored.unshift(...some)
+      expect(some.every(({ block }) => fromBlock <= block && block <= toBlock)).toBe(true)
+    })
+    await store(database.db, part)
+    expect(stored).toEqual(rows)
+    return pieces
+  }
+
+  test('a part of few rows is one statement', async () => {
+    expect(await piecesOf([])).toEqual([[100, 200, 0]])
+    expect(await piecesOf([100, 200])).toEqual([[100, 200, 2]])
+  })
+
+  test('more rows are several, the newest blocks first, and no block is in two', async () => {
+    const blocks = Array.from({ length: 5_000 }, (_, index) => 101 + Math.floor(index / 100))
+    expect(await piecesOf(blocks)).toEqual([
+      [131, 200, 2_000],
+      [111, 130, 2_000],
+      [100, 110, 1_000],
+    ])
+  })
+
+  test('a block of more rows than a statement should have is one piece', async () => {
+    const crowd = Array.from({ length: 4_500 }, () => 150)
+    expect(await piecesOf([100, ...crowd, 160])).toEqual([
+      [150, 200, 4_501],
+      [100, 149, 1],
+    ])
+    expect(await piecesOf(Array.from({ length: 4_500 }, () => 100))).toEqual([[100, 200, 4_500]])
+  })
 })
 
 test('coverage tells ranges of subjects and of everybody', async () => {

@@ -3,7 +3,15 @@ import { lendingEventStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/lending_event_list.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
+import {
+  fromBytes,
+  inPieces,
+  NotStoredError,
+  nameParams,
+  partParams,
+  STORE_DEADLINE_MS,
+  toDigits,
+} from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
@@ -48,7 +56,7 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  async store(db, part) {
+  store: inPieces(async (db, part) => {
     const { place, rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toDigits(wallet)),
@@ -65,7 +73,7 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
     }
     const isStored = await lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
     if (!isStored) throw new NotStoredError(place)
-  },
+  }),
 }
 
 /**

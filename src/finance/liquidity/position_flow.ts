@@ -1,9 +1,17 @@
-import { type Hex, numberToHex } from 'viem'
+import type { Hex } from 'viem'
 import { positionFlowStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/position_flow_list.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import { fromBytes, NotStoredError, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
+import {
+  fromBytes,
+  inPieces,
+  NotStoredError,
+  nameParams,
+  partParams,
+  STORE_DEADLINE_MS,
+  toDigits,
+} from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
@@ -30,7 +38,7 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  async store(db, part) {
+  store: inPieces(async (db, part) => {
     const { place, rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),
@@ -47,34 +55,54 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
     }
     const isStored = await positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
     if (!isStored) throw new NotStoredError(place)
-  },
+  }),
 }
 
 /** How a position is named as the subject of a history: its token id in 32 bytes. */
 export function positionSubject(tokenId: bigint): Hex {
-  return numberToHex(tokenId, { size: 32 })
+  return `0x${tokenId.toString(16).padStart(64, '0')}`
 }
 
+/** Which flows of a position are wanted: those from `fromBlock` to `toBlock`, at most `max`. */
+interface FlowsQuestion {
+  readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
+  readonly stream: string
+  readonly tokenId: bigint
+  readonly fromBlock: number
+  readonly toBlock: number
+  readonly max: number
+}
+
+/** Flows of one statement: reading more of them holds the event loop for long. */
+const PAGE_MAX = 2_000
+
 /**
- * All stored flows of a position from `fromBlock` to `toBlock`, oldest first, at most `max`. Undefined if not all of
- * them are stored. Throws as `Database.run`.
+ * All stored flows of a position in these blocks, oldest first, page by page. Undefined if not all of them are stored.
+ * Throws as `Database.run`.
  */
 export async function readPositionFlows(
   db: Database,
-  options: {
-    readonly place: Pick<StreamPlace, 'chainId' | 'contract'>
-    readonly stream: string
-    readonly tokenId: bigint
-    readonly fromBlock: number
-    readonly toBlock: number
-    readonly max: number
-  },
+  question: FlowsQuestion,
 ): Promise<readonly PositionFlow[] | undefined> {
-  const { place, stream, tokenId, fromBlock, toBlock, max } = options
-  const rows = await list(db, [
-    ...([...nameParams({ place, stream }), toDigits(positionSubject(tokenId))] as const),
-    ...([String(tokenId), fromBlock, Math.max(fromBlock, toBlock), max] as const),
-  ])
+  const flows: PositionFlow[] = []
+  for (;;) {
+    const max = Math.min(PAGE_MAX, question.max - flows.length)
+    const page = await readPage(db, { ...question, max }, flows.at(-1))
+    if (page === undefined) return undefined
+    flows.push(...page)
+    if (page.length < PAGE_MAX) return flows
+  }
+}
+
+async function readPage(
+  db: Database,
+  { place, stream, tokenId, fromBlock, toBlock, max }: FlowsQuestion,
+  after: Pick<PositionFlow, 'block' | 'logIndex'> = { block: fromBlock, logIndex: -1 },
+): Promise<readonly PositionFlow[] | undefined> {
+  const name = nameParams({ place, stream })
+  const blocks = [fromBlock, Math.max(fromBlock, toBlock)] as const
+  const subject = toDigits(positionSubject(tokenId))
+  const rows = await list(db, [...name, subject, String(tokenId), ...blocks, max, after.block, after.logIndex])
   if (rows[0]?.covered !== true) return undefined
   return rows.flatMap(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) =>
     block === null ||

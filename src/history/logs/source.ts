@@ -5,6 +5,7 @@ import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_clai
 import type { BackgroundEndpoint, Endpoint } from '../../chain/rpc/client.ts'
 import { BusyError } from '../../chain/rpc/error.ts'
 import { LateAnswerError, LongAnswerError } from '../../chain/rpc/transport.ts'
+import { turnBefore } from '../../lib/async/turns.ts'
 import { type BlockLogs, readBlockLogs } from '../proof/block_logs.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { checkLogs, type LogRange } from './check_logs.ts'
@@ -89,6 +90,7 @@ async function readLogs(
       },
       signal,
     )
+    await turnBefore(logs)
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {

@@ -7,7 +7,7 @@ import {
   pricedBlocks,
 } from '../../../finance/liquidity/life.ts'
 import type { PositionFlow } from '../../../finance/liquidity/position_flow.ts'
-import { inTurns } from '../../../lib/async/turns.ts'
+import { inTurns, turnBefore } from '../../../lib/async/turns.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createRecent } from '../../../lib/recent.ts'
 
@@ -90,6 +90,7 @@ export async function countedFrom(
   const isNext = before !== undefined && rows[first - 1] === before.flows[first - 1]?.row
   if (isNext && rows.length === first) return before
   const flows = await inTurns(lifeInSteps(rows, known))
+  await turnBefore(flows)
   const count = createCount(flows, {
     tokens: subject.tokens,
     before: isNext ? { count: before.count, flows: first } : undefined,

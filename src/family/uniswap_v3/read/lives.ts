@@ -10,6 +10,7 @@ import type { CountedLife } from '../../../finance/liquidity/profit.ts'
 import { createPriceHistory } from '../../../finance/price/price_history.ts'
 import type { History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
+import { turnBefore } from '../../../lib/async/turns.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
@@ -117,9 +118,11 @@ export function createLifeReader(services: {
           : birthIn(position)
       const { pool, ...subject } = birth
       const known = before?.facts ?? new Map<number, BlockFacts>()
+      await turnBefore(rows)
       const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
       whenLate(signal, () => pricesMissing(question))
       const read = await readFacts({ client, pool, tokens: subject.tokens, ...unknown }, signal)
+      await turnBefore(rows)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
       if (rows.length < stored.length) return { ...(await countedFrom(undefined, { rows, facts, subject })), end }
