@@ -113,7 +113,6 @@ export async function benchHistory({
         ],
       ],
     )
-    console.log()
     await printBeside({ quick, databaseUrl })
     await printOutlook(db, { quick })
   } finally {

@@ -5,11 +5,13 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { temporaryDirectory } from '../support/database.ts'
 import { benchAnswers } from './answers/answers.ts'
+import { putIntoGuide } from './guide.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
 import { benchMetered } from './metered.ts'
 import { benchPonder } from './ponder.ts'
 import { benchRpc } from './rpc.ts'
+import { takePrinted } from './table.ts'
 
 interface Options {
   readonly quick: boolean
@@ -34,8 +36,8 @@ const PARTS: readonly Part[] = [
 ]
 
 /**
- * `bun run bench [part…] [--quick]`: every performance claim of README, each as a ratio to something measured beside it,
- * so that it means the same on another machine. Speeds below their target are only shown, for they depend on what else
+ * `bun run bench [part…] [--quick] [--guide]`: every claim of speed, each as a ratio to something measured beside it, so
+ * that it means the same on another machine. With `--guide` what a part prints replaces its block in the guide. Speeds below their target are only shown, for they depend on what else
  * the machine does; exit status 1 says that the books do not balance, that a list takes too many round trips, or that
  * Ponder has other rows. Without names all parts run but `holds`,
  * which builds a large chain first, and `ponder`, which installs Ponder first.
@@ -54,7 +56,11 @@ async function main(): Promise<number> {
     await migrate(db).finally(() => db.close())
     console.log(`bun ${Bun.version}, ${navigator.hardwareConcurrency} cores, embedded PostgreSQL with fsync\n`)
     let held = true
-    for (const { run } of parts) held = (await run({ quick, databaseUrl: server.url })) && held
+    for (const { name, run } of parts) {
+      held = (await run({ quick, databaseUrl: server.url })) && held
+      const printed = takePrinted()
+      if (process.argv.includes('--guide')) await putIntoGuide(name, printed)
+    }
     return held ? 0 : 1
   } finally {
     await server.close()

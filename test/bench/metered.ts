@@ -2,7 +2,7 @@ import { temporaryDirectory } from '../support/database.ts'
 import { type Child, offer, startChild } from './child.ts'
 import { cpuUs, family } from './cpu.ts'
 import type { LoadJob, LoadResult } from './load.ts'
-import { mean, median, printTable } from './table.ts'
+import { mean, median, printNote, printTable } from './table.ts'
 
 /** Ratios to bare `Bun.serve` and the median latency that the metered path is held to. */
 const TARGETS = [
@@ -134,7 +134,7 @@ export async function benchMetered(options: {
     oursServer.write({ books: true })
     const books = await oursServer.read<Books>()
     const right = books.unbalanced === 0 && books.charged === delivered && refused === 0
-    console.log(
+    printNote(
       `books: ${books.organizations} organizations, ${books.unbalanced} where granted differs from charged + balance; ` +
         `${delivered} answers delivered, ${books.charged} charged, ${books.logged} logged, ${refused} refused or broken: ` +
         `${right ? 'right' : 'WRONG'}`,
@@ -192,7 +192,7 @@ function report(cells: readonly Cell[]): void {
       ]
     }),
   )
-  console.log('ratio: median over rounds of ours ÷ the mean of the bare bursts before and after\n')
+  printNote('ratio: median over rounds of ours ÷ the mean of the bare bursts before and after')
   if (cells.some(({ ours }) => ours.some((each) => each.serverCpuUs === undefined))) return
   printTable(
     [
@@ -224,7 +224,7 @@ function report(cells: readonly Cell[]): void {
       ]
     }),
   )
-  console.log('CPU microseconds per request, medians over rounds\n')
+  printNote('CPU microseconds per request, medians over rounds')
 }
 
 function ratios(bursts: readonly Burst[], bare: readonly Burst[], offset: 0 | 1): readonly number[] {

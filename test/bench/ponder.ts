@@ -19,7 +19,7 @@ import { startFaultyRpc } from '../support/rpc.ts'
 import { cpuUs, family } from './cpu.ts'
 import { forgetHistories } from './forget.ts'
 import { actInMarket, deployMarket, marketOf, POOL, rowsPerEvent } from './market.ts'
-import { median, printTable } from './table.ts'
+import { median, printNote, printTable } from './table.ts'
 
 const CHAIN_ID = 31_337
 const EVENTS_A_BLOCK = 20
@@ -89,15 +89,15 @@ export async function benchPonder({
         ['the same logs fetched and parsed, nothing else', seconds(median(bareMs)), '', '', ''],
       ],
     )
-    console.log(
+    printNote(
       `${blocks} blocks × ${EVENTS_A_BLOCK} events on Anvil; ${events} rows expected; ${same ? 'rows joined equal' : 'ROWS DIFFER'}`,
     )
     for (const row of [...(ours[0]?.rows ?? [])].filter((each) => !ponder.rows.has(each)).slice(0, 3))
       console.log(`only ours: ${row}`)
     for (const row of [...ponder.rows].filter((each) => ours[0]?.rows.has(each) !== true).slice(0, 3))
       console.log(`only Ponder's: ${row}`)
-    console.log(
-      `Ponder ÷ ours: wall ${(ponder.wallMs / wallMs).toFixed(0)} (target 50), CPU ${(ponder.cpuMs / cpuMs).toFixed(0)}; ours is the median of ${ROUNDS}, with both reads and every check that needs no archive; ${counted.refused} of its requests for logs were refused or too long\n`,
+    printNote(
+      `Ponder ÷ ours: wall ${(ponder.wallMs / wallMs).toFixed(0)} (target 50), CPU ${(ponder.cpuMs / cpuMs).toFixed(0)}; ours is the median of ${ROUNDS}, with both reads and every check that needs no archive; ${counted.refused} of its requests for logs were refused or too long`,
     )
     return same
   } finally {

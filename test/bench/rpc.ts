@@ -7,7 +7,7 @@ import { chainOf } from '../devnet/chain.ts'
 import { startDevnet } from '../devnet/mod.ts'
 import { patient, readerOf } from '../family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../support/rpc.ts'
-import { median, printTable } from './table.ts'
+import { median, printNote, printTable } from './table.ts'
 
 /** What an endpoint across a continent takes. */
 const UPSTREAM_MS = 50
@@ -53,8 +53,8 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
     }
     await rpc.stop()
     printTable(['positions', 'way', 'read', 'requests', 'depth', 'target', `ms at ${UPSTREAM_MS} ms`], rows)
-    console.log(
-      'depth: round trips that had to wait for one another; the first read of an endpoint also asks its chain id\n',
+    printNote(
+      'depth: round trips that had to wait for one another; the first read of an endpoint also asks its chain id',
     )
     return held
   } finally {

@@ -14,7 +14,7 @@ import { type Child, offer, startChild } from '../child.ts'
 import { cpuUs } from '../cpu.ts'
 import type { LoadResult } from '../load.ts'
 import { CONSTANT_PATH, type OursReady } from '../metered.ts'
-import { printTable } from '../table.ts'
+import { printNote, printTable } from '../table.ts'
 import type { FarCommand, FarCounts } from './far.ts'
 
 /** How far away the endpoint is, how many ask at a time. */
@@ -163,8 +163,8 @@ export async function benchAnswers({
     }
     if (process.stderr.isTTY) process.stderr.write('\r')
     printTable(HEAD, rows)
-    console.log(
-      `CPU of our process per answer; constant: a metered route that reads nothing; requests to the endpoint per answer; one endpoint, at most ${ENDPOINT_LIMITS.runningMax} calls to it at a time\n`,
+    printNote(
+      `CPU of our process per answer; constant: a metered route that reads nothing; requests to the endpoint per answer; one endpoint, at most ${ENDPOINT_LIMITS.runningMax} calls to it at a time`,
     )
   } finally {
     await Promise.all(services.map((service) => service.stop()))

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../support/database.ts'
 import type { FarCommand, FarCounts } from '../answers/far.ts'
 import { offer, startChild } from '../child.ts'
 import type { LoadResult } from '../load.ts'
-import { median, printTable } from '../table.ts'
+import { median, printNote, printTable } from '../table.ts'
 import type { ListingCommand, ListingCounts, ListingReady } from './listing.ts'
 
 const AWAY_MS = 30
@@ -89,7 +89,7 @@ export async function printBeside({
       ['list, callers', 'p50 ms', 'p99 ms', 'p50 ms, scan', 'p99 ms, scan', 'p99 ÷ without', 'scan requests/s'],
       rows,
     )
-    console.log(`one endpoint ${AWAY_MS} ms away that works on ${SLOTS} requests at a time; medians\n`)
+    printNote(`one endpoint ${AWAY_MS} ms away that works on ${SLOTS} requests at a time; medians`)
   } finally {
     await service.stop()
     await endpoint.stop()

@@ -1,5 +1,5 @@
 import type { Database } from '../../../src/db/database.ts'
-import { printTable } from '../table.ts'
+import { printNote, printTable } from '../table.ts'
 import { type Scan, scanLongChain } from './scan.ts'
 
 /**
@@ -50,7 +50,8 @@ export async function printOutlook(db: Database, { quick }: { readonly quick: bo
     }
   }
   printTable(['three years', 'endpoint', 'requests', 'hours', 'GB stored'], rows)
-  console.log(`${sums.join('\n')}\nAssumed: ${LOGS_PER_ACT} logs for each act; every block is read twice\n`)
+  printNote(sums.map((each) => `- ${each}`).join('\n'))
+  printNote(`Assumed: ${LOGS_PER_ACT} logs for each act; every block is read twice`)
 }
 
 function describe({ requests, refused, logs, ms }: Scan): string {

@@ -8,7 +8,7 @@ import { AAVE_WALLETS } from '../../devnet/aave_v3/addresses.ts'
 import { type Program, type Service, startService } from '../../e2e/program.ts'
 import { temporaryDirectory } from '../../support/database.ts'
 import { createOrganizations } from '../organizations.ts'
-import { median, printTable } from '../table.ts'
+import { median, printNote, printTable } from '../table.ts'
 import { type LargeScene, type Sizes, startLargeScene } from './scene.ts'
 
 /** The longest that any route may hold the event loop. */
@@ -195,9 +195,9 @@ function report(seen: readonly Seen[]): void {
     ...[kilobytes.toFixed(0), [...statuses].join(), Math.min(...holdsMs) <= TARGET_MS ? 'met' : 'MISSED'],
   ])
   printTable(['longest hold, ms', 'first', 'least', 'median', 'most', 'KB', 'status', `target ${TARGET_MS}`], rows)
-  console.log(
+  printNote(
     `load average ${loadavg()
       .map((each) => each.toFixed(1))
-      .join(' ')}\n`,
+      .join(' ')}`,
   )
 }
