@@ -12,6 +12,7 @@ import { hashOf, word } from '../simulation/chain.ts'
 import { logAt, never, transactionOf } from './logs.ts'
 
 const RANGE = { fromBlock: 1, toBlock: 40 }
+const REQUEST = { key: 'k', filters: [{ addresses: [], topics: [] }], range: RANGE, firstBlocks: 1_000 }
 /** One log in each of twenty blocks. */
 const TRUTH = Array.from({ length: 20 }, (_, index) => logAt(2 * (index + 1)))
 /** A second log of block 4, which only a liar has. */
@@ -80,11 +81,8 @@ function open(...tellings: readonly Telling[]) {
       return createLearnedSource({ source, clock, sleep })
     },
   )
-  const proof = createProof(
-    { key: 'k', filters: [{ addresses: [], topics: [] }], range: RANGE, firstBlocks: 1_000 },
-    { sources, healed: (logs) => healed.push(logs) },
-  )
-  return { proof, asked, healed, trusted: () => sources.map((source) => source.mayServe(RANGE)) }
+  const proof = createProof(REQUEST, { sources, healed: (logs) => healed.push(logs) })
+  return { proof, asked, healed, sources, trusted: () => sources.map((source) => source.mayServe(RANGE)) }
 }
 
 const inOrder = (logs: readonly HistoryLog[]) => [...logs].sort((a, b) => a.blockNumber - b.blockNumber)
@@ -174,8 +172,12 @@ describe('logs()', () => {
 
   test('counts halves as what the fewest endpoints gave: one keeps no older logs', async () => {
     const reads = [2, 20, 22, 40].map((block) => without(block))
-    const { proof } = open({ ...honest, reads: [...reads, TRUTH] }, { ...honest, keptFrom: 21 })
+    const { proof, asked, sources } = open({ ...honest, reads: [...reads, TRUTH] }, { ...honest, keptFrom: 21 })
+    // It is known which those are.
+    const older = { ...REQUEST, range: { fromBlock: 1, toBlock: 20 }, turn: 0 }
+    await expect(sources[1]?.read(older, never)).rejects.toBeInstanceOf(UpstreamError)
     expect(await proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 1 })
+    expect(asked[1]).toEqual(['21-40'])
   })
 
   test('does without no second endpoint that only pauses, and reads no more than it takes to know that', async () => {

@@ -22,6 +22,7 @@ export interface SimulatedStore {
 interface Subject {
   ranges: readonly Range[]
   agreed: readonly Range[]
+  checkedTo: number
   leaseHolder: string | undefined
   leaseUntilMs: number
 }
@@ -35,7 +36,13 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
   let parts = 0
 
   function subjectOf(name: Hex | null): Subject {
-    const known = subjects.get(name) ?? { ranges: [], agreed: [], leaseHolder: undefined, leaseUntilMs: 0 }
+    const known = subjects.get(name) ?? {
+      ranges: [],
+      agreed: [],
+      checkedTo: -1,
+      leaseHolder: undefined,
+      leaseUntilMs: 0,
+    }
     subjects.set(name, known)
     return known
   }
@@ -87,9 +94,9 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
             () =>
               new Map(
                 names.map((name): [Hex | null, Covered] => {
-                  const { ranges, agreed, leaseHolder, leaseUntilMs } = subjectOf(name)
+                  const { ranges, agreed, checkedTo, leaseHolder, leaseUntilMs } = subjectOf(name)
                   const isLeased = leaseHolder !== undefined && leaseHolder !== holder && leaseUntilMs > nowMs()
-                  return [name, { ranges, agreed, checkedTo: -1, isLeased }]
+                  return [name, { ranges, agreed, checkedTo, isLeased }]
                 }),
               ),
           ),
@@ -113,7 +120,10 @@ export function simulateStore(nowMs: () => number): SimulatedStore {
               if (subject.leaseHolder === holder) subject.leaseHolder = undefined
             }
           }),
-        checked: async () => {},
+        checked: (_, name, toBlock) =>
+          statement(() => {
+            subjectOf(name).checkedTo = toBlock
+          }),
         ground: async () => ({ anchor: undefined, epoch: 0 }),
         moveAnchor: async () => {},
         fallBack: async () => false,

@@ -1,0 +1,128 @@
+import { expect, test } from 'bun:test'
+import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
+import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
+import { HistoryFaultError } from '../../../src/history/follow/failure.ts'
+import type { Stream } from '../../../src/history/stream.ts'
+import { IncompleteError } from '../../../src/history/stream.ts'
+import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
+import { walletOf } from '../scene.ts'
+import { complete, type FilterJson, follow, quietEndpoint, simulateTime } from './quiet.ts'
+
+/** Takes at most so many wallets in a filter. */
+function takingWallets(most: number) {
+  const { endpoint, answered } = quietEndpoint(1_000_000)
+  const limit = { most }
+  const request: BackgroundEndpoint['request'] = (read, signal) => {
+    const [, wallets = []] = (read.params[0] as Partial<FilterJson>).topics ?? []
+    if ([wallets].flat().length <= limit.most) return endpoint.request(read, signal)
+    throw read.refusal?.({ status: 200, code: -32_000, words: 'exceed max topics', retryAfterMs: undefined })
+  }
+  return { endpoint: { ...endpoint, request }, answered, limit }
+}
+
+test('wallets are asked for in smaller groups if an endpoint takes fewer, and after ten minutes in large ones again', async () => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered, limit } = takingWallets(60)
+  const follower = follow([endpoint], simulated)
+  const largest = async (blocks: number) => {
+    answered.length = 0
+    await Promise.all(Array.from({ length: 200 }, (_, number) => complete(follower, blocks, walletOf(number))))
+    return Math.max(...answered.map(({ wallets = 0 }) => wallets))
+  }
+  const small = await largest(1_000)
+  expect(small).toBeLessThanOrEqual(60)
+  expect(small).toBeGreaterThan(60 / 4)
+  limit.most = 1_000
+  time.nowMs += 599_999
+  expect(await largest(2_000)).toBe(small)
+  time.nowMs += 1
+  // The first who asks is alone.
+  expect(await largest(3_000)).toBe(199)
+  await follower.close()
+})
+
+test('another failure than that is told to all who wait at once, and makes no group smaller', async () => {
+  let decoded = 0
+  const fault = new TypeError('That is no function')
+  const decode: Stream<LendingEvent>['decode'] = (_, __, { subjects }) => {
+    // The first who asks is alone.
+    if (subjects?.length !== 1 && decoded++ === 0) throw fault
+    return { rows: [], unsettled: [] }
+  }
+  const { endpoint, answered } = quietEndpoint(1_000_000)
+  const follower = follow([endpoint], { checks: { decode }, ...simulateTime() })
+  const ask = () =>
+    Promise.allSettled(Array.from({ length: 200 }, (_, number) => complete(follower, 1_000, walletOf(number))))
+  const failed = (await ask()).flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  expect([failed.length, new Set(failed), decoded]).toEqual([199, new Set([fault]), 1])
+  answered.length = 0
+  await ask()
+  expect(Math.max(...answered.map(({ wallets = 0 }) => wallets))).toBe(199)
+  await follower.close()
+})
+
+test('each turn of work stores something, even if an endpoint takes longer than that to say what is final', async () => {
+  const { time, ...simulated } = simulateTime()
+  const [first, second, third] = [0, 1, 2].map((index) => {
+    const { endpoint } = quietEndpoint(100)
+    return { ...endpoint, index }
+  })
+  if (first === undefined || second === undefined || third === undefined) throw new Error('Cannot test without them')
+  const late: BackgroundEndpoint = {
+    ...third,
+    async request(read, signal) {
+      if (read.method !== 'eth_getBlockByNumber') return await third.request(read, signal)
+      time.nowMs += read.timeoutMs ?? 10_000
+      throw new UpstreamError('No answer in time')
+    },
+  }
+  const follower = follow([first, second, late], simulated)
+  expect(await complete(follower, 2_000, walletOf(1))).toBe(true)
+  await follower.close()
+})
+
+/** A check against the chain's state that fails at these blocks, the last of them from then on. */
+function failingAt(...blocks: readonly (number | undefined)[]) {
+  const seen = { checks: 0 }
+  const verify: Stream<LendingEvent>['verify'] = async () => {
+    const fromBlock = blocks[Math.min(seen.checks++, blocks.length - 1)]
+    if (fromBlock !== undefined) throw new IncompleteError('state', { fromBlock, toBlock: 90 })
+  }
+  return { checks: { verify }, seen }
+}
+
+/** A history over so many endpoints that agree, checked so: how it ends, and which blocks were read after all of them. */
+async function checked(endpoints: number, { checks, seen }: ReturnType<typeof failingAt>) {
+  const all = Array.from({ length: endpoints }, () => quietEndpoint(1_000_000))
+  const follower = follow(
+    all.map(({ endpoint }, index) => ({ ...endpoint, index })),
+    { checks, ...simulateTime() },
+  )
+  const end = await complete(follower, 100, walletOf(1)).catch((error: unknown) => error)
+  await follower.close()
+  const again = all.map(({ answered }) =>
+    answered.map(({ fromBlock, toBlock }) => `${fromBlock}-${toBlock}`).filter((range) => range !== '1-100'),
+  )
+  return { end, again, checks: seen.checks }
+}
+
+test('blocks that a check against the state finds incomplete are read again, and the history is complete if it holds then', async () => {
+  expect(await checked(1, failingAt(undefined))).toEqual({ end: false, again: [[]], checks: 1 })
+  expect(await checked(2, failingAt(70, undefined))).toEqual({ end: true, again: [['70-90'], ['70-90']], checks: 2 })
+})
+
+test('a check against the state that fails there again is a fault of ours if endpoints agree, else the history is not complete', async () => {
+  const wrong = await checked(2, failingAt(70))
+  expect(wrong.end).toBeInstanceOf(HistoryFaultError)
+  expect(wrong).toMatchObject({ again: [['70-90'], ['70-90']], checks: 2 })
+  for (const [endpoints, failing] of [
+    [1, failingAt(70)],
+    [2, failingAt(70, 80)],
+  ] as const) {
+    const { end, checks } = await checked(endpoints, failing)
+    expect(end).toBeInstanceOf(UnavailableError)
+    expect(end).not.toBeInstanceOf(HistoryFaultError)
+    expect(end).toMatchObject({ message: expect.stringContaining('is not complete. The check "state"') })
+    expect(checks).toBe(2)
+  }
+})
