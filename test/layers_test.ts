@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
-const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'chains', 'cursor', 'words']
+const CHAIN_WITHOUT_ENDPOINTS = ['by_chain', 'chain', 'cursor', 'words']
 
 interface Import {
   readonly from: string

@@ -7,7 +7,10 @@ const AGE_SEC_MIN = 60
 const AGE_BLOCKS = 20
 
 /** How far the newest block of a chain may be from the wall clock, seconds; 60 if its block time is unknown. */
-export function blockAgeMaxSec({ blockTimeMs, maxBlockAgeSec }: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec'>): number {
+export function blockAgeMaxSec({
+  blockTimeMs = 0,
+  maxBlockAgeSec,
+}: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec'>): number {
   return maxBlockAgeSec ?? Math.max(AGE_SEC_MIN, (AGE_BLOCKS * blockTimeMs) / 1_000)
 }
 
@@ -16,7 +19,7 @@ const FINAL_LAG_SEC = 3_600
 
 /** How old the newest final block of a chain may be by the wall clock, seconds. */
 export function finalAgeMaxSec(chain: Pick<Chain, 'blockTimeMs' | 'maxBlockAgeSec' | 'finality'>): number {
-  const { finality, blockTimeMs } = chain
+  const { finality, blockTimeMs = 0 } = chain
   const lagSec = 'depth' in finality ? (finality.depth * blockTimeMs) / 1_000 : FINAL_LAG_SEC
   return blockAgeMaxSec(chain) + lagSec
 }

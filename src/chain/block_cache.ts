@@ -15,8 +15,8 @@ interface BlockRead<T> {
 export interface BlockCache<T> {
   /**
    * The result of `read`, shared by all callers that ask for the same key meanwhile. It is reused while its block is
-   * the newest one: until the block's timestamp plus the chain's block time, and for at most one block time after the
-   * request, so that a wrong clock cannot keep it longer. With a block time of 0 nothing is reused.
+   * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the request,
+   * so that a wrong clock cannot keep it longer. With 0 nothing is reused.
    */
   reuse(request: BlockRead<T>, signal: AbortSignal): Promise<T>
   /** The same if it is kept, without reading. */
@@ -38,12 +38,12 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
       const readOnce = async (shared: AbortSignal) => {
         const startedMs = clock.monotonicMs()
         const value = await read(shared)
-        const untilNextBlockMs = Number(value.block.timestampSec) * 1_000 + chain.blockTimeMs - clock.now()
-        const untilTooOldMs = chain.blockTimeMs - (clock.monotonicMs() - startedMs)
+        const untilNextBlockMs = Number(value.block.timestampSec) * 1_000 + chain.reuseMs - clock.now()
+        const untilTooOldMs = chain.reuseMs - (clock.monotonicMs() - startedMs)
         return { value, lifeMs: Math.min(untilNextBlockMs, untilTooOldMs) }
       }
-      // A read that began a block time ago may see an older block than the caller's own read would.
-      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.blockTimeMs }, signal)
+      // A read that began so long ago may see an older block than the caller's own read would.
+      return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.reuseMs }, signal)
     },
     kept: ({ chain, key }) => cache.kept(keyOf(chain, key)),
   }

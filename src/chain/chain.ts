@@ -1,34 +1,28 @@
 import type { Address } from 'viem'
 
-/** One EVM chain as configuration describes it; protocols' addresses live in each family's deployments. */
+/** One EVM chain, as the table of built-in chains or configuration describes it. */
 export interface Chain {
   readonly id: number
   readonly name: string
-  /** Tried in order of health. They may hold secrets: never logged, never shown. */
-  readonly rpcUrls: readonly string[]
-  /** How long an answer may be reused; with 0 nothing is reused. */
-  readonly blockTimeMs: number
+  /** Absent if no source gives it. */
+  readonly nativeCurrency?: NativeCurrency
+  /** Usual time between blocks; absent if no source gives it. */
+  readonly blockTimeMs?: number
+  /** How long an answer may be reused, from the time of its block: a block time, or 0 for not at all. */
+  readonly reuseMs: number
   /** How far the newest block may be from the wall clock, seconds. Absent: the larger of 60 s and 20 blocks. */
   readonly maxBlockAgeSec?: number
   readonly finality: { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
-  readonly prices: ChainPrices
-  /** Tokens that the operator calls spam, checksummed. */
-  readonly spamTokens: readonly Address[]
+  /** Tried in order of health. They may hold secrets: never logged, never shown. */
+  readonly rpcUrls: readonly string[]
 }
 
-/** Sources of USD prices for a chain's tokens. */
-export interface ChainPrices {
-  /** Token → Chainlink-style aggregator that answers in USD. */
-  readonly usdFeeds: Readonly<Record<Address, UsdFeed>>
-  /** Tokens taken as one dollar if they have no feed. */
-  readonly stablecoins: readonly Address[]
-  /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
-  readonly aaveOracle?: Address
-  readonly wrappedNative?: Address
-}
-
-/** A price feed and the longest normal time between its updates. */
-export interface UsdFeed {
-  readonly feed: Address
-  readonly heartbeatSec: number
+/** What a chain's fees are paid in. */
+export interface NativeCurrency {
+  /** Absent if no source gives it. */
+  readonly symbol?: string
+  /** Of the amounts that the chain itself counts. */
+  readonly decimals?: number
+  /** The token that holds one unit of it each. */
+  readonly wrapped?: Address
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import type { ChainClient } from '../chain/rpc/client.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
 import type { Database } from '../db/database.ts'
+import type { FinanceClient } from '../finance/chain.ts'
 import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -11,7 +11,7 @@ import type { Log } from '../lib/log.ts'
 /** What families read with. */
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   /** Absent if Solana is not served. */
   readonly solana: SolanaClient | undefined
   readonly db: Database
@@ -62,7 +62,7 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
 
 /** Where contracts are read. */
 interface ContractsSetup {
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   readonly clock: Clock
 }
 

@@ -1,10 +1,11 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
-import { type ChainClient, type ReadOptions, SilentError } from '../chain/rpc/client.ts'
+import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
+import type { FinanceClient } from '../finance/chain.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
 export interface Place<Deployment> {
-  readonly client: ChainClient
+  readonly client: FinanceClient
   readonly deployments: readonly Deployment[]
   /** The block to read at; absent: the newest. */
   readonly block?: PinnedBlock
@@ -36,7 +37,7 @@ export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions
 
 /** Chains that are configured and have the family, by id. */
 export function placesOf<Deployment>(
-  clients: ReadonlyMap<number, ChainClient>,
+  clients: ReadonlyMap<number, FinanceClient>,
   deployments: ReadonlyMap<number, readonly Deployment[]>,
 ): ReadonlyMap<number, Place<Deployment>> {
   const places = new Map<number, Place<Deployment>>()

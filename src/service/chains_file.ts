@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
-import type { Chain, UsdFeed } from '../chain/chain.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { Family } from '../family/family.ts'
 import { address as checksummed, repeated } from '../family/setting.ts'
+import type { FinanceChain, UsdFeed } from '../finance/chain.ts'
 
 /** Default: a day, the longest heartbeat that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
@@ -47,6 +47,7 @@ const chainEntries = {
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
   rpcUrls,
   blockTimeMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
+  reuseMs: v.optional(v.pipe(wholeFrom(0), v.maxValue(600_000))),
   maxBlockAgeSec: v.optional(wholeFrom(1)),
   finality: v.optional(
     v.union([v.strictObject({ depth: wholeFrom(0) }), v.strictObject({ tag: v.picklist(['safe', 'finalized']) })]),
@@ -131,16 +132,22 @@ function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
 }
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */
-export function chainFromRow(row: ChainRow, builtIn: Chain | undefined): Chain {
+export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
+  const { wrappedNative: wrapped, ...prices } = row.prices ?? {}
+  const nativeCurrency = wrapped === undefined ? builtIn?.nativeCurrency : { ...builtIn?.nativeCurrency, wrapped }
+  // 0 says that the block time is not known.
+  const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
   return {
     id: row.id,
     name: row.name,
     rpcUrls: row.rpcUrls,
-    blockTimeMs: row.blockTimeMs ?? builtIn?.blockTimeMs ?? 0,
+    ...(nativeCurrency === undefined ? {} : { nativeCurrency }),
+    ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
+    reuseMs: row.reuseMs ?? row.blockTimeMs ?? builtIn?.reuseMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
-    prices: { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...row.prices },
+    prices: { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...prices },
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
 }

@@ -2,6 +2,7 @@ import { createChainClient, type EvmClient } from '../chain/rpc/evm.ts'
 import type { RpcRecorder } from '../chain/rpc/metrics.ts'
 import { createSlots, PROCESS_LIMITS } from '../chain/rpc/slots/slots.ts'
 import { createSolanaClient, SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import type { FinanceChain } from '../finance/chain.ts'
 import { pause } from '../lib/async/abort.ts'
 import { createRate } from '../lib/async/rate.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -10,7 +11,7 @@ import type { Config } from './config.ts'
 
 /** One client per chain: EVM chains by id, and Solana if it is served. */
 export interface Clients {
-  readonly evm: ReadonlyMap<number, EvmClient>
+  readonly evm: ReadonlyMap<number, EvmClient<FinanceChain>>
   readonly solana: SolanaClient | undefined
   close(): void
 }

@@ -1,13 +1,12 @@
 import { isIP } from 'node:net'
 import { RETENTION_DAYS_MIN } from '../account/retention.ts'
-import type { Chain } from '../chain/chain.ts'
-import { CHAINS, DEFAULT_CHAIN_IDS } from '../chain/chains.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import { SOLANA_RPC_URLS } from '../chain/table/chains.ts'
+import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../chain/table/chains.ts'
 import { parseDatabaseUrl } from '../db/address.ts'
 import type { ConfiguredFamily, Family } from '../family/family.ts'
 import { FAMILIES } from '../family/mod.ts'
+import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
 import { ANY_HOST } from '../http/request/host.ts'
 import { FEATURES, type Feature } from '../http/route/route.ts'
 import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
@@ -39,7 +38,7 @@ export interface Config {
   readonly corsOrigins: readonly string[]
   readonly logLevel: LogLevel
   /** EVM chains that are served. */
-  readonly chains: readonly Chain[]
+  readonly chains: readonly FinanceChain[]
   /** Protocols with their settings on each chain. */
   readonly families: readonly ConfiguredFamily[]
   readonly solana: SolanaConfig
@@ -148,7 +147,7 @@ interface ChainSources {
 
 function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' | 'solana'> {
   const { given, mistakes, names, families } = sources
-  const chains = new Map(CHAINS.map((chain) => [chain.id, chain]))
+  const chains = new Map(FINANCE_CHAINS.map((chain) => [chain.id, chain]))
   const { rows, solana: solanaRow, mistakes: found } = readChainsFile(sources)
   mistakes.push(...found)
   const solana = solanaFrom(solanaRow)

@@ -19,9 +19,8 @@ function pass(ms: number): void {
   monotonicMs += ms
 }
 
-function chainOf(blockTimeMs: number, id = 1): Chain {
-  const prices = { usdFeeds: {}, stablecoins: [] }
-  return { id, name: 'Chain', rpcUrls: [], blockTimeMs, finality: { depth: 0 }, prices, spamTokens: [] }
+function chainOf(reuseMs: number, id = 1): Chain {
+  return { id, name: 'Chain', rpcUrls: [], reuseMs, finality: { depth: 0 } }
 }
 
 function counted(timestampSec = BLOCK_SEC) {

@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { getAddress } from 'viem'
-import { CHAINS, DEFAULT_CHAIN_IDS } from '../../src/chain/chains.ts'
-import { FEED_ROWS } from '../../src/chain/table/feeds.ts'
-import { STABLECOIN_ROWS } from '../../src/chain/table/stablecoins.ts'
+import { CHAINS, DEFAULT_CHAIN_IDS } from '../../src/chain/table/chains.ts'
 import { AAVE_V3_DEPLOYMENTS } from '../../src/family/aave_v3/table/markets.ts'
 import { MORPHO_BLUE_DEPLOYMENTS } from '../../src/family/morpho_blue/table/morphos.ts'
 import { UNISWAP_V3_DEPLOYMENTS } from '../../src/family/uniswap_v3/table/managers.ts'
+import { AAVE_ORACLE_ROWS } from '../../src/finance/price/table/aave_oracles.ts'
+import { FEED_ROWS } from '../../src/finance/price/table/feeds.ts'
+import { STABLECOIN_ROWS } from '../../src/finance/price/table/stablecoins.ts'
 
 const IDS = CHAINS.map(({ id }) => id)
 const DEFAULTS = CHAINS.filter(({ id }) => DEFAULT_CHAIN_IDS.includes(id))
@@ -27,7 +28,9 @@ test('the guide lists every built-in chain, and no other', async () => {
 test('every built-in chain has a protocol to read, and every table has built-in chains only', () => {
   const families = [...UNISWAP_V3_DEPLOYMENTS.keys(), ...AAVE_V3_DEPLOYMENTS.keys(), ...MORPHO_BLUE_DEPLOYMENTS.keys()]
   expect([...new Set(families)].sort((a, b) => a - b)).toEqual(IDS)
-  for (const id of [...Object.keys(FEED_ROWS), ...Object.keys(STABLECOIN_ROWS)]) expect(IDS).toContain(Number(id))
+  for (const table of [AAVE_ORACLE_ROWS, FEED_ROWS, STABLECOIN_ROWS]) {
+    for (const id of Object.keys(table)) expect(IDS).toContain(Number(id))
+  }
 })
 
 test('every built-in chain has an endpoint over TLS without a key in it, none is listed twice, and default chains have three', () => {
@@ -43,44 +46,27 @@ test('every built-in chain has an endpoint over TLS without a key in it, none is
   }
 })
 
-test('every address about chains and prices has the right checksum, and no token is listed twice', () => {
-  for (const { prices, spamTokens } of CHAINS) {
-    const { usdFeeds, stablecoins, wrappedNative, aaveOracle } = prices
-    const feeds = Object.entries(usdFeeds).flatMap(([token, { feed }]) => [token, feed])
-    for (const address of [wrappedNative, aaveOracle, ...stablecoins, ...spamTokens, ...feeds]) {
-      if (address !== undefined) expect(address).toBe(getAddress(address))
-    }
-    expect(new Set(stablecoins).size).toBe(stablecoins.length)
+test('every wrapped native token has the right checksum, and every default chain has one, and a block time', () => {
+  for (const { nativeCurrency } of CHAINS) {
+    const wrapped = nativeCurrency?.wrapped
+    if (wrapped !== undefined) expect(wrapped).toBe(getAddress(wrapped))
   }
-  for (const rows of Object.values(FEED_ROWS)) {
-    expect(new Set(rows.map(([, token]) => token)).size).toBe(rows.length)
-    expect(new Set(rows.map(([symbol]) => symbol)).size).toBe(rows.length)
-  }
-})
-
-test('every heartbeat is between ten seconds and a day', () => {
-  for (const { prices } of CHAINS) {
-    for (const { heartbeatSec } of Object.values(prices.usdFeeds)) {
-      expect(heartbeatSec).toBeGreaterThanOrEqual(10)
-      expect(heartbeatSec).toBeLessThanOrEqual(86_400)
-    }
-  }
-})
-
-test('every default chain has a feed for its wrapped native token and for its stablecoins, and a block time', () => {
-  for (const { prices, blockTimeMs } of DEFAULTS) {
-    const fed = Object.keys(prices.usdFeeds)
-    for (const token of [prices.wrappedNative, ...prices.stablecoins]) expect(fed).toContain(token ?? '')
+  for (const { nativeCurrency, blockTimeMs = 0 } of DEFAULTS) {
+    expect(nativeCurrency?.wrapped).toBeDefined()
     expect(blockTimeMs).toBeGreaterThan(0)
   }
 })
 
-test('a chain without a known block time reuses nothing, and may have no new block for ten minutes', () => {
-  const quiet = CHAINS.filter(({ blockTimeMs }) => blockTimeMs === 0)
+test('a chain reuses answers for a block time; without a known one it does not, and may be quiet for ten minutes', () => {
+  const quiet = CHAINS.filter(({ blockTimeMs }) => blockTimeMs === undefined)
   expect(quiet.length).toBeGreaterThan(0)
   expect(quiet.length).toBeLessThan(CHAINS.length / 2)
-  for (const chain of CHAINS) {
-    const { blockTimeMs, maxBlockAgeSec } = chain as { blockTimeMs: number; maxBlockAgeSec?: number }
-    expect(maxBlockAgeSec).toBe(blockTimeMs === 0 ? 600 : undefined)
+  for (const { blockTimeMs, reuseMs, maxBlockAgeSec } of CHAINS) {
+    expect(reuseMs).toBe(blockTimeMs ?? 0)
+    expect(maxBlockAgeSec).toBe(blockTimeMs === undefined ? 600 : undefined)
   }
+})
+
+test('every built-in chain is final by the tag that endpoints give its final block', () => {
+  for (const { finality } of CHAINS) expect(finality).toEqual({ tag: 'finalized' })
 })

@@ -1,4 +1,4 @@
-import type { Chain } from '../../src/chain/chain.ts'
+import type { FinanceChain } from '../../src/finance/chain.ts'
 import { MARKETS } from './aave_v3/addresses.ts'
 import { TOKENS, UNISWAP_V3 } from './addresses.ts'
 import type { Devnet } from './mod.ts'
@@ -25,12 +25,13 @@ export function chainsFileOf(rpcUrl: string): string {
 }
 
 /** The devnet as configuration describes a chain, with a feed for every token; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
+export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
   return {
     id: devnet.chainId,
     name: 'Devnet',
+    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: TOKENS.weth.address },
     rpcUrls: [devnet.rpcUrl],
-    blockTimeMs: 0,
+    reuseMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices: {
@@ -38,7 +39,6 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
         Object.values(TOKENS).map(({ address, feed }) => [address, { feed, heartbeatSec: 86_400 }]),
       ),
       stablecoins: [],
-      wrappedNative: TOKENS.weth.address,
     },
     spamTokens: [],
     ...overrides,

@@ -6,6 +6,7 @@ import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { KAMINO } from '../../src/family/kamino/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain } from '../../src/finance/chain.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Call, Route } from '../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -34,7 +35,7 @@ const READING = {
 let devnet: Devnet
 let aave: AaveDevnet
 let morpho: MorphoDevnet
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 let routes: ReadonlyMap<string, Route>
 let passedMs = 0
 const clock: Clock = {
@@ -48,7 +49,11 @@ beforeAll(async () => {
   morpho = await devnet.morpho()
   aave = await devnet.aave()
   await devnet.rpc.call('evm_mine')
-  client = createChainClient({ chain: chainOf(devnet, { blockTimeMs: BLOCK_MS }), clock, log: silentLog })
+  client = createChainClient({
+    chain: chainOf(devnet, { blockTimeMs: BLOCK_MS, reuseMs: BLOCK_MS }),
+    clock,
+    log: silentLog,
+  })
   const { uniswapV3, aaveV3 } = DEVNET_ROW
   const solana = createSolanaClient({
     rpcUrls: [solanaDouble.url],

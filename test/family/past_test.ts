@@ -4,6 +4,7 @@ import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain } from '../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../src/history/history.ts'
 import type { Reply, Route } from '../../src/http/route/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -28,12 +29,12 @@ const MOMENTS = 5
 let devnet: Devnet
 let aave: AaveDevnet
 let morpho: MorphoDevnet
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 let crowd: readonly Address[]
 let moments: readonly LiveMoment[]
 let database: TestDatabase
-const clients: EvmClient[] = []
-const histories = new Map<EvmClient, HistoryService>()
+const clients: EvmClient<FinanceChain>[] = []
+const histories = new Map<EvmClient<FinanceChain>, HistoryService>()
 
 /** A block and what every route said while it was the newest. */
 interface LiveMoment {
@@ -89,13 +90,13 @@ async function moveOn(step: number): Promise<void> {
   await morpho.supply({ market: morpho.markets.wethUsdc, wallet: morpho.wallets.supplier, assets: change * 1_000_000n })
 }
 
-function clientOver(rpcUrls: readonly string[]): EvmClient {
+function clientOver(rpcUrls: readonly string[]): EvmClient<FinanceChain> {
   const made = createChainClient({ chain: chainOf(devnet, { rpcUrls }), clock: systemClock, log: silentLog })
   clients.push(made)
   return made
 }
 
-function routesOver(one: EvmClient): ReadonlyMap<string, Route> {
+function routesOver(one: EvmClient<FinanceChain>): ReadonlyMap<string, Route> {
   const { uniswapV3, aaveV3 } = DEVNET_ROW
   const { db } = database
   const history = historyOver(one)
@@ -139,7 +140,7 @@ function questions(): Question[] {
   ]
 }
 
-function historyOver(one: EvmClient): HistoryService {
+function historyOver(one: EvmClient<FinanceChain>): HistoryService {
   const known = histories.get(one)
   if (known !== undefined) return known
   const made = createHistory({
@@ -258,7 +259,7 @@ describe('endpoints of different depth', () => {
   })
 
   /** One endpoint for each entry, which keeps the state of the moments from that one on; all keep the newest. */
-  async function endpoints(keepFrom: readonly number[]): Promise<EvmClient> {
+  async function endpoints(keepFrom: readonly number[]): Promise<EvmClient<FinanceChain>> {
     rpcs = await Promise.all(keepFrom.map(() => startFaultyRpc(devnet.rpcUrl)))
     for (const [index, from] of keepFrom.entries()) {
       const floor = moments[from]?.number ?? Number.POSITIVE_INFINITY

@@ -5,6 +5,7 @@ import { AAVE_V3 } from '../../src/family/aave_v3/mod.ts'
 import type { Family } from '../../src/family/family.ts'
 import { MORPHO_BLUE } from '../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -26,7 +27,7 @@ const EMPTY = walletOf('no contract')
 const REVERTING = walletOf('reverting contract')
 
 let devnet: Devnet
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 let wallet: Hex
 
 beforeAll(async () => {

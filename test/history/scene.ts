@@ -1,6 +1,6 @@
 import { type Hex, numberToHex, toEventSelector } from 'viem'
-import type { Chain } from '../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../src/chain/rpc/evm.ts'
+import type { FinanceChain } from '../../src/finance/chain.ts'
 import { LENDING_EVENTS, type LendingEvent } from '../../src/finance/lending/lending_event.ts'
 import type { HistoryLog, Stream, StreamPlace } from '../../src/history/stream.ts'
 import { IncompleteError } from '../../src/history/stream.ts'
@@ -149,13 +149,13 @@ export function createTestClient(
     chainId,
     finality = { depth: 10 },
     log = silentLog,
-  }: { readonly chainId: number; readonly finality?: Chain['finality']; readonly log?: Log },
-): EvmClient {
-  const chain: Chain = {
+  }: { readonly chainId: number; readonly finality?: FinanceChain['finality']; readonly log?: Log },
+): EvmClient<FinanceChain> {
+  const chain: FinanceChain = {
     id: chainId,
     name: `Devnet ${chainId}`,
     rpcUrls,
-    blockTimeMs: 0,
+    reuseMs: 0,
     maxBlockAgeSec: 1e9,
     finality,
     prices: { usdFeeds: {}, stablecoins: [] },

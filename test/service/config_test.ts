@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { CHAINS } from '../../src/chain/chains.ts'
+import { FINANCE_CHAINS } from '../../src/finance/chain.ts'
 import { type Config, ConfigError, readConfig } from '../../src/service/config.ts'
 import { hostNames } from '../../src/service/host_names.ts'
 
@@ -78,9 +78,9 @@ describe('readConfig()', () => {
   })
 
   test('CHAINS serves any built-in chain, each over its public endpoints', () => {
-    const all = CHAINS.map(({ id }) => id)
+    const all = FINANCE_CHAINS.map(({ id }) => id)
     expect(all.length).toBeGreaterThan(70)
-    expect(readConfig({ CHAINS: all.join() }, noFile).chains).toEqual(CHAINS)
+    expect(readConfig({ CHAINS: all.join() }, noFile).chains).toEqual([...FINANCE_CHAINS])
     const [linea] = readConfig({ CHAINS: '59144' }, noFile).chains
     expect(linea?.name).toBe('Linea Mainnet')
     expect(linea?.rpcUrls).toContain('https://rpc.linea.build')
@@ -127,6 +127,25 @@ describe('readConfig()', () => {
     expect(ethereum).toMatchObject({ name: 'Mine', blockTimeMs: 12_000 })
     expect(JSON.stringify(settingsOf(config, 'uniswap-v3').get(1))).toStartWith(`[{"manager":"${MANAGER}"`)
     expect(JSON.stringify(settingsOf(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
+  })
+
+  test('a row of CHAINS_FILE says apart how fast its blocks come and how long answers are reused', () => {
+    const row = { id: 1, name: 'Mine', rpcUrls: ['http://127.0.0.1:1'] }
+    const chainOf = (changes: object, id = 1) => {
+      const file = JSON.stringify({ chains: [{ ...row, id, ...changes }] })
+      const [chain] = readConfig({ CHAINS_FILE: 'f', CHAINS: String(id) }, () => file).chains
+      return { blockTimeMs: chain?.blockTimeMs, reuseMs: chain?.reuseMs, native: chain?.nativeCurrency }
+    }
+    const native = FINANCE_CHAINS[0]?.nativeCurrency
+    expect(chainOf({})).toEqual({ blockTimeMs: 12_000, reuseMs: 12_000, native })
+    expect(chainOf({ reuseMs: 0 })).toEqual({ blockTimeMs: 12_000, reuseMs: 0, native })
+    expect(chainOf({ blockTimeMs: 2_000 })).toEqual({ blockTimeMs: 2_000, reuseMs: 2_000, native })
+    expect(chainOf({ blockTimeMs: 0 })).toEqual({ blockTimeMs: undefined, reuseMs: 0, native })
+    expect(chainOf({ blockTimeMs: 0, reuseMs: 500 })).toEqual({ blockTimeMs: undefined, reuseMs: 500, native })
+    expect(chainOf({}, 5)).toEqual({ blockTimeMs: undefined, reuseMs: 0, native: undefined })
+    const prices = { wrappedNative: MANAGER }
+    expect(chainOf({ prices }).native).toEqual({ symbol: 'ETH', decimals: 18, wrapped: MANAGER })
+    expect(chainOf({ prices }, 5).native).toEqual({ wrapped: MANAGER })
   })
 
   test('CHAINS leaves Solana out unless it names 101, or an endpoint is given', () => {

@@ -51,12 +51,10 @@ function endpointAt(url: string): Endpoint {
     id: 1,
     name: 'Ethereum',
     rpcUrls: [url],
-    blockTimeMs: 0,
+    reuseMs: 0,
     finality: { depth: 0 },
-    spamTokens: [],
-    prices: { usdFeeds: {}, stablecoins: [] },
   }
   const clock = systemClock
-  const heads = createHeads({ clock, blockTimeMs: 0 })
+  const heads = createHeads({ clock })
   return createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
 }

@@ -1,7 +1,7 @@
-import type { ChainClient } from '../../src/chain/rpc/client.ts'
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Family } from '../../src/family/family.ts'
+import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -12,7 +12,7 @@ export function familyRoutes(
   family: Family,
   options: {
     readonly rows?: readonly (readonly [chainId: number, row: object])[]
-    readonly clients?: readonly ChainClient[]
+    readonly clients?: readonly FinanceClient[]
     readonly solana?: SolanaClient | undefined
     readonly db?: Database
     readonly history?: History

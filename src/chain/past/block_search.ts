@@ -18,16 +18,20 @@ const OVERSHOOT_DIVISOR = 200n
 
 /**
  * Height of the block to look at next for the last block at or before a moment: by interpolation between both blocks,
- * else by the block time (milliseconds; 0 if unknown). Undefined when the search is over: `before` is then the block,
+ * else by the block time (milliseconds; undefined if unknown). Undefined when the search is over: `before` is then the block,
  * or, if it is undefined too, the chain began later. Times never fall with height and may be shared by several blocks.
  */
 export function nextProbe(
   { before, after }: Bracket<BlockPoint>,
-  { timeSec, blockTimeMs, probes }: { readonly timeSec: bigint; readonly blockTimeMs: number; readonly probes: number },
+  {
+    timeSec,
+    blockTimeMs,
+    probes,
+  }: { readonly timeSec: bigint; readonly blockTimeMs: number | undefined; readonly probes: number },
 ): bigint | undefined {
   if (before === undefined) {
     if (after.number === 0n) return undefined
-    if (blockTimeMs === 0 || probes >= BISECT_EVERY) return 0n
+    if (blockTimeMs === undefined || probes >= BISECT_EVERY) return 0n
     const back = ((after.timestampSec - timeSec) * 1_000n) / BigInt(blockTimeMs)
     return clamp(after.number - back - back / OVERSHOOT_DIVISOR - 1n, { min: 0n, max: after.number - 1n })
   }

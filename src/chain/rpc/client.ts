@@ -69,9 +69,9 @@ export interface EthCall {
   readonly others?: Readonly<Record<Hex, Hex>>
 }
 
-/** Reads of one chain over its endpoints. */
-export interface ChainClient {
-  readonly chain: Chain
+/** Reads of one chain over its endpoints. Whoever makes it may describe the chain in more detail. */
+export interface ChainClient<Row extends Chain = Chain> {
+  readonly chain: Row
   /** Where it is told what endpoints do, by their position. */
   readonly log: Log
   /**

@@ -37,7 +37,7 @@ const NO_LENS =
   ' because its endpoints refuse "eth_call" with a state override and without "to", or at a block named by its hash'
 
 /** A chain client with work in the background; call `close` when the process stops. */
-export interface EvmClient extends ChainClient {
+export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row> {
   /** True if an endpoint of the right chain answers from a recent block, or did so lately. Reads its header. */
   ready(signal: AbortSignal): Promise<boolean>
   /** How each endpoint does, in the order of the configuration. */
@@ -51,7 +51,7 @@ export interface EvmClient extends ChainClient {
  * the chain's id before one of its answers is believed. One whose newest block is far off what the others show is used
  * only if none of them answers.
  */
-export function createChainClient(options: ClientOptions & { readonly chain: Chain }): EvmClient {
+export function createChainClient<Row extends Chain>(options: ClientOptions & { readonly chain: Row }): EvmClient<Row> {
   const { chain, clock, log, fetch = globalThis.fetch, record = () => {}, backgroundRate, line } = options
   const random = options.random ?? createSpread(clock.now())
   const heads = createHeads({ clock, blockTimeMs: chain.blockTimeMs })

@@ -1,6 +1,6 @@
-import type { Chain } from '../../chain/chain.ts'
 import { SilentError } from '../../chain/rpc/client.ts'
 import { createChainClient } from '../../chain/rpc/evm.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import type { Config } from '../../service/config.ts'
@@ -12,11 +12,12 @@ const COST = 'requests that do not leave it out with a parameter are 503'
 
 /** Whether each contract that answers need is read through the endpoint at position `index` of a chain, and which are not. */
 export async function examineContracts(
-  chain: Chain,
+  chain: FinanceChain,
   { index, families }: { readonly index: number; readonly families: Config['families'] },
   { signal, ...shared }: Examination,
 ): Promise<readonly Finding[]> {
-  const client = createChainClient({ chain: { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }, ...shared })
+  const own: FinanceChain = { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }
+  const client = createChainClient({ chain: own, ...shared })
   try {
     const clients = new Map([[chain.id, client]])
     const contracts = families.flatMap((family) => family.contracts({ clients, clock: shared.clock }))

@@ -1,5 +1,5 @@
-import type { Chain } from '../../chain/chain.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -69,7 +69,7 @@ async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
 /** One question for each endpoint, in the order of the configuration. */
 function questionsOf({ chains, solana, families }: Config, stop: AbortSignal): (() => Promise<Report>)[] {
   const question = (
-    { chain: { id, name }, index }: { readonly chain: Pick<Chain, 'id' | 'name'>; readonly index: number },
+    { chain: { id, name }, index }: { readonly chain: Pick<FinanceChain, 'id' | 'name'>; readonly index: number },
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
     return async (): Promise<Report> => {

@@ -1,7 +1,7 @@
 import { type Address, type Hex, isAddressEqual, keccak256, zeroAddress } from 'viem'
 import type { Block } from '../../chain/block.ts'
 import { encodeCall } from '../../chain/call/words.ts'
-import type { Chain } from '../../chain/chain.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
 import type { LendingPosition } from '../../finance/math/lending.ts'
 import { type UsdPrice, usdPriceOf } from '../../finance/price/price.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -46,7 +46,7 @@ export type PositionRead = { readonly block: Block } & (
  */
 export function interpret(
   { block, found }: RawRead,
-  { chain, question }: { readonly chain: Chain; readonly question: Question },
+  { chain, question }: { readonly chain: FinanceChain; readonly question: Question },
 ): PositionRead {
   if (found === undefined) return { block, kind: 'absent', reason: 'no_market' }
   const { params, oraclePrice } = found

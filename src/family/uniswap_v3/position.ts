@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
-import type { Chain } from '../../chain/chain.ts'
+import type { FinanceChain } from '../../finance/chain.ts'
 import { type UsdPrice, usdPriceOf } from '../../finance/price/price.ts'
 import type { JudgedToken, TokenJudge } from '../../finance/token/spam/judge.ts'
 import type { Token } from '../../finance/token/token.ts'
@@ -63,7 +63,7 @@ export interface ChainRead<Listed extends BriefPosition = Position> {
 
 /** How to interpret a reading. */
 interface InterpretOptions {
-  readonly chain: Chain
+  readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]
   readonly judge: TokenJudge['judge']
   /** `included` for a position that is asked for by its id: it is answered even if its tokens are spam. */
@@ -172,7 +172,7 @@ function isKnown(token: Token): token is KnownToken {
 const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
 
 /** The price of every token of the reading that has one, in their order. */
-function pricesOf({ tokens, feeds, aave, block }: RawRead, { prices }: Chain): (UsdPrice | undefined)[] {
+function pricesOf({ tokens, feeds, aave, block }: RawRead, { prices }: FinanceChain): (UsdPrice | undefined)[] {
   const rounds = new Map(feeds.map(({ token, round }) => [token, round]))
   const aaves = new Map(aave.map((each) => [each.token, each]))
   return tokens.map(({ address }, index) => {

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
-import type { ChainPrices, UsdFeed } from '../../chain/chain.ts'
 import { type Decimal, rescale } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { onceEach } from '../../lib/once_each.ts'
+import type { ChainPrices, UsdFeed } from '../chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
 export interface UsdPrice extends Decimal {

@@ -3,7 +3,6 @@ import deleteSql from '../../../sql/queries/price_at_delete.sql' with { type: 't
 import insertSql from '../../../sql/queries/price_at_insert.sql' with { type: 'text' }
 import listSql from '../../../sql/queries/price_at_list.sql' with { type: 'text' }
 import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
-import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { fromBytes, toDigits } from '../../history/part.ts'
@@ -12,6 +11,7 @@ import { together } from '../../lib/async/together.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { grouped } from '../../lib/grouped.ts'
+import type { FinanceClient } from '../chain.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
 import type { PriceAsker } from './past/sources.ts'
 import type { UsdPrice } from './price.ts'
@@ -44,7 +44,7 @@ export interface PriceHistory {
    * chain or the database cannot be read, and if endpoints contradict each other or what one of them gave before.
    */
   pricesAt(
-    client: ChainClient,
+    client: FinanceClient,
     question: { readonly asker: PriceAsker; readonly wanted: readonly WantedPrice[] },
     signal: AbortSignal,
   ): Promise<PriceAtOutcome[]>
@@ -56,7 +56,7 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
 
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
   async function readBlock(
-    client: ChainClient,
+    client: FinanceClient,
     asker: PriceAsker,
     { group, kept }: { readonly group: readonly WantedPrice[]; readonly kept: ReadonlyMap<string, Found> },
     signal: AbortSignal,
@@ -118,7 +118,7 @@ export function createPriceHistory({ db, clock }: { readonly db: Database; reado
  * that feeds keep say nothing against what was the state. Throws `DisputeError`.
  */
 function believed(
-  { chain: { id, name }, log }: ChainClient,
+  { chain: { id, name }, log }: FinanceClient,
   { token, block: { number } }: WantedPrice,
   { before, outcome }: { readonly before: Found; readonly outcome: PriceAtOutcome },
 ): PriceAtOutcome {
@@ -138,14 +138,14 @@ function believed(
 }
 
 /** The contract that configuration names for a token: if that changes, its prices are found anew. */
-function askerOf({ chain: { prices } }: ChainClient, asker: PriceAsker, token: Address): string {
+function askerOf({ chain: { prices } }: FinanceClient, asker: PriceAsker, token: Address): string {
   if (asker.kind === 'aave_market') return asker.provider.toLowerCase()
   return (prices.usdFeeds[token]?.feed ?? prices.aaveOracle ?? 'stablecoin').toLowerCase()
 }
 
 async function readKept(
   db: Database,
-  client: ChainClient,
+  client: FinanceClient,
   { name, wanted }: { readonly name: string; readonly wanted: readonly WantedPrice[] },
 ): Promise<[string, Found][]> {
   const tokens = wanted.map(({ token }) => toDigits(token))
@@ -164,7 +164,7 @@ async function readKept(
 
 async function keep(
   db: Database,
-  client: ChainClient,
+  client: FinanceClient,
   { asker, found }: { readonly asker: PriceAsker; readonly found: readonly (WantedPrice & Found)[] },
 ): Promise<void> {
   for (const [name, prices] of grouped(found, ({ token }) => askerOf(client, asker, token))) {
@@ -182,7 +182,7 @@ async function keep(
 
 async function forget(
   db: Database,
-  client: ChainClient,
+  client: FinanceClient,
   { asker, denied }: { readonly asker: PriceAsker; readonly denied: readonly WantedPrice[] },
 ): Promise<void> {
   for (const [name, prices] of grouped(denied, ({ token }) => askerOf(client, asker, token))) {

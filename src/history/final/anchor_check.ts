@@ -35,5 +35,6 @@ export async function checkMark(client: ChainClient, mark: FinalMark, signal: Ab
 
 /** How many blocks a node may be behind, at most, and still be young. */
 function lagOf(chain: Chain): number {
-  return chain.blockTimeMs === 0 ? LAG_BLOCKS : Math.ceil((blockAgeMaxSec(chain) * 1_000) / chain.blockTimeMs)
+  const { blockTimeMs } = chain
+  return blockTimeMs === undefined ? LAG_BLOCKS : Math.ceil((blockAgeMaxSec(chain) * 1_000) / blockTimeMs)
 }

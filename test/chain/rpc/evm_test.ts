@@ -54,9 +54,8 @@ function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: 
     name: 'Ethereum',
     rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => `${url}v2/${SECRET}`),
     blockTimeMs: 12_000,
+    reuseMs: 0,
     finality: { depth: 0 },
-    prices: { usdFeeds: {}, stablecoins: [] },
-    spamTokens: [],
     ...overrides,
   }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line) })
@@ -395,9 +394,8 @@ test('read() believes no block further from the clock than the chain allows, and
 test.each([
   [{ blockTimeMs: 12_000 }, 240],
   [{ blockTimeMs: 250 }, 60],
-  [{ blockTimeMs: 0 }, 60],
   [{ blockTimeMs: 12_000, maxBlockAgeSec: 30 }, 30],
-  [{ blockTimeMs: 0, maxBlockAgeSec: 3_600 }, 3_600],
+  [{ maxBlockAgeSec: 3_600 }, 3_600],
 ])('the newest block of a chain with %o may be %d s old', async (row, maxSec) => {
   expect(blockAgeMaxSec(row)).toBe(maxSec)
   const client = createClient(1, row)
@@ -405,6 +403,10 @@ test.each([
   expect(await readHead(client)).toBe(100n)
   newest(0, 101, maxSec + 5)
   expect(await failure(readHead(client))).toBeInstanceOf(UnavailableError)
+})
+
+test('without a known block time the newest block may be a minute old', () => {
+  expect(blockAgeMaxSec({})).toBe(60)
 })
 
 test('read() accepts an earlier block from the only endpoint: there is no other to compare with', async () => {

@@ -56,9 +56,8 @@ function createClient(endpoints: number): EvmClient {
     name: 'Ethereum',
     rpcUrls: rpcs.slice(0, endpoints).map(({ url }) => url),
     blockTimeMs: 12_000,
+    reuseMs: 0,
     finality: { depth: 0 },
-    prices: { usdFeeds: {}, stablecoins: [] },
-    spamTokens: [],
   }
   return createChainClient({
     chain,

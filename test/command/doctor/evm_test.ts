@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { Chain } from '../../../src/chain/chain.ts'
 import { examineEvm } from '../../../src/command/doctor/evm.ts'
+import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createRpc } from '../../devnet/rpc.ts'
@@ -24,12 +24,13 @@ beforeEach(async () => {
   headMs = Number(timestamp) * 1_000
 })
 
-function chainAt(url: string, changes: Partial<Chain> = {}): Chain {
+function chainAt(url: string, changes: Partial<FinanceChain> = {}): FinanceChain {
   return {
     id: 1,
     name: 'Ethereum',
     rpcUrls: [url],
     blockTimeMs: 12_000,
+    reuseMs: 0,
     finality: { depth: 0 },
     spamTokens: [],
     prices: { usdFeeds: {}, stablecoins: [] },
@@ -38,7 +39,7 @@ function chainAt(url: string, changes: Partial<Chain> = {}): Chain {
 }
 
 /** Findings by check, as `verdict: found`; what each costs is said for all that are not good. */
-async function examined(options: { readonly chain?: Partial<Chain>; readonly nowMs?: number } = {}) {
+async function examined(options: { readonly chain?: Partial<FinanceChain>; readonly nowMs?: number } = {}) {
   const { rpc } = faulty
   const url = `${rpc.url}path-secret?key=query-secret`.replace('//', '//user:user-secret@')
   const clock: Clock = { ...systemClock, now: () => options.nowMs ?? headMs + 4_000 }

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { type Hex, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
+import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, AAVE_WALLETS as W } from '../../devnet/aave_v3/addresses.ts'
@@ -34,7 +35,7 @@ let database: TestDatabase
 let truth: readonly unknown[]
 /** The midnight that is lied about, its block and the one after it, and what the pool said there of the collateral. */
 let lie: { readonly day: number; readonly block: Header; readonly next: Header; readonly word: string }
-const clients: EvmClient[] = []
+const clients: EvmClient<FinanceChain>[] = []
 
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: SCENARIO_SEC + 60 * DAY_SEC })

@@ -6,6 +6,7 @@ import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { type DailyParts, takeDaily } from '../../../src/family/aave_v3/read/snapshot/daily.ts'
 import { createSnapshotTaker } from '../../../src/family/aave_v3/read/snapshot/take.ts'
+import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createSnapshotStore } from '../../../src/finance/lending/lending_snapshot.ts'
 import { createMidnights } from '../../../src/history/midnight.ts'
 import type { Route } from '../../../src/http/route/route.ts'
@@ -28,7 +29,7 @@ const TRANSFER: Hex = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4
 let devnet: Devnet
 let aave: AaveDevnet
 let database: TestDatabase
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 /** Every block of the chain. */
 let blocks: readonly { readonly number: bigint; readonly timeSec: number }[]
 let crowd: readonly Address[]
@@ -83,7 +84,7 @@ function chainClock(): Clock {
 }
 
 interface Over {
-  readonly client?: EvmClient
+  readonly client?: EvmClient<FinanceChain>
   readonly db?: TestDatabase
 }
 
@@ -260,7 +261,7 @@ test('wallets that are asked for at the same time share each midnight', async ()
 
 describe('without an endpoint that keeps old state', () => {
   /** A node that keeps the state of less than a day, before the same chain. */
-  async function forgetful(): Promise<{ readonly rpc: FaultyRpc; readonly client: EvmClient }> {
+  async function forgetful(): Promise<{ readonly rpc: FaultyRpc; readonly client: EvmClient<FinanceChain> }> {
     const rpc = await startFaultyRpc(devnet.rpcUrl)
     const times = new Map<string, number>()
     for (const { number, timeSec } of blocks) {
@@ -411,7 +412,7 @@ function countedClient() {
 }
 
 /** What the daily job of one market works with. */
-function partsOf(over: EvmClient, { db }: TestDatabase): DailyParts {
+function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyParts {
   const clock = chainClock()
   const deployments = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })

@@ -1,10 +1,9 @@
 import type { Address } from 'viem'
-import type { Chain } from '../../../src/chain/chain.ts'
-import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
 import type { ChainRead, Position } from '../../../src/family/aave_v3/position.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
+import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
@@ -21,12 +20,12 @@ export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).
 }))
 
 /** The devnet as configuration describes a chain; nothing is reused between reads. */
-export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
+export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): FinanceChain {
   return {
     id: devnet.chainId,
     name: 'Devnet',
     rpcUrls: [devnet.rpcUrl],
-    blockTimeMs: 0,
+    reuseMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices: { usdFeeds: {}, stablecoins: [] },
@@ -36,7 +35,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<Chain> = {}): Chain {
 }
 
 /** A client of the chain. */
-export function clientOf(chain: Chain): ChainClient {
+export function clientOf(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
@@ -47,7 +46,7 @@ interface Asked {
 
 /** What wallets have on one chain. */
 export async function readWallets(
-  client: ChainClient,
+  client: FinanceClient,
   wallets: readonly Address[],
   { deployments = DEPLOYMENTS, opinion }: Asked = {},
 ): Promise<ChainRead> {
@@ -81,7 +80,7 @@ export const patient: AbortSignal = new AbortController().signal
 
 /** Clients of several chains that are all the same devnet, and what is asked of them. */
 export interface CountedChains {
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   /** Requests since the last `reset`, without those for the chain's id, which each endpoint answers only once. */
   count(): number
   /** The longest sequence of requests to one chain in which each had to wait for the one before. */

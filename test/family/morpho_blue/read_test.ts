@@ -215,7 +215,7 @@ describe('read()', () => {
     try {
       const { timestamp } = await devnet.client.getBlock()
       const clock = { now: () => Number(timestamp) * 1_000 + 10, monotonicMs: () => 10 }
-      const chain = chainOf(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000 })
+      const chain = chainOf(devnet, { rpcUrls: [proxy.url], blockTimeMs: 12_000, reuseMs: 12_000 })
       const read = readerOf(clientOf(chain), { clock })
       const { borrower, supplier } = morpho.wallets
       await Promise.all([1, 2, 3].map(() => read(morpho.markets.wethUsdc, borrower)))

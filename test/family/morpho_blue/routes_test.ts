@@ -1,7 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Chain } from '../../../src/chain/chain.ts'
-import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
+import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -36,7 +35,7 @@ interface Answer {
   readonly credits?: readonly [least: number, exact: number]
 }
 
-function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): Route {
+function routeOf(clients: readonly FinanceClient[] = [clientOf(chainOf(devnet))], chainIds = [1]): Route {
   const known = clients.filter(({ chain }) => chainIds.includes(chain.id))
   const rows = chainIds.map((id) => [id, { morphoBlue: DEPLOYMENT }] as const)
   const routes = familyRoutes(MORPHO_BLUE, { clients: known, rows })
@@ -45,7 +44,7 @@ function routeOf(clients: readonly ChainClient[] = [clientOf(chainOf(devnet))], 
   return only
 }
 
-function pricedChain(prices: Partial<Chain['prices']>): ChainClient {
+function pricedChain(prices: Partial<FinanceChain['prices']>): FinanceClient {
   return clientOf(chainOf(devnet, { prices: { usdFeeds: {}, stablecoins: [], ...prices } }))
 }
 
@@ -306,7 +305,7 @@ describe('the price of the loan token', () => {
   })
 
   test('is Aave’s if there is no feed, and a list’s dollar if Aave does not know the token', async () => {
-    const worth = async (client: ChainClient, market: MorphoMarketName = 'wethUsdc') =>
+    const worth = async (client: FinanceClient, market: MorphoMarketName = 'wethUsdc') =>
       Number((await figures('supplier', market, routeOf([client])))['daily_supply_interest_usd'])
     const dollar = await worth(pricedChain({ stablecoins: [usdc.address] }))
     const byAave = await worth(pricedChain({ aaveOracle: morpho.aaveOracle, stablecoins: [usdc.address] }))

@@ -10,7 +10,7 @@ import {
   zeroAddress,
 } from 'viem'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
-import { type ChainClient, type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
+import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
 import type {
@@ -20,6 +20,7 @@ import type {
   RawMarket,
   RawRead,
 } from '../../../src/family/morpho_blue/read/state.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
 import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
@@ -67,7 +68,7 @@ interface Asker {
 
 /** One wallet in one market, read in stages and interpreted as the real reader does. */
 export async function readPositionStaged(
-  client: ChainClient,
+  client: FinanceClient,
   question: Question,
   signal: AbortSignal,
 ): Promise<PositionRead> {

@@ -1,10 +1,9 @@
 import type { Address } from 'viem'
-import type { Chain } from '../../../src/chain/chain.ts'
-import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import type { MorphoBlueDeployment } from '../../../src/family/morpho_blue/deployments.ts'
 import type { Position, PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { createPositionReader } from '../../../src/family/morpho_blue/read/read.ts'
+import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
@@ -15,7 +14,7 @@ import { readPositionStaged } from './staged.ts'
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
 
 /** A client of the chain. */
-export function clientOf(chain: Chain): ChainClient {
+export function clientOf(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }
 
@@ -24,7 +23,7 @@ export const patient: AbortSignal = new AbortController().signal
 
 /** Reads a wallet in a market of one chain. */
 export function readerOf(
-  client: ChainClient,
+  client: FinanceClient,
   options: { readonly opinion?: Opinion; readonly clock?: Clock; readonly morpho?: Address } = {},
 ) {
   const { opinion, clock = systemClock, morpho = MORPHO } = options

@@ -1,6 +1,6 @@
-import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { askRoute } from '../../support/ask_route.ts'
 import { familyRoutes } from '../../support/family.ts'
@@ -20,7 +20,7 @@ export interface Routes {
 }
 
 /** Both endpoints over chain 1 with these deployments. */
-export function routesOf(clients: readonly ChainClient[], deployments: readonly UniswapV3Deployment[]): Routes {
+export function routesOf(clients: readonly FinanceClient[], deployments: readonly UniswapV3Deployment[]): Routes {
   const [list, one] = familyRoutes(UNISWAP_V3, { clients, rows: [[1, { uniswapV3: deployments }]] })
   if (list === undefined || one === undefined) throw new Error('Cannot find the routes')
   return { list, one }

@@ -64,9 +64,9 @@ async function poolOf(says: Parameters<typeof tokenCreationCode>[0]): Promise<Po
   })
 }
 
-/** The list's route, with what it asks of the node; `blockTimeMs` is how long it may use an answer again. */
-function listing(blockTimeMs = 0) {
-  const { client, requests } = countedClient(chainOf(devnet, { blockTimeMs }))
+/** The list's route, with what it asks of the node; `reuseMs` is how long it may use an answer again. */
+function listing(reuseMs = 0) {
+  const { client, requests } = countedClient(chainOf(devnet, { reuseMs }))
   const { list } = routesOf([client], [DEPLOYMENT])
   return { list: (query: string): Promise<Answer> => ask(list, `wallet=${victim}${query}`), requests }
 }

@@ -272,7 +272,7 @@ describe('readWallet()', () => {
   })
 
   test('is read once for all who ask at the same time, and once per block', async () => {
-    const { client, requests } = countedClient(chainOf(devnet, { blockTimeMs: 600_000_000 }))
+    const { client, requests } = countedClient(chainOf(devnet, { reuseMs: 600_000_000 }))
     const { reader, places } = readerOf(client)
     const ask = () => reader.readWallet(SIXTY, { places, signal: patient })
     const [first, second] = await Promise.all([ask(), ask()])
@@ -316,7 +316,7 @@ describe('readWallet()', () => {
     const { timestamp } = await devnet.client.getBlock()
     for (const offMs of [-86_400_000, 86_400_000]) {
       const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
-      const chain = chainOf(devnet, { blockTimeMs: 12_000, maxBlockAgeSec: 3_600 })
+      const chain = chainOf(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
       for (const rung of LENS_WAYS) {
         const { reader, places } = readerOf(client, { opinion: rung })

@@ -1,11 +1,10 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
-import type { Chain } from '../../../src/chain/chain.ts'
-import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import type { BriefPosition, Position } from '../../../src/family/uniswap_v3/position.ts'
 import type { Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
+import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import type { Steps } from '../../../src/lib/async/turns.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
@@ -23,12 +22,12 @@ export const DEPLOYMENT: UniswapV3Deployment = {
 
 /** JSON-RPC methods that were asked of the node, in order, the check of its chain id apart. */
 export interface Counted {
-  readonly client: ChainClient
+  readonly client: FinanceClient
   readonly requests: string[]
 }
 
 /** A client of the chain that notes what it asks. */
-export function countedClient(chain: Chain, log: Log = silentLog): Counted {
+export function countedClient(chain: FinanceChain, log: Log = silentLog): Counted {
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
     const { method } = JSON.parse(String(init.body)) as { readonly method: string }
@@ -40,7 +39,7 @@ export function countedClient(chain: Chain, log: Log = silentLog): Counted {
 
 /** A reader of one chain, and its only place. */
 export function readerOf(
-  client: ChainClient,
+  client: FinanceClient,
   options: {
     readonly deployments?: readonly UniswapV3Deployment[]
     readonly opinion?: Opinion

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ChainPrices } from '../../../src/chain/chain.ts'
+import type { ChainPrices } from '../../../src/finance/chain.ts'
 import { type FeedRound, sumE6, type UsdAnswers, usdPriceOf, usdValue } from '../../../src/finance/price/price.ts'
 import { formatExact } from '../../../src/lib/number/decimal.ts'
 

@@ -70,8 +70,7 @@ function makeWorld(seed: number): World {
     name: `Simulated ${seed}`,
     rpcUrls: nodes.map((_, index) => `http://node-${index}.test/`),
     blockTimeMs: BLOCK_SEC * 1_000,
-    prices: { usdFeeds: {}, stablecoins: [] },
-    spamTokens: [],
+    reuseMs: 0,
     finality: random.chance(0.5) ? { tag: 'finalized' } : { depth: FINAL_DEPTH },
   }
   let opened = 0

@@ -45,7 +45,13 @@ interface Shown {
  * ignored in comparisons if it is higher than the time between the blocks explains and no other endpoint comes near it:
  * it is a mistake or a lie. A single endpoint is not compared and may go back and forth.
  */
-export function createHeads({ clock, blockTimeMs }: { readonly clock: Clock; readonly blockTimeMs: number }): Heads {
+export function createHeads({
+  clock,
+  blockTimeMs = 0,
+}: {
+  readonly clock: Clock
+  readonly blockTimeMs?: number | undefined
+}): Heads {
   const lagMax = BigInt(Math.max(LAG_BLOCKS_MIN, blockTimeMs > 0 ? Math.ceil(LAG_MS_MAX / blockTimeMs) : 0))
   const blockMs = BigInt(Math.max(BLOCK_MS_MIN, blockTimeMs))
   const shown = new Map<number, Shown>()

@@ -3,7 +3,8 @@ import type { Address } from 'viem'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
@@ -69,7 +70,7 @@ type LensReading<Answer> = (access: LensAccess, way: LensWay) => Promise<Answer>
 
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
 export function createLendingReader(options: {
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly AaveV3Deployment[]>
   readonly clock: Clock
   readonly ways?: readonly LensWay[]

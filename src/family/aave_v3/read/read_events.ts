@@ -3,6 +3,7 @@ import type { Block } from '../../../chain/block.ts'
 import { readBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
@@ -28,7 +29,7 @@ const PRICE_RETRY_SEC = 60
 
 /** Which events of which wallet. */
 interface EventsQuestion {
-  readonly client: ChainClient
+  readonly client: FinanceClient
   readonly deployment: AaveV3Deployment
   readonly wallet: Address
   /** Absent: all. */

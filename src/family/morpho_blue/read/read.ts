@@ -1,6 +1,6 @@
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
@@ -37,7 +37,7 @@ type AskedPosition = Omit<Question, 'morpho'>
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, MorphoBlueDeployment>
   readonly clock: Clock
   readonly ways?: readonly LensWay[]

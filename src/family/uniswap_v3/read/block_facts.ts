@@ -3,7 +3,8 @@ import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { wordOf } from '../../../chain/call/words.ts'
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import { DisputeError, isLasting, readByQuorum } from '../../../chain/past/quorum.ts'
-import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import type { OwnPrice, PnlToken } from '../../../finance/liquidity/flow_price.ts'
 import { type BlockFacts, pricedBlocks } from '../../../finance/liquidity/life.ts'
 import { tellsPoolPrice } from '../../../finance/liquidity/pool_price.ts'
@@ -19,7 +20,7 @@ import { grouped } from '../../../lib/grouped.ts'
 
 /** The blocks of a position's flows. */
 interface FactsQuestion {
-  readonly client: ChainClient
+  readonly client: FinanceClient
   readonly pool: Address
   readonly tokens: Both<PnlToken>
   readonly rows: readonly PositionFlow[]

@@ -4,6 +4,7 @@ import { isLasting } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import type { BlockFacts } from '../../../finance/liquidity/life.ts'
 import { positionSubject, readPositionFlows } from '../../../finance/liquidity/position_flow.ts'
 import type { CountedLife } from '../../../finance/liquidity/profit.ts'
@@ -25,7 +26,7 @@ import { isUnminted } from './mint/unminted.ts'
 
 /** Whose life is read. */
 export interface LifeQuestion {
-  readonly client: ChainClient
+  readonly client: FinanceClient
   readonly deployment: UniswapV3Deployment
   readonly tokenId: bigint
   /** As it is at a block; undefined once it is burned. */

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -78,7 +78,7 @@ interface Completed {
  * more than `wholeMax` positions are read in brief, 1,000 unless told otherwise.
  */
 export function createPositionReader(options: {
-  readonly clients: ReadonlyMap<number, ChainClient>
+  readonly clients: ReadonlyMap<number, FinanceClient>
   readonly deployments: ReadonlyMap<number, readonly UniswapV3Deployment[]>
   readonly clock: Clock
   readonly ways?: readonly LensWay[]

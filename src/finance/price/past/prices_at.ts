@@ -4,9 +4,9 @@ import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressIn } from '../../../chain/call/words.ts'
 import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
+import type { FinanceClient } from '../../chain.ts'
 import { type FeedRound, missing } from '../price.ts'
 import { compareRounds } from './neighbours.ts'
 import { type Ask, readRoundAt } from './rounds.ts'
@@ -49,7 +49,7 @@ const BUDGET_MS = 3_000
  * contradict each other or a feed's rounds, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
-  client: ChainClient,
+  client: FinanceClient,
   question: PricesAtQuestion,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
@@ -62,7 +62,7 @@ export async function readPricesAt(
 }
 
 async function readState(
-  client: ChainClient,
+  client: FinanceClient,
   { asker, tokens, block, isKept = true, clock }: PricesAtQuestion,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
@@ -125,7 +125,7 @@ function textOf(said: ReadonlyMap<Address, Said>): string {
 
 /** Prices by the rounds that feeds keep, read at the newest block. */
 async function readRounds(
-  client: ChainClient,
+  client: FinanceClient,
   { asker, tokens, block, clock }: PricesAtQuestion,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Address, PriceAtOutcome>> {
@@ -156,7 +156,7 @@ async function readRounds(
 
 /** The feeds whose rounds may tell a token's price: the one that its oracle asks today, or that is configured. */
 async function feedsOf(
-  { chain: { prices } }: ChainClient,
+  { chain: { prices } }: FinanceClient,
   { asker, token }: { readonly asker: PriceAsker; readonly token: Address },
   ask: Ask,
 ): Promise<Address[]> {
@@ -169,7 +169,7 @@ async function feedsOf(
 
 /** A feed that configuration names must have been fresh; an oracle takes whatever its feed says. */
 function roundOutcome(
-  client: ChainClient,
+  client: FinanceClient,
   found: { readonly token: Address; readonly feed: Address; readonly round: FeedRound; readonly block: PriceBlock },
 ): PriceSaid {
   const { token, feed, round, block } = found
@@ -182,7 +182,7 @@ function roundOutcome(
 
 /** The dollar of a stablecoin that has no feed and no oracle needs no past. */
 function withoutRounds(
-  client: ChainClient,
+  client: FinanceClient,
   { asker, token, block }: { readonly asker: PriceAsker; readonly token: Address; readonly block: PriceBlock },
 ): PriceSaid {
   const { usdFeeds, aaveOracle, stablecoins } = client.chain.prices

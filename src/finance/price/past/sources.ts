@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import type { Answer, Question } from '../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn } from '../../../chain/call/words.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { FinanceClient } from '../../chain.ts'
 import { missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
 import type { ClaimedRound } from './neighbours.ts'
 import { type Ask, latestRoundOf, latestRoundQuestions } from './rounds.ts'
@@ -67,7 +67,7 @@ export async function askMarket(
 
 /** Prices by the sources that configuration names. */
 export async function askSources(
-  client: ChainClient,
+  client: FinanceClient,
   { tokens, timestampSec }: { readonly tokens: readonly Address[]; readonly timestampSec: bigint },
   ask: Ask,
 ): Promise<[Address, Said][]> {
@@ -94,7 +94,7 @@ export async function askSources(
 
 /** What configured sources make of a token's answers. */
 export function outcomeOf(
-  { chain: { prices } }: ChainClient,
+  { chain: { prices } }: FinanceClient,
   token: Address,
   answers: UsdAnswers,
   evidence: PriceEvidence,

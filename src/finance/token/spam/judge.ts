@@ -1,6 +1,6 @@
-import type { Chain } from '../../../chain/chain.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createRecent } from '../../../lib/recent.ts'
+import type { FinanceChain } from '../../chain.ts'
 import { type RawToken, type Token, tokenFrom } from '../token.ts'
 import { spamReason } from './spam.ts'
 
@@ -16,7 +16,7 @@ export interface JudgedToken {
 
 /** Interprets tokens, recognizes spam, and remembers the verdicts on the latest tokens. */
 export interface TokenJudge {
-  judge(raw: RawToken, chain: Chain): JudgedToken
+  judge(raw: RawToken, chain: FinanceChain): JudgedToken
 }
 
 interface Remembered {
@@ -39,9 +39,9 @@ export function createTokenJudge(): TokenJudge {
   }
 }
 
-const listedOn = onceEach(({ spamTokens }: Chain) => new Set(spamTokens))
+const listedOn = onceEach(({ spamTokens }: FinanceChain) => new Set(spamTokens))
 
-function judgeAnew(raw: RawToken, chain: Chain): Remembered {
+function judgeAnew(raw: RawToken, chain: FinanceChain): Remembered {
   const token = tokenFrom(raw)
   return { raw, judged: { token, spam: spamReason(token, listedOn(chain)) } }
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import { createDeadlines } from '../../../../src/http/exchange/deadline.ts'
 import { readParameters } from '../../../../src/http/request/parameters.ts'
@@ -57,7 +58,7 @@ async function mine(blocks: number): Promise<void> {
 /** The endpoint of a new process over the same database, and how many of its requests wait for one another. */
 function start(finality: { readonly depth: number }, { db }: TestDatabase = database) {
   const chain = chainOf(devnet, { rpcUrls: [far.url], finality })
-  const client: EvmClient = createChainClient({ chain, clock: systemClock, log: silentLog })
+  const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
   closers.push(client.close)
   const clients = new Map([[1, client]])
   const made = { clients, db, clock: systemClock, log: silentLog, holder: 'test' }

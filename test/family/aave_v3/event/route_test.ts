@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { LENDING_EVENT_TYPES } from '../../../../src/finance/lending/lending_event.ts'
 import { readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { createPriceHistory } from '../../../../src/finance/price/price_history.ts'
@@ -67,7 +68,7 @@ let past: AaveHistory
 let truth: string[]
 let faulty: FaultyRpc
 let database: TestDatabase
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 let history: HistoryService
 let route: Route
 
@@ -107,7 +108,7 @@ afterAll(async () => {
   await devnet?.stop()
 }, BUILD_LIMIT_MS)
 
-function clientOf(): EvmClient {
+function clientOf(): EvmClient<FinanceChain> {
   const chain = chainOf(devnet, { rpcUrls: [faulty.url], finality: { depth: DEPTH } })
   return createChainClient({ chain, clock: systemClock, log: silentLog })
 }

@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
 import { readLatestBlock } from '../../../../src/chain/read_block.ts'
-import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
+import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { AaveV3Deployment } from '../../../../src/family/aave_v3/deployments.ts'
 import { type ChainRead, interpret } from '../../../../src/family/aave_v3/position.ts'
 import type { RawAccount, RawCategory, RawRead, RawReserve } from '../../../../src/family/aave_v3/read/state.ts'
+import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { MULTICALL3 } from '../../../devnet/addresses.ts'
 import { multicall, multicallEach } from '../../../support/staged/multicall.ts'
 import { askCategory, askReserve } from './facts.ts'
@@ -21,7 +22,7 @@ interface StagedSource {
 
 /** What wallets have on one chain, read in stages and interpreted as the real reader does. */
 export async function readWalletsStaged(
-  client: ChainClient,
+  client: FinanceClient,
   { deployments, wallets }: { readonly deployments: readonly AaveV3Deployment[]; readonly wallets: readonly Address[] },
   signal: AbortSignal,
 ): Promise<ChainRead> {

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Chain } from '../../../../src/chain/chain.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import type { History } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
@@ -39,7 +39,7 @@ export interface PnlScene {
 }
 
 interface RouteOptions {
-  readonly chain?: Partial<Chain>
+  readonly chain?: Partial<FinanceChain>
   readonly deployments?: readonly UniswapV3Deployment[]
   readonly database?: TestDatabase
   readonly log?: Log
@@ -94,7 +94,7 @@ export async function startPnlScene(options: { readonly seed: number; readonly c
 }
 
 /** The feeds of tokens that have one, as configuration names them. */
-export function feedsOf(tokens: readonly LifeToken[]): Chain['prices']['usdFeeds'] {
+export function feedsOf(tokens: readonly LifeToken[]): FinanceChain['prices']['usdFeeds'] {
   const fed = tokens.flatMap(({ address, feed }): [Address, { feed: Address; heartbeatSec: number }][] =>
     feed === undefined ? [] : [[address, { feed, heartbeatSec: 86_400 }]],
   )

@@ -1,9 +1,10 @@
-import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
+import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/position.ts'
 import type { Place } from '../../../../src/family/uniswap_v3/read/questions.ts'
 import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { priceSourcesOf } from '../../../../src/finance/price/price.ts'
 import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
 import { inTurns } from '../../../../src/lib/async/turns.ts'
@@ -15,7 +16,7 @@ type Reading = (source: StagedSource, signal: AbortSignal) => Promise<RawRead>
 
 /** A reader of one chain that asks in stages, a whole list at once, and interprets answers as the real one does. */
 export function createStagedReader(
-  client: ChainClient,
+  client: FinanceClient,
   deployments: readonly UniswapV3Deployment[],
 ): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
   const { chain } = client

@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, numberToHex, parseAbi, toHex } from 'viem'
-import type { Chain } from '../../../../src/chain/chain.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import type { PriceBlock } from '../../../../src/finance/price/past/prices_at.ts'
 import { deployAll, withAddresses } from '../../../devnet/aave_v3/deploy.ts'
 import { BANK } from '../../../devnet/addresses.ts'
@@ -99,12 +99,12 @@ export async function startFeeds(): Promise<Feeds> {
 }
 
 /** A chain over these endpoints. */
-export function feedsChain(rpcUrls: readonly string[], prices: Chain['prices']): Chain {
+export function feedsChain(rpcUrls: readonly string[], prices: FinanceChain['prices']): FinanceChain {
   return {
     id: 1,
     name: 'Test',
     rpcUrls,
-    blockTimeMs: 0,
+    reuseMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, getAddress, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -21,7 +22,7 @@ let plain: Address
 const blocks: PriceBlock[] = []
 /** A minute after each. */
 const later: PriceBlock[] = []
-const clients: EvmClient[] = []
+const clients: EvmClient<FinanceChain>[] = []
 
 beforeAll(async () => {
   feeds = await startFeeds()

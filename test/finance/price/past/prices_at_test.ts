@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, decodeFunctionResult, encodeFunctionData, getAddress, type Hex, parseAbi, toHex } from 'viem'
-import type { Chain } from '../../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { type PriceAtOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -29,7 +29,7 @@ let anvil: Anvil
 let rpc: Rpc
 let send: Send
 let faulty: FaultyRpc
-let client: EvmClient
+let client: EvmClient<FinanceChain>
 let feed: Address
 let plain: Address
 /** Blocks of the feeds' past, with what each answered in its state. */
@@ -85,7 +85,7 @@ afterAll(async () => {
   await anvil?.stop()
 })
 
-function chain(): Chain {
+function chain(): FinanceChain {
   const usdFeeds = {
     [getAddress(TOKEN)]: { feed, heartbeatSec: HOUR_SEC },
     [getAddress(PLAIN)]: { feed: plain, heartbeatSec: HOUR_SEC },
@@ -94,7 +94,7 @@ function chain(): Chain {
     id: 1,
     name: 'Test',
     rpcUrls: [faulty.url],
-    blockTimeMs: 0,
+    reuseMs: 0,
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices: { usdFeeds, stablecoins: [COIN] },

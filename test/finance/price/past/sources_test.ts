@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
-import type { ChainPrices } from '../../../../src/chain/chain.ts'
 import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
+import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import type { PriceAsker } from '../../../../src/finance/price/past/sources.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'

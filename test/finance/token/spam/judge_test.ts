@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
-import type { Chain } from '../../../../src/chain/chain.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/position.ts'
 import type { RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createTokenJudge } from '../../../../src/finance/token/spam/judge.ts'
 import type { RawToken } from '../../../../src/finance/token/token.ts'
 import { inTurns } from '../../../../src/lib/async/turns.ts'
 import { atOnce, DEPLOYMENT } from '../../../family/uniswap_v3/support.ts'
 
-const CHAIN: Chain = {
+const CHAIN: FinanceChain = {
   id: 1,
   name: 'One',
   rpcUrls: [],
-  blockTimeMs: 0,
+  reuseMs: 0,
   finality: { depth: 0 },
   prices: { usdFeeds: {}, stablecoins: [] },
   spamTokens: [],

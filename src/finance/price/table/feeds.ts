@@ -12,7 +12,7 @@ const UNKNOWN_SEC = DAY_SEC
  * Chainlink's USD feeds by chain id. WBTC, BTCB and BTC.b have bitcoin's, as at Aave.
  *
  * Sources. Feeds: Chainlink's directory as of August 2026 and `@aave-dao/aave-address-book` 4.68.1, which
- * `test/chain/registry_test.ts` compares. Heartbeats: the directory; OP Mainnet's from Chainlink's own pages.
+ * `test/finance/price/table_test.ts` compares. Heartbeats: the directory; OP Mainnet's from Chainlink's own pages.
  */
 export const FEED_ROWS: Readonly<Record<number, readonly FeedRow[]>> = {
   // Ethereum

@@ -1,0 +1,50 @@
+import type { Address } from 'viem'
+import type { Chain } from '../chain/chain.ts'
+import type { ChainClient } from '../chain/rpc/client.ts'
+import { CHAINS } from '../chain/table/chains.ts'
+import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
+import { FEED_ROWS } from './price/table/feeds.ts'
+import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
+
+/** A chain with what is known about the tokens on it. */
+export interface FinanceChain extends Chain {
+  readonly prices: ChainPrices
+  /** Tokens that the operator calls spam, checksummed. */
+  readonly spamTokens: readonly Address[]
+}
+
+/** Reads of such a chain. */
+export type FinanceClient = ChainClient<FinanceChain>
+
+/** Sources of USD prices for a chain's tokens. */
+export interface ChainPrices {
+  /** Token → Chainlink-style aggregator that answers in USD. */
+  readonly usdFeeds: Readonly<Record<Address, UsdFeed>>
+  /** Tokens taken as one dollar if they have no feed. */
+  readonly stablecoins: readonly Address[]
+  /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
+  readonly aaveOracle?: Address
+}
+
+/** A price feed and the longest normal time between its updates. */
+export interface UsdFeed {
+  readonly feed: Address
+  readonly heartbeatSec: number
+}
+
+/** The built-in chains, by id. */
+export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => ({
+  ...chain,
+  prices: pricesOf(chain),
+  spamTokens: [],
+}))
+
+function pricesOf({ id }: Chain): ChainPrices {
+  const aaveOracle = AAVE_ORACLE_ROWS[id]
+  const feeds = FEED_ROWS[id] ?? []
+  return {
+    usdFeeds: Object.fromEntries(feeds.map(([, token, feed, heartbeatSec]) => [token, { feed, heartbeatSec }])),
+    stablecoins: STABLECOIN_ROWS[id] ?? [],
+    ...(aaveOracle === undefined ? {} : { aaveOracle }),
+  }
+}

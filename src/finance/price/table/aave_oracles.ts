@@ -1,0 +1,49 @@
+import type { Address } from 'viem'
+
+/** Aave's oracle by chain id: that of the main market in `@aave-dao/aave-address-book` 4.68.1. */
+export const AAVE_ORACLE_ROWS: Readonly<Record<number, Address>> = {
+  // Ethereum
+  1: '0x54586bE62E3c3580375aE3723C145253060Ca0C2',
+  // OP Mainnet
+  10: '0xD81eb3728a631871a7eBBaD631b5f424909f0c77',
+  // BNB Smart Chain
+  56: '0x39bc1bfDa2130d6Bb6DBEfd366939b4c7aa7C697',
+  // Gnosis
+  100: '0xeb0a051be10228213BAEb449db63719d6742F7c4',
+  // Polygon
+  137: '0xb023e699F5a33916Ea823A16485e259257cA8Bd1',
+  // Monad
+  143: '0x0c02b2c2038066C10Eab8fe1D5Cdb73d5a78A1Bf',
+  // Sonic
+  146: '0xD63f7658C66B2934Bd234D79D06aEF5290734B30',
+  // X Layer Mainnet
+  196: '0x91FC11136d5615575a0fC5981Ab5C0C54418E2C6',
+  // Fantom
+  250: '0xfd6f3c1845604C8AE6c6E402ad17fb9885160754',
+  // Metis
+  1088: '0x38D36e85E47eA6ff0d18B0adF12E5fC8984A6f8e',
+  // Soneium Mainnet
+  1868: '0x20040a64612555042335926d72B4E5F667a67fA1',
+  // MegaETH
+  4326: '0x421117D7319E96d831972b3F7e970bbfe29C4F21',
+  // Mantle
+  5000: '0x47a063CfDa980532267970d478EC340C0F80E8df',
+  // Base
+  8453: '0x2Cc0Fc26eD4563A5ce5e8bdcfe1A2878676Ae156',
+  // Plasma
+  9745: '0x33E0b3fc976DC9C516926BA48CfC0A9E10a2aAA5',
+  // Arbitrum One
+  42161: '0xb56c2F0B653B2e0b10C9b928C8580Ac5Df02C7C7',
+  // Celo
+  42220: '0x1e693D088ceFD1E95ba4c4a5F7EeA41a1Ec37e8b',
+  // Avalanche
+  43114: '0xEBd36016B3eD09D4693Ed4251c67Bd858c3c7C9C',
+  // Ink
+  57073: '0x4758213271BFdC72224A7a8742dC865fC97756e1',
+  // Linea Mainnet
+  59144: '0xCFDAdA7DCd2e785cF706BaDBC2B8Af5084d595e9',
+  // Scroll
+  534352: '0x04421D8C506E2fA2371a08EfAaBf791F624054F3',
+  // Harmony One
+  1666600000: '0x3C90887Ede8D65ccb2777A5d577beAb2548280AD',
+}

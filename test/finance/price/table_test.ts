@@ -1,0 +1,112 @@
+import { expect, test } from 'bun:test'
+import { addressesRegistry } from '@morpho-org/morpho-ts'
+import { type Address, getAddress } from 'viem'
+import { DEFAULT_CHAIN_IDS } from '../../../src/chain/table/chains.ts'
+import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
+import { FEED_ROWS } from '../../../src/finance/price/table/feeds.ts'
+import { AAVE_MARKETS, chainlinkFeeds } from '../../support/registries.ts'
+
+const MORPHO = new Map(
+  Object.entries(addressesRegistry).map(([id, each]) => [Number(id), each as { readonly usdc?: string }]),
+)
+/** Chains with a feed, by their name in Aave's address book; the rest are not in it. */
+const BOOKS = new Map<number, string>([
+  ...([[1, 'Ethereum'] as const, [10, 'Optimism'], [56, 'BNB'], [100, 'Gnosis'], [137, 'Polygon']] as const),
+  ...([[146, 'Sonic'] as const, [1_088, 'Metis'], [1_868, 'Soneium'], [5_000, 'Mantle'], [8_453, 'Base']] as const),
+  ...([[42_161, 'Arbitrum'] as const, [42_220, 'Celo'], [43_114, 'Avalanche'], [59_144, 'Linea']] as const),
+  ...([[534_352, 'Scroll'] as const] as const),
+])
+/** Wrapped bitcoins have bitcoin's feed, as at Aave; other bridged tokens have the feed of what they stand for. */
+const BASES: Readonly<Record<string, string>> = {
+  WETH: 'ETH',
+  'WETH.e': 'ETH',
+  WBTC: 'BTC',
+  BTCB: 'BTC',
+  'BTC.b': 'BTC',
+  'WBTC.e': 'BTC',
+  'USDC.e': 'USDC',
+  USDCe: 'USDC',
+  USDbC: 'USDC',
+  mUSDC: 'USDC',
+  mUSDT: 'USDT',
+  USDT0: 'USDT',
+  USDt: 'USDT',
+  'DAI.e': 'DAI',
+  mDAI: 'DAI',
+  WXDAI: 'DAI',
+  WPOL: 'MATIC',
+  WBNB: 'BNB',
+  WAVAX: 'AVAX',
+  WMNT: 'MNT',
+  wS: 'S',
+  Metis: 'METIS',
+}
+
+test('every address about prices has the right checksum, and no token is listed twice', () => {
+  for (const { prices, spamTokens } of FINANCE_CHAINS) {
+    const { usdFeeds, stablecoins, aaveOracle } = prices
+    const feeds = Object.entries(usdFeeds).flatMap(([token, { feed }]) => [token, feed])
+    for (const address of [aaveOracle, ...stablecoins, ...spamTokens, ...feeds]) {
+      if (address !== undefined) expect(address).toBe(getAddress(address))
+    }
+    expect(new Set(stablecoins).size).toBe(stablecoins.length)
+  }
+  for (const rows of Object.values(FEED_ROWS)) {
+    expect(new Set(rows.map(([, token]) => token)).size).toBe(rows.length)
+    expect(new Set(rows.map(([symbol]) => symbol)).size).toBe(rows.length)
+  }
+})
+
+test('every heartbeat is between ten seconds and a day', () => {
+  for (const { prices } of FINANCE_CHAINS) {
+    for (const { heartbeatSec } of Object.values(prices.usdFeeds)) {
+      expect(heartbeatSec).toBeGreaterThanOrEqual(10)
+      expect(heartbeatSec).toBeLessThanOrEqual(86_400)
+    }
+  }
+})
+
+test('every default chain has a feed for its wrapped native token and for its stablecoins', () => {
+  for (const { prices, nativeCurrency } of FINANCE_CHAINS.filter(({ id }) => DEFAULT_CHAIN_IDS.includes(id))) {
+    const fed = Object.keys(prices.usdFeeds)
+    for (const token of [nativeCurrency?.wrapped, ...prices.stablecoins]) expect(fed).toContain(token ?? '')
+  }
+})
+
+test('every oracle is that of Aave’s main market, on every built-in chain that has one', () => {
+  for (const { id, name, prices } of FINANCE_CHAINS) {
+    const main = AAVE_MARKETS.find((market) => market.chainId === id && !/.(EtherFi|Horizon|Lido)$/.test(market.name))
+    expect([name, prices.aaveOracle]).toEqual([name, main?.oracle])
+  }
+})
+
+test('every feed is the one that Aave’s address book lists for what the token stands for', () => {
+  const unlisted: string[] = []
+  for (const [id, rows] of Object.entries(FEED_ROWS)) {
+    const book = chainlinkFeeds(BOOKS.get(Number(id)) ?? '')
+    for (const [symbol, , feed] of rows) {
+      if (book === undefined) unlisted.push(`${id} ${symbol}`)
+      else expect([id, symbol, feed]).toEqual([id, symbol, book.get(`${BASES[symbol] ?? symbol}__USD`) as Address])
+    }
+  }
+  // The book has no feeds of these chains; they come from Chainlink's own directory.
+  expect(unlisted).toEqual([
+    ...['143 WMON', '143 WETH', '143 USDC', '143 USDT0', '999 WHYPE', '9745 WXPL', '9745 WETH', '9745 USDT0'],
+  ])
+})
+
+test('every token with a feed is one of Aave’s assets there or the wrapped native token', () => {
+  for (const { id, name, prices, nativeCurrency } of FINANCE_CHAINS) {
+    const assets = AAVE_MARKETS.filter(({ chainId }) => chainId === id).flatMap((market) => market.assets)
+    const known = [...assets, nativeCurrency?.wrapped]
+    const unknown = Object.keys(prices.usdFeeds).filter((token) => !known.includes(token as Address))
+    expect([name, unknown]).toEqual([name, []])
+  }
+})
+
+test('every stablecoin without a feed is the USDC that Morpho names', () => {
+  for (const { id, name, prices } of FINANCE_CHAINS) {
+    const unfed = prices.stablecoins.filter((token) => prices.usdFeeds[token] === undefined)
+    expect([name, unfed]).toEqual([name, unfed.length === 0 ? [] : [getAddress(MORPHO.get(id)?.usdc ?? '')]])
+  }
+})
