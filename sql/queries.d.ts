@@ -119,7 +119,7 @@ declare module '*/queries/gate_admit.sql' {
 
 declare module '*/queries/gate_facts.sql' {
   const text: SqlText<
-    [epoch: string | number, hashes: readonly string[]],
+    [epoch: string | number, hashes: readonly string[], organizations: readonly string[]],
     { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[]; networks: readonly string[]; endpoints: readonly string[]; credits_per_day: readonly string[] }
   >
   export default text

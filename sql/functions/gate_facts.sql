@@ -1,7 +1,8 @@
--- Facts about keys that exist and work now, what is switched off, as of the change `epoch`; and the organizations that
--- changed after p_epoch. One row of arrays with an element per key that was found; networks and endpoints are lines,
--- '' for all of them, and credits_per_day is 0 for no limit.
-create or replace function gate_facts(p_epoch bigint, p_hashes text[])
+-- Facts about keys that exist and work now and about organizations for which jobs work, what is switched off, as of the
+-- change `epoch`; and the organizations that changed after p_epoch. One row of arrays with an element for each key and
+-- organization that was found, numbered in this order; networks and endpoints are lines, '' for all of them, and
+-- credits_per_day is 0 for no limit.
+create or replace function gate_facts(p_epoch bigint, p_hashes text[], p_organizations text[])
 returns table (
   epoch bigint, changed text[], endpoints_off text[], features_off text[], key_nos integer[],
   organization_ids text[], api_key_ids text[], refusals text[], rate_limits integer[], expire_at_ms bigint[],
@@ -22,7 +23,7 @@ begin
     coalesce(array_agg(f.networks), '{}'), coalesce(array_agg(f.endpoints), '{}'),
     coalesce(array_agg(f.credits_per_day), '{}')
   from (
-    select g.no, k.organization_id, k.id as api_key_id,
+    select k.no, o.id as organization_id, k.id as api_key_id,
       case
         when o.deleted_at is not null then 'ORGANIZATION_NOT_FOUND'
         when o.suspended_at is not null then 'ACCOUNT_SUSPENDED'
@@ -32,13 +33,18 @@ begin
       coalesce(array_to_string(k.allowed_networks, E'\n'), '') as networks,
       coalesce(array_to_string(k.allowed_endpoints, E'\n'), '') as endpoints,
       coalesce(k.credits_per_day, 0) as credits_per_day
-    from unnest(p_hashes) with ordinality g (hash, no)
-    cross join lateral (
-      select x.organization_id, x.id, x.expires_at, x.allowed_networks, x.allowed_endpoints, x.credits_per_day
-      from api_key x
-      where x.hash = decode(g.hash, 'hex')
-        and x.revoked_at is null and (x.expires_at is null or x.expires_at > clock_timestamp())
-      offset 0
+    from (
+      select g.no, x.organization_id, x.id, x.expires_at, x.allowed_networks, x.allowed_endpoints, x.credits_per_day
+      from unnest(p_hashes) with ordinality g (hash, no)
+      cross join lateral (
+        select y.* from api_key y
+        where y.hash = decode(g.hash, 'hex')
+          and y.revoked_at is null and (y.expires_at is null or y.expires_at > clock_timestamp())
+        offset 0
+      ) x
+      union all
+      select cardinality(p_hashes) + g.no, g.id, '', null, null, null, null
+      from unnest(p_organizations) with ordinality g (id, no)
     ) k
     cross join lateral (select x.* from organization x where x.id = k.organization_id offset 0) o
   ) f;

@@ -1,6 +1,7 @@
 -- Facts about keys, and what has changed since facts were last read, as of one moment.
 -- $1 epoch bigint
 -- $2 hashes text[]
+-- $3 organizations text[]
 -- epoch not null
 -- changed not null
 -- endpoints_off not null
@@ -16,4 +17,4 @@
 -- credits_per_day not null
 select epoch, changed, endpoints_off, features_off, key_nos, organization_ids, api_key_ids, refusals, rate_limits,
   expire_at_ms, networks, endpoints, credits_per_day
-from gate_facts($1, $2)
+from gate_facts($1, $2, $3)

@@ -5,27 +5,28 @@ import type { Log } from '../lib/log.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { isRequestId } from '../lib/request_id.ts'
 import { createDeadlines } from './exchange/deadline.ts'
-import { type Exchange, type ExchangeServices, runExchange, type SettledAnswer } from './exchange/exchange.ts'
-import type { Gate } from './exchange/gate.ts'
-import { exchangeOf, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
+import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAnswer } from './exchange/exchange.ts'
+import type { Gate, Principal } from './exchange/gate.ts'
+import { emptyInput, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
 import { createInFlight } from './exchange/in_flight.ts'
-import { createOrganizationSlots } from './exchange/organization_slots.ts'
+import { createSlots } from './exchange/slots.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
-import { DOCS_PATH } from './page/docs.ts'
-import type { Page, Pages } from './page/page.ts'
+import type { Pages } from './page/page.ts'
 import type { Probes } from './page/probes.ts'
-import { createOperatorPages, createPublicPages, PUBLIC_METHODS } from './page/public.ts'
+import { createOperatorPages, createPublicPages } from './page/public.ts'
 import { FILES_PATH } from './page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from './plane/plane.ts'
-import { bodyFault } from './request/body.ts'
+import { findAt, findGateway, isRead, type Port } from './port.ts'
+import { bodyFault, readJson } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
-import { nearestPath } from './request/nearest_path.ts'
+import { bearerKey } from './request/key.ts'
+import { readParameters } from './request/parameters.ts'
 import { type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
-import type { Route } from './route/route.ts'
-import { createRouteTable, type Found, type RouteTable } from './route/route_table.ts'
+import type { Asked, Route } from './route/route.ts'
+import { createRouteTable, type Found } from './route/route_table.ts'
 
 /** What the HTTP layer is given. */
 interface AppOptions {
@@ -65,6 +66,11 @@ interface AppOptions {
 
 /** The service as an adapter serves it and as the process stops it. */
 export interface App {
+  /** Runs an endpoint without an HTTP request, as a job does: admitted, charged and logged like one. Never rejects. */
+  invoke(
+    invocation: Invocation,
+    asker: { readonly principal: Principal; readonly signal: AbortSignal },
+  ): Promise<SettledAnswer>
   /** Answers every request; never rejects. */
   readonly handler: HattipHandler
   /** Answers requests to the operator's own port, which has only the operator's pages; never rejects. */
@@ -88,7 +94,10 @@ export function createApp(options: AppOptions): App {
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   // The request that asks has its place already.
   const placesLeft = () => inFlightMax + 1 - inFlight.count()
-  const slots = createOrganizationSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, placesLeft)
+  const slots = createSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
+    placesLeft,
+    what: 'requests of this organization',
+  })
   const cors = createCors(options.corsOrigins)
   const hostFault = createHostFault(options.hostNames)
   const record = createHttpMetrics(options.metrics, { inFlight: inFlight.count })
@@ -99,7 +108,8 @@ export function createApp(options: AppOptions): App {
   const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const keyless = { clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const { gate } = options
+  const services = { gate, clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
   const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,
@@ -107,19 +117,18 @@ export function createApp(options: AppOptions): App {
     find: (method, path) =>
       gateway !== undefined && path === GATEWAY_PATH ? findGateway(gateway, method) : table.find(method, path),
     templates: [...table.endpoints.map(({ template }) => template), ...(gateway === undefined ? [] : [GATEWAY_PATH])],
-    services: { ...keyless, gate: options.gate },
+    holder: (key, client) => gate.holder(key, client),
   }
   const forOperator: Port = {
     pages: operatorPages,
     planes: planes.operator,
     find: () => ({ kind: 'unknown' }),
     templates: [],
-    services: keyless,
+    holder: () => undefined,
   }
 
   async function handle(context: Pick<AdapterRequestContext, 'request' | 'ip'>, port: Port): Promise<Response> {
     const { request } = context
-    const { pages, planes, find, services } = port
     const startedMs = clock.monotonicMs()
     const { method, headers } = request
     const fresh = options.requestId()
@@ -129,46 +138,38 @@ export function createApp(options: AppOptions): App {
     const target = targetOf(request.url)
     const fault = faultOf(request, target) ?? hostFault(host)
     const asked = target?.path ?? unreadTarget(request.url)
-    const plane = planeOf(planes, asked)
+    const plane = planeOf(port.planes, asked)
+    const query = target?.query ?? ''
+    const base = baseOf(host)
     if (plane !== undefined) {
-      const query = target?.query ?? ''
-      return answerPlane(plane, {
-        request,
-        requestId,
-        method,
-        path: asked,
-        query,
-        base: baseOf(host),
-        fault,
-        startedMs,
-      })
+      return answerPlane(plane, { request, requestId, method, path: asked, query, base, fault, startedMs })
     }
     const path = table.canonical(asked)
-    const page = fault === undefined ? pages.get(asked) : undefined
-    const known = page === undefined ? find(method, path) : pageOr405(page, method)
-    const found = known.kind === 'unknown' && fault === undefined ? unknownPath(path, port) : known
+    const found = fault === undefined ? findAt(port, { request, requestId, asked, path }) : port.find(method, path)
+    const key = found.kind === 'page' ? undefined : bearerKey(headers.get('authorization'))
+    const holder = key === undefined ? undefined : port.holder(key, context)
     const exchange: Exchange = {
-      request,
+      principal: holder,
       requestId,
       settlementId: settlementIdFrom(fresh),
       startedMs,
       method,
       path,
-      query: target?.query ?? '',
-      base: baseOf(host),
+      query,
+      base,
       found,
+      asked: found.kind === 'endpoint' ? () => inputOf(request, found, { path, query }) : emptyInput,
       fault,
-      client: context,
+      signal: request.signal,
     }
 
     inFlight.enter()
     const holdsMessages = fault === undefined && found.kind === 'endpoint' && found.endpoint === gateway?.endpoint
     const { answer, account } = holdsMessages
-      ? await gateway.answer(request, (message) => {
-          const settlementId = settlementIdFrom(options.requestId())
-          return run(exchangeOf(message, exchange, settlementId), services)
-        })
-      : await run(exchange, services)
+      ? await gateway.answer(request, holder, (invocation) =>
+          run(exchangeOf(invocation, exchange, settlementIdFrom(options.requestId()))),
+        )
+      : await run(exchange)
     inFlight.leave()
     return respond(answer, { requestId, account, cors: cors(request), close: leavesBody(request) })
   }
@@ -189,7 +190,7 @@ export function createApp(options: AppOptions): App {
     return publicBase ?? `http://${host}`
   }
 
-  async function run(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
+  async function run(exchange: Exchange): Promise<SettledAnswer> {
     const settled = await runExchange(exchange, services)
     const { requestId } = exchange
     const { status } = settled.answer
@@ -201,6 +202,14 @@ export function createApp(options: AppOptions): App {
   }
 
   return {
+    async invoke(invocation, { principal, signal }) {
+      const requestId = options.requestId()
+      const asker = { principal, requestId, startedMs: clock.monotonicMs(), base: baseOf('localhost'), signal }
+      inFlight.enter()
+      const settled = await run(exchangeOf(invocation, asker, settlementIdFrom(requestId)))
+      inFlight.leave()
+      return settled
+    },
     handler: (context) => handle(context, forCallers),
     operator: (context) => handle(context, forOperator),
     inFlight: inFlight.count,
@@ -219,23 +228,6 @@ function settlementIdFrom(requestId: string): string {
   return requestId.slice(ID_PREFIX_LENGTH)
 }
 
-/** What a port serves, and what answering needs there. */
-interface Port {
-  readonly pages: Pages
-  readonly planes: readonly Plane[]
-  readonly find: RouteTable['find']
-  /** Paths of all that `find` finds. */
-  readonly templates: readonly string[]
-  readonly services: ExchangeServices
-}
-
-/** Nothing is there: what was probably meant, and where everything is described. */
-function unknownPath(path: string, { pages, planes, templates }: Port): Found {
-  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${FILES_PATH}/`))
-  const near = nearestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
-  return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
-}
-
 /** The name of what was found, for metrics and the log. Pages have no alias: their path is as it was asked for. */
 function routeName({ method, path, found, fault, logged }: Exchange): string {
   if (fault !== undefined) return 'refused'
@@ -244,17 +236,17 @@ function routeName({ method, path, found, fault, logged }: Exchange): string {
   return found.kind === 'endpoint' ? found.endpoint.name : found.kind
 }
 
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
-function findGateway({ endpoint }: Gateway, method: string): Found {
-  if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
-  return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
-}
-
-function pageOr405(page: Page, method: string): Exchange['found'] {
-  return isRead(method) ? { kind: 'page', page } : { kind: 'other_method', allow: PUBLIC_METHODS }
+/** What an endpoint is asked over HTTP. */
+function inputOf(
+  request: Request,
+  { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
+  { path, query }: { readonly path: string; readonly query: string },
+): Asked {
+  return {
+    text: `${path}?${query}`,
+    parameters: () => readParameters(endpoint.route.input, { params, query }),
+    body: () => readJson(request),
+  }
 }
 
 /** True if the connection would stay open only for the rest of an unread body. */

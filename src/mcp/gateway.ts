@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
-import type { SettledAnswer } from '../http/exchange/exchange.ts'
-import { emptyInput, GATEWAY_PATH, type Gateway, type Message, type RunMessage } from '../http/exchange/gateway.ts'
-import { createPlaces, createPlacesByOwner, createRecognised } from '../http/plane/places.ts'
+import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
+import type { KeyHolder } from '../http/exchange/gate.ts'
+import { emptyInput, GATEWAY_PATH, type Gateway, type Invoke } from '../http/exchange/gateway.ts'
+import { createSlots } from '../http/exchange/slots.ts'
+import { createRecognised } from '../http/plane/places.ts'
 import { readAnyJson } from '../http/request/body.ts'
-import { bearerKey } from '../http/request/key.ts'
 import type { AccountState } from '../http/respond.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { endpointOf } from '../http/route/route_table.ts'
@@ -43,10 +44,10 @@ export function createMcp(options: McpOptions): Gateway {
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognised(KEYS_MAX)
-  const asStranger = createPlaces(STRANGERS_UNREAD_MAX)
-  const byKey = createPlacesByOwner(KEY_UNREAD_MAX)
+  const asStranger = createSlots(STRANGERS_UNREAD_MAX)
+  const byKey = createSlots(KEY_UNREAD_MAX)
 
-  async function messagesIn(request: Request, key: string): Promise<readonly RawMessage[]> {
+  async function messagesIn(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
     const origin = request.headers.get('origin')
     if (origin !== null && !origins.has(origin)) {
       throw new HttpError(
@@ -56,27 +57,27 @@ export function createMcp(options: McpOptions): Gateway {
       )
     }
     const read = async () => messagesOf((await readAnyJson(request)).value())
-    return recognised.has(key) ? byKey(key, read) : asStranger(read)
+    return recognised.has(hash) ? byKey(hash, read) : asStranger('', read)
   }
 
-  async function answerKnown(request: Request, key: string, run: RunMessage): Promise<SettledAnswer> {
-    const messages = await messagesIn(request, key)
+  async function answerKnown(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
+    const messages = await messagesIn(request, holder)
     const newId = messages.some(beginsSession) ? options.sessionId : undefined
     const session = sessionOf(request, { spending, newId })
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
-    const runOne = async (message: Message): Promise<SettledAnswer> => {
+    const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
       const purse = session.purse?.()
-      const one = await run({ ...message, ...(purse && { purse }) })
+      const one = await invoke({ ...invocation, ...(purse && { purse }) })
       settled.push(one)
-      if (session.isRefused() || concernsAll(codeOf(one), message)) refusal = one
+      if (session.isRefused() || concernsAll(codeOf(one), invocation)) refusal = one
       return one
     }
     // Loaded by the first request: it takes 20 ms and 18 MB, and many a service never needs it.
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
       tools,
-      call: async (tool, given) => resultOf(await runOne(tool.message(given))),
+      call: async (tool, given) => resultOf(await runOne(tool.invocation(given))),
       unknown: async () => void (await runOne(failing(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })
     const called = settled.length > 0
@@ -95,12 +96,11 @@ export function createMcp(options: McpOptions): Gateway {
 
   return {
     endpoint: ENDPOINT,
-    async answer(request, run) {
-      const key = bearerKey(request.headers.get('authorization'))
+    async answer(request, holder, invoke) {
       // Without a key the answer is 401, whatever the body holds.
-      if (key === undefined) return run(PROTOCOL)
-      const answered = await answerKnown(request, key, run).catch((error: unknown) => run(failing(error)))
-      if (answered.account !== undefined) recognised.add(key)
+      if (holder === undefined) return invoke(PROTOCOL)
+      const answered = await answerKnown(request, holder, invoke).catch((error: unknown) => invoke(failing(error)))
+      if (answered.account !== undefined) recognised.add(holder.hash)
       return answered
     },
   }
@@ -126,10 +126,10 @@ const ENDPOINT = endpointOf(
   }),
 )
 
-const PROTOCOL: Message = { endpoint: ENDPOINT, asked: emptyInput, path: GATEWAY_PATH, query: '' }
+const PROTOCOL: Invocation = { endpoint: ENDPOINT, asked: emptyInput, path: GATEWAY_PATH, query: '' }
 
-/** A message that is answered with this failure. */
-function failing(error: unknown): Message {
+/** An invocation that is answered with this failure. */
+function failing(error: unknown): Invocation {
   return {
     ...PROTOCOL,
     asked() {
@@ -152,7 +152,7 @@ function accountOf(settled: readonly SettledAnswer[]): AccountState | undefined 
 }
 
 /** True for failures that every message would meet, of which clients know the status: a wrong key, and `MCP=off`. */
-function concernsAll(code: string | undefined, { endpoint }: Message): boolean {
+function concernsAll(code: string | undefined, { endpoint }: Invocation): boolean {
   if (code === 'INVALID_API_KEY') return true
   return code === 'FEATURE_DISABLED' && (endpoint.route.feature ?? 'mcp') === 'mcp'
 }

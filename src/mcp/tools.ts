@@ -1,5 +1,6 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js'
-import type { Message } from '../http/exchange/gateway.ts'
+import type { Invocation } from '../http/exchange/exchange.ts'
+import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
 import { fieldsOf } from '../http/openapi/json_schema.ts'
 import { parametersOf } from '../http/request/parameters.ts'
@@ -23,7 +24,7 @@ export interface Tool {
   /** The tool as `tools/list` shows it. */
   readonly listing: ListedTool
   /** The call with these arguments. Mistakes in them are thrown by its `asked`. */
-  message(given: Readonly<Record<string, unknown>>): Message
+  invocation(given: Readonly<Record<string, unknown>>): Invocation
 }
 
 /** One tool for each route that names one, by name. Throws if two have one name, or a route two fields of one name. */
@@ -46,7 +47,7 @@ function toolOf(name: string, route: Route): Tool {
       inputSchema: inputSchema(route),
       annotations: { readOnlyHint: true, openWorldHint: true },
     },
-    message(given) {
+    invocation(given) {
       const fields = Object.entries(given)
       // Of a route with a body most fields are the body's: its schema refuses a mistyped one, and names the nearest.
       const isParameter = ([field]: readonly [string, unknown]) => route.body === undefined || inInput.has(field)
@@ -54,6 +55,7 @@ function toolOf(name: string, route: Route): Tool {
       const body = Object.fromEntries(fields.filter((each) => !isParameter(each)))
       return {
         endpoint,
+        logged: `${GATEWAY_PATH}${endpoint.template}`,
         asked: () => ({
           parameters: () => parametersOf(route.input, rest),
           body: async () => ({ value: () => body }),

@@ -3,7 +3,7 @@ import { CLI } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Admission, Caller, Settlement } from '../../src/http/exchange/gate.ts'
+import type { Admission, Caller, Gate, Settlement } from '../../src/http/exchange/gate.ts'
 
 /** An organization with credits and one key. */
 export interface Account {
@@ -153,6 +153,21 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
   const wrong = days.filter(({ counted, charged }) => counted !== charged)
   if (wrong.length > 0) throw new Error(`The days of keys differ from the log: ${JSON.stringify(wrong)}`)
   return books
+}
+
+/** Asks for admission with a key, as a request over HTTP does. */
+export async function admitKey(
+  gate: Gate,
+  options: {
+    readonly key: string
+    readonly endpoint: string | null
+    readonly features?: Parameters<Gate['admit']>[0]['features']
+    readonly client?: { readonly ip: string }
+  },
+): Promise<Admission> {
+  const { key, client, endpoint, features = [] } = options
+  const principal = gate.holder(key, client)
+  return principal === undefined ? { kind: 'unknown_key' } : gate.admit({ principal, endpoint, features })
 }
 
 /** The admission; throws if the request was not admitted. */

@@ -7,7 +7,7 @@ import { FEATURES, type Feature } from '../../src/http/route/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../../src/operator/switches.ts'
-import { createAccount, readBooks, settlement } from '../account/scene.ts'
+import { admitKey, createAccount, readBooks, settlement } from '../account/scene.ts'
 import { temporaryDirectory, testDatabase } from '../support/database.ts'
 
 const ENDPOINT = 'GET /v1/test'
@@ -48,11 +48,11 @@ async function off(): Promise<string[]> {
 test('each switch acts on the next request of every process, at no cost and without filling the window', async () => {
   const { key, organizationId, caller } = await createAccount(db, { rateLimit: 100_000 })
   const narrow = await createAccount(db, { rateLimit: 1 })
-  const both = [await openGate(db), await openGate(otherDb)]
+  const both = [await openGate(db), await openGate(otherDb)] as const
   const ask = async (asking: string, features: readonly Feature[]) =>
     Promise.all(
       both.map(async (gate) => {
-        const admission = await gate.admit({ key: asking, endpoint: ENDPOINT, features })
+        const admission = await admitKey(gate, { key: asking, endpoint: ENDPOINT, features })
         return admission.kind === 'refused' ? admission.code : admission.kind
       }),
     )
@@ -83,11 +83,11 @@ test('each switch acts on the next request of every process, at no cost and with
     await setSwitch(db, { name: 'mcp', isOn: true, board: BOARD, by })
   }
 
-  await both[0]?.settle(settlement(caller, { admitted: false, status: 403, credits: 0 }))
+  await both[0].settle(settlement(caller, { admitted: false, status: 403, credits: 0 }))
   const books = await readBooks(db, organizationId)
   expect([books.balance, books.statuses]).toEqual([1_000, { 403: 1 }])
   // Of all these requests only this one took a place in the window of one a second.
-  const { kind } = (await both[0]?.admit({ key: narrow.key, endpoint: ENDPOINT })) ?? {}
+  const { kind } = await admitKey(both[0], { key: narrow.key, endpoint: ENDPOINT })
   expect(kind).toBe('admitted')
 })
 
@@ -96,7 +96,7 @@ test('what the environment switches off stays off whatever the operator does', a
   const board = { ...BOARD, featuresOff: ['snapshots'] as const }
   const gate = await openGate(db, board.featuresOff)
   const verdict = async () => {
-    const admission = await gate.admit({ key, endpoint: ENDPOINT, features: ['snapshots'] })
+    const admission = await admitKey(gate, { key, endpoint: ENDPOINT, features: ['snapshots'] })
     return admission.kind === 'refused' ? admission.code : admission.kind
   }
   expect(await verdict()).toBe('FEATURE_DISABLED')

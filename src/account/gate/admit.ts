@@ -3,7 +3,7 @@ import gateFactsSql from '../../../sql/queries/gate_facts.sql' with { type: 'tex
 import ratePrimeSql from '../../../sql/queries/rate_window_prime.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import type { Admission, RefusalCode } from '../../http/exchange/gate.ts'
+import type { Admission, Principal, RefusalCode } from '../../http/exchange/gate.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
@@ -13,20 +13,21 @@ const gateAdmit = query(gateAdmitSql, 'gate')
 const gateFacts = query(gateFactsSql, 'gate')
 const ratePrime = query(ratePrimeSql, 'gate')
 
-/** One request before its work: `hash` is the SHA-256 of its key in hexadecimal digits. */
+/** One request before its work. */
 export interface AdmitRequest {
-  readonly hash: string
+  readonly principal: Principal
   /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
   readonly endpoint: string | null
   /** What must be switched on for it. */
   readonly features: readonly Feature[]
-  readonly client: { readonly ip: string } | undefined
 }
 
 /** A request whose key is known. */
 interface Call {
   readonly request: AdmitRequest
   readonly fact: KeyFact
+  /** Who asks, for the log. */
+  readonly apiKeyId: string
   /** Why it is refused whatever the window holds; empty if it is not. */
   readonly refusal: RefusalCode | ''
 }
@@ -51,6 +52,11 @@ interface Verdict {
   readonly resetUs: number
   /** Requests of this batch that passed so far. */
   taken: number
+}
+
+/** Under what the facts about a principal are remembered. */
+export function factNameOf(principal: Principal): string {
+  return principal.kind === 'job' ? principal.organizationId : principal.hash
 }
 
 /** How often a batch is tried: facts about keys may be out of date, or a window missing. */
@@ -81,21 +87,26 @@ export async function admitBatch(
   throw new UnavailableError('The database could not admit a batch of requests')
 }
 
-/** Reads missing facts; returns the keys that do not exist, or undefined if the facts were out of date on arrival. */
+/** Reads missing facts; returns the names that do not exist, or undefined if the facts were out of date on arrival. */
 async function readMissing(
   db: Database,
   requests: readonly AdmitRequest[],
   facts: Facts,
 ): Promise<ReadonlySet<string> | undefined> {
-  const missing = new Set<string>()
-  for (const { hash } of requests) if (facts.find(hash) === undefined) missing.add(hash)
+  const hashes = new Set<string>()
+  const organizations = new Set<string>()
+  for (const { principal } of requests) {
+    const name = factNameOf(principal)
+    if (facts.find(name) === undefined) (principal.kind === 'job' ? organizations : hashes).add(name)
+  }
+  const names = [...hashes, ...organizations]
+  const missing = new Set(names)
   if (missing.size === 0) return missing
-  const hashes = [...missing]
   const since = facts.epoch
-  const [read] = await gateFacts(db, [since, hashes])
+  const [read] = await gateFacts(db, [since, [...hashes], [...organizations]])
   if (read === undefined) throw new Error('Cannot read facts about keys: the database answered no row')
   const keys = read.key_nos.map((no, place) => ({
-    hash: hashes[no - 1] ?? '',
+    name: names[no - 1] ?? '',
     fact: {
       organizationId: read.organization_ids[place] ?? '',
       apiKeyId: read.api_key_ids[place] ?? '',
@@ -111,8 +122,8 @@ async function readMissing(
   }))
   const { changed, endpoints_off: endpointsOff, features_off: featuresOff } = read
   if (!facts.learn({ epoch: Number(read.epoch), changed, endpointsOff, featuresOff, keys }, since)) return undefined
-  for (const { hash } of keys) missing.delete(hash)
-  for (const hash of missing) facts.forget(hash)
+  for (const { name } of keys) missing.delete(name)
+  for (const name of missing) facts.forget(name)
   return missing
 }
 
@@ -123,16 +134,18 @@ function callsOf(
 ): readonly (Call | undefined)[] | undefined {
   const calls: (Call | undefined)[] = []
   for (const request of requests) {
-    const fact = facts.find(request.hash)
-    if (fact === undefined && !unknown.has(request.hash)) return undefined
+    const { principal, endpoint } = request
+    const name = factNameOf(principal)
+    const fact = facts.find(name)
+    if (fact === undefined && !unknown.has(name)) return undefined
     // From another network the key does not exist: whoever found it must not learn that it is one.
-    if (fact === undefined || !comesFrom(request.client, fact)) calls.push(undefined)
-    else
-      calls.push({
-        request,
-        fact,
-        refusal: fact.refusal || switchedOff(request, facts) || notAllowed(request.endpoint, fact),
-      })
+    if (fact === undefined || (principal.kind === 'key' && !comesFrom(principal.client, fact))) {
+      calls.push(undefined)
+      continue
+    }
+    const apiKeyId = principal.kind === 'job' ? principal.name : fact.apiKeyId
+    const refusal = fact.refusal || switchedOff(request, facts) || notAllowed(endpoint, fact)
+    calls.push({ request, fact, apiKeyId, refusal })
   }
   return calls
 }
@@ -213,12 +226,12 @@ function admission(
   const organization = call && organizations.get(call.fact.organizationId)
   const verdict = organization?.verdict
   if (call === undefined || verdict === undefined) return UNKNOWN_KEY
-  const { fact, refusal } = call
+  const { fact, apiKeyId, refusal } = call
   if (fact.expiresAtMs > 0 && fact.expiresAtMs <= requestedAtMs) {
-    facts.forget(call.request.hash)
+    facts.forget(factNameOf(call.request.principal))
     return UNKNOWN_KEY
   }
-  const { rateLimit: limit, organizationId, apiKeyId } = fact
+  const { rateLimit: limit, organizationId } = fact
   const { used, admitted, resetUs, credits } = verdict
   const day = dayOf(fact, organization?.spentByKey.get(apiKeyId))
   const caller = { organizationId, apiKeyId, credits, ...(day === undefined ? {} : { day }) }

@@ -2,9 +2,10 @@ import type { RefusalCode } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Network } from '../../lib/text/network.ts'
 
-/** Whose a key is, and what its organization may do. */
+/** Whose a key is, and what its organization may do. A job's organization has the same without a key. */
 export interface KeyFact {
   readonly organizationId: string
+  /** Empty for a job's. */
   readonly apiKeyId: string
   /** Why its organization is refused; empty if it is not. */
   readonly refusal: RefusalCode | ''
@@ -37,7 +38,7 @@ interface Off {
 interface FactsRead extends Changes {
   readonly endpointsOff: readonly string[]
   readonly featuresOff: readonly string[]
-  readonly keys: readonly { readonly hash: string; readonly fact: KeyFact }[]
+  readonly keys: readonly { readonly name: string; readonly fact: KeyFact }[]
 }
 
 /**
@@ -48,17 +49,17 @@ interface FactsRead extends Changes {
 export interface Facts {
   /** Number of the last known change. */
   readonly epoch: number
-  /** The fact about a key, if it is still true at `epoch`. */
-  find(hash: string): KeyFact | undefined
+  /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
+  find(name: string): KeyFact | undefined
   /** True if the key was once recognised, even if its fact is out of date. */
-  knows(hash: string): boolean
+  knows(name: string): boolean
   /** Names of endpoints and features that the operator switched off. */
   readonly off: Off
   /** Takes in the changes after `since`, the last one known when the database was asked. */
   note(changes: Changes, since: number): void
   /** Takes in facts too; false if a later change is known already, so that they may be out of date. */
   learn(read: FactsRead, since: number): boolean
-  forget(hash: string): void
+  forget(name: string): void
 }
 
 interface Remembered extends KeyFact {
@@ -108,13 +109,13 @@ export function createFacts(options: {
     get epoch() {
       return epoch
     },
-    find(hash) {
-      const fact = facts.get(hash)
+    find(name) {
+      const fact = facts.get(name)
       if (fact === undefined || fact.epoch < allChangedAt) return undefined
       if (changedAt.size > 0 && fact.epoch < (changedAt.get(fact.organizationId) ?? 0)) return undefined
       return clock.monotonicMs() - fact.readMs < AGE_MAX_MS ? fact : undefined
     },
-    knows: (hash) => facts.has(hash),
+    knows: (name) => facts.has(name),
     get off() {
       return off
     },
@@ -124,9 +125,9 @@ export function createFacts(options: {
       if (read.epoch < epoch) return false
       off = { endpoints: new Set(read.endpointsOff), features: new Set([...featuresOff, ...read.featuresOff]) }
       const readMs = clock.monotonicMs()
-      for (const { hash, fact } of read.keys) {
-        facts.delete(hash)
-        facts.set(hash, { ...fact, epoch, readMs })
+      for (const { name, fact } of read.keys) {
+        facts.delete(name)
+        facts.set(name, { ...fact, epoch, readMs })
       }
       for (const oldest of facts.keys()) {
         if (facts.size <= entriesMax) break
@@ -134,6 +135,6 @@ export function createFacts(options: {
       }
       return true
     },
-    forget: (hash) => void facts.delete(hash),
+    forget: (name) => void facts.delete(name),
   }
 }

@@ -104,8 +104,8 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     }
   }
 
-  async function admitStranger(request: AdmitRequest): Promise<Admission> {
-    if (!strangers.enter(request.hash)) {
+  async function admitStranger(request: AdmitRequest, hash: string): Promise<Admission> {
+    if (!strangers.enter(hash)) {
       turnedAway.add(1)
       throw new UnavailableError('Too many unknown keys are being tried')
     }
@@ -115,7 +115,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       isStranger = admission.kind === 'unknown_key'
       return admission
     } finally {
-      strangers.leave(request.hash, { isStranger })
+      strangers.leave(hash, { isStranger })
     }
   }
 
@@ -140,10 +140,15 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     get voidsWaiting() {
       return voider.waiting
     },
-    async admit({ key, endpoint, features = NO_FEATURES, client }) {
-      if (!isWellFormedKey(key)) return { kind: 'unknown_key' }
-      const request = { hash: hashKey(key), endpoint, features, client }
-      return facts.knows(request.hash) ? admissions.submit(request) : admitStranger(request)
+    holder: (key, client) =>
+      isWellFormedKey(key)
+        ? { kind: 'key', hash: hashKey(key), ...(client === undefined ? {} : { client }) }
+        : undefined,
+    async admit({ principal, endpoint, features = NO_FEATURES }) {
+      const request = { principal, endpoint, features }
+      // Nobody outside can invent a job.
+      if (principal.kind === 'job' || facts.knows(principal.hash)) return admissions.submit(request)
+      return admitStranger(request, principal.hash)
     },
     async settle(settlement): Promise<Settled> {
       const { admitted, caller, requestedAtMs } = settlement

@@ -4,9 +4,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { Answer, Call, ReadContext } from '../route/route.ts'
 
-/** Request and organization of a read. */
+/** For whom a read is. */
 interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
-  readonly request: Request
+  /** Fires when they leave. */
+  readonly callerSignal: AbortSignal
 }
 
 /** Runs reads under a budget, and can end all that are under way. */
@@ -73,23 +74,23 @@ class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
   readonly requestedAtMs: number
   readonly untilMs: number
-  readonly #request: Request
+  readonly #callerSignal: AbortSignal
   #reject: ((reason: Error) => void) | undefined
   #controller: AbortController | undefined
 
-  constructor({ request, organizationId, requestedAtMs }: Reader, untilMs: number) {
+  constructor({ callerSignal, organizationId, requestedAtMs }: Reader, untilMs: number) {
     this.organizationId = organizationId
     this.requestedAtMs = requestedAtMs
     this.untilMs = untilMs
-    this.#request = request
+    this.#callerSignal = callerSignal
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
       onBehalfOf(new Set([this.organizationId]), this.#controller.signal)
-      if (this.#request.signal.aborted) this.handleEvent()
-      else this.#request.signal.addEventListener('abort', this)
+      if (this.#callerSignal.aborted) this.handleEvent()
+      else this.#callerSignal.addEventListener('abort', this)
     }
     return this.#controller.signal
   }
@@ -114,7 +115,7 @@ class Run implements ReadContext, EventListenerObject {
 
   /** Stops following the caller's signal. */
   leaveSignal(): void {
-    if (this.#controller !== undefined) this.#request.signal.removeEventListener('abort', this)
+    if (this.#controller !== undefined) this.#callerSignal.removeEventListener('abort', this)
   }
 
   /** The caller has left. */

@@ -1,57 +1,73 @@
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { type Failure, failureOf } from '../error.ts'
+import { failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
-import type { Page } from '../page/page.ts'
-import { readJson } from '../request/body.ts'
-import { bearerKey } from '../request/key.ts'
-import { readParameters } from '../request/parameters.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
 import type { Asked } from '../route/route.ts'
 import { type Endpoint, type Found, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Gate, Settlement } from './gate.ts'
+import type { Admission, Gate, Principal } from './gate.ts'
 import { type Opening, openingAtHand, openingOf } from './opening.ts'
-import type { OrganizationSlots } from './organization_slots.ts'
 import type { Purse } from './purse.ts'
-import { crowded, refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
+import { refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
+import type { Slots } from './slots.ts'
 
-/** One request between its arrival and its answer. */
-export interface Exchange {
-  readonly request: Request
+/** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
+export interface Invocation {
+  readonly endpoint: Endpoint
+  /** Parameters and body; a mistake in them is thrown when it is called, so that it is answered and logged. */
+  readonly asked: () => Asked
+  /** Where the same is answered over HTTP, for links: path, and query without `?`. */
+  readonly path: string
+  readonly query: string
+  /** Path in the log, if it is not the endpoint's template. */
+  readonly logged?: string
+  /** A limit of its own on what may be charged. */
+  readonly purse?: Purse
+}
+
+/** One request between its arrival and its answer: who asks for what. */
+export interface Exchange extends Omit<Invocation, 'endpoint'> {
+  /** Undefined for whoever sent nothing that can be a key. */
+  readonly principal: Principal | undefined
   readonly requestId: string
   /** Made by us even if the caller chose the request id: it identifies the settlement. */
   readonly settlementId: string
   readonly startedMs: number
   readonly method: string
-  /** Canonical path, not decoded. */
+  /** Canonical, not decoded. */
   readonly path: string
-  /** Query without `?`, not decoded. */
-  readonly query: string
   /** What absolute links start with: scheme and host, and the public address's own path. */
   readonly base: string
-  readonly found: Found | { readonly kind: 'page'; readonly page: Page }
+  readonly found: Found | { readonly kind: 'page'; readonly show: () => PreparedAnswer | Promise<PreparedAnswer> }
   /** What is wrong with the request itself. It is answered before any work, and logged for a recognised key. */
   readonly fault: CodedError | undefined
-  /** Where the request comes from, as the adapter sees it: what proxies say in headers is not trusted. */
-  readonly client: { readonly ip: string }
-  /** Input of the endpoint, if it does not come from path, query and body. May throw what is wrong with it. */
-  readonly asked?: () => Asked
-  /** Path in the log, if it is not the endpoint's template. */
-  readonly logged?: string
-  /** A limit of this request's own on what it may be charged. */
-  readonly purse?: Purse
+  /** Fires when the caller leaves. */
+  readonly signal: AbortSignal
+}
+
+/** The exchange of an invocation for `asker`. `settlementId` must be new: each one is charged by itself. */
+export function exchangeOf(
+  invocation: Invocation,
+  asker: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal'>,
+  settlementId: string,
+): Exchange {
+  const { endpoint, ...asked } = invocation
+  const { principal, requestId, startedMs, base, signal } = asker
+  const found = { kind: 'endpoint', endpoint, params: {} } as const
+  const { method } = endpoint.route
+  return { ...asked, principal, requestId, settlementId, startedMs, method, base, found, fault: undefined, signal }
 }
 
 /** What answering needs. */
 export interface ExchangeServices {
-  /** Absent on the operator's port, which takes no keys. */
-  readonly gate?: Gate
+  readonly gate: Gate
   readonly clock: Clock
   readonly log: Log
   readonly deadlines: Deadlines
-  readonly slots: OrganizationSlots
+  /** By organization. */
+  readonly slots: Slots
   /** True if no more requests can be taken. */
   readonly full: () => boolean
 }
@@ -67,115 +83,111 @@ type Recognised = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
 /** The caller left before the charge. Only the log sees this status. */
 const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
-const UNPAID = failureOf(tooPoor('the balance does not suffice'), { badGateway: false })
 
 /**
  * The life of a request: admit, input, read, present, settle. After it the answer is paid for and logged, and only has
  * to be sent. Never rejects: every failure is an answer, and nothing that can fail comes after the charge.
  */
-export async function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
-  const { request, requestId, method, found, fault } = exchange
-  const { gate, log } = services
-  let admission: Recognised | undefined
-  let answer: PreparedAnswer
-  try {
-    if (found.kind === 'page') return { answer: await found.page(requestId, request) }
-    if (services.full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
-    const key = bearerKey(request.headers.get('authorization'))
-    if (gate !== undefined && key !== undefined) {
-      const asked = await gate.admit({ key, client: exchange.client, ...askedOf(found) })
-      if (asked.kind !== 'unknown_key') admission = asked
-    }
-    if (fault !== undefined) throw fault
-    if (admission?.kind === 'refused') throw refusal(admission)
-    if (found.kind !== 'endpoint') answer = withoutWork(found, method)
-    else if (admission === undefined) throw unknownKey()
-    else answer = await work(admission, { exchange, ...found, services })
-  } catch (error) {
-    const left = admission !== undefined && request.signal.aborted
-    answer = left ? CALLER_LEFT : failure(loggedFailure(error, exchange, log), requestId)
-  }
-  if (gate === undefined || admission === undefined) return { answer }
-
-  // Charges and logs. An answer that cannot be paid, or cannot be settled, does not leave.
-  const { caller, rateLimit } = admission
-  try {
-    const elapsedMs = services.clock.monotonicMs() - exchange.startedMs
-    const { paid, isDayUsedUp, ...charge } = await gate.settle(settlementOf(exchange, { admission, answer, elapsedMs }))
-    await exchange.purse?.close(charge.creditsCharged)
-    const account = { rateLimit, ...charge }
-    if (paid) return { answer, account }
-    const unpaid = isDayUsedUp === true ? failureOf(usedUp(caller.day?.limit ?? 0n), { badGateway: false }) : UNPAID
-    return { answer: failure(unpaid, requestId), account }
-  } catch (error) {
+export function runExchange(exchange: Exchange, services: ExchangeServices): Promise<SettledAnswer> {
+  return answered(exchange, services, async () => {
+    const { found } = exchange
+    if (found.kind === 'page') return { answer: await found.show() }
+    const admission = await admit(exchange, services)
+    if (admission === undefined) return { answer: toStranger(exchange, found) }
+    const made = await answered(exchange, services, () => work(exchange, admission, services), CALLER_LEFT)
+    const settled = await answered(exchange, services, () => settle(exchange, { admission, ...made }, services))
+    if (settled.account !== undefined) return settled
+    // Nothing was charged.
     await exchange.purse?.close(0)
-    const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
-    return { answer: failure(loggedFailure(error, exchange, log), requestId), account }
+    const { rateLimit, caller } = admission
+    return { ...settled, account: { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits } }
+  })
+}
+
+/**
+ * The one place where a failure becomes an answer; one that is ours has a line in the log. `left` is the answer if the
+ * caller has left.
+ */
+async function answered(
+  { found, requestId, signal }: Exchange,
+  { log }: ExchangeServices,
+  act: () => Promise<SettledAnswer>,
+  left?: PreparedAnswer,
+): Promise<SettledAnswer> {
+  try {
+    return await act()
+  } catch (error) {
+    if (left !== undefined && signal.aborted) return { answer: left }
+    const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
+    const shown = failureOf(error, { badGateway })
+    const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
+    if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
+    else if (shown.status >= 500) {
+      log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
+    }
+    return { answer: failure(shown, requestId) }
   }
 }
 
-/** What a request asks the gate for. */
-function askedOf(found: Exchange['found']) {
-  if (found.kind !== 'endpoint') return { endpoint: null }
-  return { endpoint: found.endpoint.name, features: found.endpoint.features }
+/** Undefined without a key that is known. Throws if too many requests are under way. */
+async function admit(
+  { principal, found }: Exchange,
+  { gate, full }: ExchangeServices,
+): Promise<Recognised | undefined> {
+  if (full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
+  if (principal === undefined) return undefined
+  const endpoint = found.kind === 'endpoint' ? found.endpoint : NO_ENDPOINT
+  const admission = await gate.admit({ principal, endpoint: endpoint.name, features: endpoint.features })
+  return admission.kind === 'unknown_key' ? undefined : admission
+}
+
+const NO_ENDPOINT = { name: null, features: [] }
+
+/** The answer to whoever has no key that is known. */
+function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
+  if (fault !== undefined) throw fault
+  if (found.kind !== 'endpoint') return withoutWork(found, method)
+  throw unknownKey()
 }
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
-async function work(
-  { caller, requestedAtMs }: Recognised,
-  {
-    exchange,
-    endpoint,
-    params,
-    services,
-  }: {
-    readonly exchange: Exchange
-    readonly endpoint: Endpoint
-    readonly params: Readonly<Record<string, string>>
-    readonly services: ExchangeServices
-  },
-): Promise<PreparedAnswer> {
-  const { request, requestId, path, query } = exchange
-  const { route } = endpoint
+async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<SettledAnswer> {
+  const { requestId, method, found, fault, signal, purse } = exchange
+  const { caller, requestedAtMs } = admission
   const { organizationId } = caller
+  if (fault !== undefined) throw fault
+  if (admission.kind === 'refused') throw refusal(admission)
+  if (found.kind === 'page') throw new Error('Cannot charge for a page')
+  if (found.kind !== 'endpoint') return { answer: withoutWork(found, method) }
 
-  const asked = exchange.asked?.() ?? {
-    text: `${path}?${query}`,
-    parameters: () => readParameters(route.input, { params, query }),
-    body: () => readJson(request),
-  }
-  const call = await route.accept(asked)
+  const call = await found.endpoint.route.accept(exchange.asked())
   if (call.creditsMin > caller.credits) {
     throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
   }
   if (caller.day !== undefined && call.creditsMin > caller.day.left) throw usedUp(caller.day.limit)
-  await exchange.purse?.check(organizationId, call.creditsMin)
+  await purse?.check(organizationId, call.creditsMin)
 
   const read = async (): Promise<Opening> => {
-    if (!services.slots.take(organizationId)) throw crowded()
-    try {
-      const answer = await services.deadlines.read(call, { request, organizationId, requestedAtMs })
-      return openingOf(call, answer, exchange)
-    } finally {
-      services.slots.free(organizationId)
-    }
+    const answer = await services.deadlines.read(call, { callerSignal: signal, organizationId, requestedAtMs })
+    return openingOf(call, answer, exchange)
   }
-  const { opening, headers, credits } = openingAtHand(call, exchange) ?? (await read())
+  const { opening, headers, credits } = openingAtHand(call, exchange) ?? (await services.slots(organizationId, read))
   const body = `${opening},"request_id":${JSON.stringify(requestId)}}`
-  await exchange.purse?.take(organizationId, credits)
+  await purse?.take(organizationId, credits)
   // Checked last: an answer to a closed connection is not charged.
-  if (request.signal.aborted) return CALLER_LEFT
-  return { status: 200, body, credits, headers }
+  return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }
 }
 
-function settlementOf(
-  { settlementId, requestId, method, path, found, logged }: Exchange,
-  options: { readonly admission: Recognised; readonly answer: PreparedAnswer; readonly elapsedMs: number },
-): Settlement {
-  const { caller, requestedAtMs, kind } = options.admission
-  const { status, credits } = options.answer
+/** Charges and logs. An answer that cannot be paid does not leave; one that cannot be settled throws. */
+async function settle(
+  exchange: Exchange,
+  { admission, answer }: { readonly admission: Recognised; readonly answer: PreparedAnswer },
+  { gate, clock }: ExchangeServices,
+): Promise<SettledAnswer> {
+  const { requestId, settlementId, method, path, found, logged, startedMs, purse } = exchange
+  const { caller, requestedAtMs, rateLimit, kind } = admission
   const template = found.kind === 'page' ? undefined : templateOf(found)
-  return {
+  const { paid, isDayUsedUp, ...charge } = await gate.settle({
     settlementId,
     requestId,
     caller,
@@ -184,18 +196,13 @@ function settlementOf(
     method,
     path: logged ?? template ?? path.slice(0, LOGGED_PATH_LENGTH_MAX),
     routed: template !== undefined,
-    status,
-    credits,
-    latencyMs: Math.max(0, Math.round(options.elapsedMs)),
-  }
-}
-
-/** What the caller may see of a failure, with a line in the log if it is ours. */
-function loggedFailure(error: unknown, { found, requestId }: Exchange, log: Log): Failure {
-  const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
-  const shown = failureOf(error, { badGateway })
-  const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-  if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
-  else if (shown.status >= 500) log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
-  return shown
+    status: answer.status,
+    credits: answer.credits,
+    latencyMs: Math.max(0, Math.round(clock.monotonicMs() - startedMs)),
+  })
+  await purse?.close(charge.creditsCharged)
+  const account = { rateLimit, ...charge }
+  if (paid) return { answer, account }
+  const unpaid = isDayUsedUp === true ? usedUp(caller.day?.limit ?? 0n) : tooPoor('the balance does not suffice')
+  return { answer: failure(failureOf(unpaid, { badGateway: false }), requestId), account }
 }

@@ -1,8 +1,29 @@
 import type { Feature } from '../route/route.ts'
 
+/** Who asks: the holder of a key, or the service itself on behalf of an organization. */
+export type Principal = KeyHolder | Job
+
+/** Whoever has a key. The key itself goes no further than to `Gate.holder`. */
+export interface KeyHolder {
+  readonly kind: 'key'
+  /** SHA-256 of the key in hexadecimal digits. */
+  readonly hash: string
+  /** Where the request comes from. @default nowhere, so that keys for some networks are refused */
+  readonly client?: { readonly ip: string }
+}
+
+/** Work that the service does for an organization, which pays for it and whose limits it keeps to. */
+interface Job {
+  readonly kind: 'job'
+  readonly organizationId: string
+  /** What the log has in place of a key's id, such as `job_triggers`. */
+  readonly name: string
+}
+
 /** Who is calling: the organization pays, the key is named in its log. */
 export interface Caller {
   readonly organizationId: string
+  /** The name of a job, if it is one that asks. */
   readonly apiKeyId: string
   /** Credits when the request was admitted; concurrent requests may spend them first. */
   readonly credits: bigint
@@ -29,7 +50,10 @@ export type RefusalCode =
   | 'FEATURE_DISABLED'
   | 'RATE_LIMIT_EXCEEDED'
 
-/** Answer of `admit`. `requestedAtMs` is the database's clock, the one clock that all processes share. */
+/**
+ * Answer of `admit`; an organization that does not exist is an unknown key too. `requestedAtMs` is the database's
+ * clock, the one clock that all processes share.
+ */
 export type Admission =
   | { readonly kind: 'unknown_key' }
   | {
@@ -80,20 +104,19 @@ export interface Settled {
   readonly creditsRemaining: bigint
 }
 
-/** What a request asks of the gate. */
+/** Who asks for what. */
 interface GateRequest {
-  /** What follows `Bearer `. */
-  readonly key: string
+  readonly principal: Principal
   /** `GET /v1/…` as OpenAPI names it; null for an unknown path. */
   readonly endpoint: string | null
   /** What must be switched on to answer it. @default none */
   readonly features?: readonly Feature[]
-  /** Where it comes from. @default nowhere, so that keys for some networks are refused */
-  readonly client?: { readonly ip: string }
 }
 
 /** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */
 export interface Gate {
+  /** Whoever sends this key, which is what follows `Bearer `; undefined if it cannot be a key. Looks nothing up. */
+  holder(key: string, client?: { readonly ip: string }): KeyHolder | undefined
   /** Admits a request, or says why not. */
   admit(request: GateRequest): Promise<Admission>
   /**

@@ -65,8 +65,3 @@ export function tooPoor(detail: string): CodedError {
 export function usedUp(creditsPerDay: bigint): CodedError {
   return tooPoor(`this key may spend ${creditsPerDay} credits a day (UTC), and too few of them are left`)
 }
-
-/** 503: the organization has as many reads under way as it may. */
-export function crowded(): CodedError {
-  return new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests of this organization are under way')
-}

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import { CodedError } from '../../lib/error.ts'
 import { createRecent } from '../../lib/recent.ts'
-import { createOrganizationSlots } from '../exchange/organization_slots.ts'
+import { createSlots } from '../exchange/slots.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
 import type { Identity } from './route.ts'
@@ -11,13 +10,13 @@ const SESSIONS_MAX = 1_000
 
 /** Runs work while fewer than `max` others are under way; otherwise throws `CodedError` SERVICE_UNAVAILABLE. */
 export function createPlaces(max: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const slots = createPlacesByOwner(max)
+  const slots = createSlots(max)
   return (work) => slots('', work)
 }
 
 /** Places of those who are recognised: each caller has its own, so that none can take another's. */
 export function createCallerPlaces(): <T>(identity: Identity, work: () => Promise<T>) => Promise<T> {
-  const slots = createPlacesByOwner(PLANE_CALLER_CONCURRENCY_MAX)
+  const slots = createSlots(PLANE_CALLER_CONCURRENCY_MAX)
   return ({ by, organizationId }, work) => slots(organizationId ?? by, work)
 }
 
@@ -45,20 +44,5 @@ export function createRecognised(max: number) {
   return {
     has: (secret: string) => recent.get(hash('sha256', secret)) !== undefined,
     add: (secret: string) => recent.set(hash('sha256', secret), true),
-  }
-}
-
-/** Makes `max` places for each owner. Throws `CodedError` SERVICE_UNAVAILABLE if it has taken all of them. */
-export function createPlacesByOwner(max: number) {
-  const slots = createOrganizationSlots(max)
-  return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
-    if (!slots.take(owner)) {
-      throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
-    }
-    try {
-      return await work()
-    } finally {
-      slots.free(owner)
-    }
   }
 }

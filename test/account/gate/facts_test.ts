@@ -17,7 +17,7 @@ function fact(organizationId: string): KeyFact {
 
 /** Takes in that the keys `a` and `b` belong to organizations of these names, as of `epoch`. */
 function learn(facts: Facts, epoch: number, { since = facts.epoch, changed = [] as string[] } = {}): boolean {
-  const keys = ['a', 'b'].map((name) => ({ hash: name, fact: fact(name) }))
+  const keys = ['a', 'b'].map((name) => ({ name, fact: fact(name) }))
   return facts.learn({ epoch, changed, endpointsOff: ['GET /v1/off'], featuresOff: ['mcp'], keys }, since)
 }
 

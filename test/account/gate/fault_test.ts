@@ -12,7 +12,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { admitted, createAccount, readBooks, settlement } from '../scene.ts'
+import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 import { startKeeper } from './keeper.ts'
 
 /** Short, to keep the tests short. */
@@ -221,14 +221,14 @@ test('while the database is away, answers are 503 in time, and every one is logg
     true,
   )
   expect(performance.now() - startMs).toBeLessThan(2_000)
-  const refusal = await gate.admit({ key, endpoint: null }).catch((error: unknown) => error)
+  const refusal = await admitKey(gate, { key, endpoint: null }).catch((error: unknown) => error)
   expect(refusal).toBeInstanceOf(UnavailableError)
   expect(gate.voidsWaiting).toBe(30)
   expect(journalText(journalDir).trim().split('\n')).toHaveLength(30)
   await server.start()
   const backMs = performance.now()
   await until('an admission passes', async () => {
-    const admission = await gate.admit({ key, endpoint: null }).catch(() => undefined)
+    const admission = await admitKey(gate, { key, endpoint: null }).catch(() => undefined)
     return admission?.kind === 'admitted'
   })
   expect(performance.now() - backMs).toBeLessThan(1_000)
@@ -303,7 +303,7 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
   const { key } = await createAccount(admin, { rateLimit: 4 })
   const firstMs = performance.now()
   for (let count = 0; count < 4; count++) {
-    const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: null }))
+    const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: null }))
     await gate.settle(settlement(caller, { requestedAtMs }))
   }
   const [victim = 0] = await backends()
@@ -314,7 +314,7 @@ test('after a crash of PostgreSQL the limit still holds over the second before i
   })
   const kinds: string[] = []
   while (performance.now() - firstMs < 950) {
-    const admission = await gate.admit({ key, endpoint: null }).catch(() => undefined)
+    const admission = await admitKey(gate, { key, endpoint: null }).catch(() => undefined)
     if (admission !== undefined) kinds.push(admission.kind === 'refused' ? admission.code : admission.kind)
     await Bun.sleep(10)
   }
@@ -367,7 +367,7 @@ test('under load, crashes, frozen and lost backends cost no caller a credit, and
     const { gate } = instances[worker % 2] ?? (instances[0] as Instance)
     for (let round = 0; !stop; round++) {
       const account = accounts[(worker + round) % accounts.length] ?? (accounts[0] as (typeof accounts)[0])
-      const admission = await gate.admit({ key: account.key, endpoint: null }).catch(() => undefined)
+      const admission = await admitKey(gate, { key: account.key, endpoint: null }).catch(() => undefined)
       if (admission?.kind !== 'admitted') {
         await Bun.sleep(5)
         continue

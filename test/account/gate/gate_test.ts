@@ -18,7 +18,7 @@ import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { admitted, createAccount, readBooks, settlement } from '../scene.ts'
+import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
 const ENDPOINT = 'GET /v1/test'
 
@@ -43,14 +43,14 @@ afterAll(async () => {
 }, 60_000)
 
 async function verdict(key: string, endpoint: string | null = ENDPOINT): Promise<string> {
-  const admission = await gate.admit({ key, endpoint })
+  const admission = await admitKey(gate, { key, endpoint })
   return admission.kind === 'refused' ? admission.code : admission.kind
 }
 
 describe('admit', () => {
   test('names the caller, the balance and the database time of a good key', async () => {
     const { key, organizationId, apiKeyId } = await createAccount(db, { credits: 77, rateLimit: 5 })
-    const admission = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    const admission = admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     expect(admission.caller).toEqual({ organizationId, apiKeyId, credits: 77n })
     expect(admission.rateLimit).toMatchObject({ limit: 5, remaining: 4 })
     expect(Number.isSafeInteger(admission.requestedAtMs)).toBe(true)
@@ -103,7 +103,7 @@ describe('admit', () => {
     await suspendOrganization(db, { id: stopped.organizationId, by: CLI })
     const second = await createKey(db, { by: CLI, organizationId: small.organizationId, name: 'second' })
     const keys = [small.key, large.key, mintKey().key, second.key, stopped.key, small.key, large.key, second.key]
-    const admissions = await Promise.all(keys.map((key) => gate.admit({ key, endpoint: ENDPOINT })))
+    const admissions = await Promise.all(keys.map((key) => admitKey(gate, { key, endpoint: ENDPOINT })))
     expect(admissions.map((each) => (each.kind === 'refused' ? each.code : each.kind))).toEqual([
       'admitted',
       'admitted',
@@ -142,7 +142,7 @@ describe('rate limit', () => {
       const endMs = performance.now() + 2_300
       const work = Array.from({ length: 8 }, async (_, index) => {
         while (performance.now() < endMs) {
-          const admission = await (index % 2 === 0 ? gate : otherGate).admit({ key, endpoint: ENDPOINT })
+          const admission = await admitKey(index % 2 === 0 ? gate : otherGate, { key, endpoint: ENDPOINT })
           if (admission.kind === 'admitted') timesMs.push(admission.requestedAtMs)
           else await Bun.sleep(1)
         }
@@ -180,8 +180,8 @@ describe('rate limit', () => {
 
   test('a caller that waits until the reset is admitted', async () => {
     const { key } = await createAccount(db, { rateLimit: 3 })
-    for (let count = 0; count < 3; count++) admitted(await gate.admit({ key, endpoint: ENDPOINT }))
-    const refusal = await gate.admit({ key, endpoint: ENDPOINT })
+    for (let count = 0; count < 3; count++) admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
+    const refusal = await admitKey(gate, { key, endpoint: ENDPOINT })
     if (refusal.kind !== 'refused') throw new Error('Expected a refusal')
     const { waitMs, resetSec } = refusal.rateLimit
     // Never above a second, which is what a client of whole seconds is told to wait then.
@@ -189,20 +189,20 @@ describe('rate limit', () => {
     expect(waitMs).toBeLessThanOrEqual(1_000)
     expect([0, 1]).toContain(resetSec - Math.ceil((refusal.requestedAtMs + waitMs) / 1_000))
     await Bun.sleep(waitMs)
-    admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+    admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     // The next two places free as much later as they were taken.
     for (let count = 0; count < 2; count++) {
-      const next = await gate.admit({ key, endpoint: ENDPOINT })
+      const next = await admitKey(gate, { key, endpoint: ENDPOINT })
       if (next.kind !== 'refused') continue
       await Bun.sleep(next.rateLimit.waitMs)
-      admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+      admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
     }
   }, 10_000)
 
   test('the window row stays small under any load', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 100_000 })
     const endMs = performance.now() + 1_200
-    while (performance.now() < endMs) await gate.admit({ key, endpoint: ENDPOINT })
+    while (performance.now() < endMs) await admitKey(gate, { key, endpoint: ENDPOINT })
     const [row] = await db.run<{ entries: number; bytes: number }>(
       `select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window_state w where organization_id = $1
        order by era desc limit 1`,
@@ -216,7 +216,7 @@ describe('rate limit', () => {
   test('an emptied window is primed from the admitted requests of the log', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 4 })
     for (let count = 0; count < 3; count++) {
-      const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+      const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
       await gate.settle(settlement(caller, { requestedAtMs }))
     }
     // Neither refused requests nor old ones count.
@@ -354,7 +354,7 @@ describe('settle', () => {
         for (let round = 0; round < 12; round++) {
           const account = accounts[(worker * 7 + round * 13) % accounts.length]
           if (account === undefined) throw new Error('No account')
-          const { caller, requestedAtMs } = admitted(await through.admit({ key: account.key, endpoint: ENDPOINT }))
+          const { caller, requestedAtMs } = admitted(await admitKey(through, { key: account.key, endpoint: ENDPOINT }))
           await through.settle(settlement(caller, { requestedAtMs, credits: round % 3 }))
         }
       }),
@@ -407,11 +407,11 @@ test('invented keys cost no more than a thousand look-ups a second, and known ca
   const metrics = createMetrics()
   const options = { db: counting, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), metrics }
   const asked = await createGate(options)
-  admitted(await asked.admit({ key, endpoint: ENDPOINT }))
+  admitted(await admitKey(asked, { key, endpoint: ENDPOINT }))
   const before = lookedUp
   const outcomes = await Promise.allSettled(
     Array.from({ length: 5_000 }, (_, index) =>
-      asked.admit({ key: index % 100 === 0 ? key : mintKey().key, endpoint: ENDPOINT }),
+      admitKey(asked, { key: index % 100 === 0 ? key : mintKey().key, endpoint: ENDPOINT }),
     ),
   )
   expect(lookedUp - before).toBeLessThanOrEqual(1_000)
@@ -426,7 +426,7 @@ test('a process that has just started looks a key up once, however many requests
   const { key } = await createAccount(db)
   const started = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   const kinds = await Promise.all(
-    Array.from({ length: 3_000 }, async () => (await started.admit({ key, endpoint: ENDPOINT })).kind),
+    Array.from({ length: 3_000 }, async () => (await admitKey(started, { key, endpoint: ENDPOINT })).kind),
   )
   expect(new Set(kinds)).toEqual(new Set(['admitted']))
   await started.close(1_000)
@@ -461,7 +461,7 @@ test('every change acts with the next request at every gate, despite what each r
             : []
         const verdicts = await Promise.all(
           accounts.flatMap(({ key, organizationId }) =>
-            [gate, otherGate].map((each) => each.admit({ key, endpoint: `GET /v1/off/${organizationId}` })),
+            [gate, otherGate].map((each) => admitKey(each, { key, endpoint: `GET /v1/off/${organizationId}` })),
           ),
         )
         const expected = states.map(({ suspended, revoked, off: isOff }) => {
@@ -486,7 +486,7 @@ test('a key that expires is unknown from that moment on, though it is remembered
   const { key } = await createKey(db, { by: CLI, organizationId, name: 'short', expiresAt })
   const seen: { readonly kind: string; readonly early: boolean }[] = []
   while (Date.now() < expiresAt.getTime() + 200) {
-    const { kind, ...rest } = await gate.admit({ key, endpoint: null })
+    const { kind, ...rest } = await admitKey(gate, { key, endpoint: null })
     seen.push({ kind, early: 'requestedAtMs' in rest && rest.requestedAtMs < expiresAt.getTime() })
     // Few enough a second to be looked up.
     if (kind === 'unknown_key') await Bun.sleep(5)
@@ -503,7 +503,7 @@ test('a function that a newer program replaced answers 503, charges nothing, and
   const log = { ...silentLog, error: ({ msg }: { msg: string }) => errors.push(msg) }
   const old = await createGate({ db: alone, clock: systemClock, log, journalDir: temporaryDirectory() })
   await alone.run('drop function gate_admit', [])
-  expect(await old.admit({ key, endpoint: null }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
+  expect(await admitKey(old, { key, endpoint: null }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
   expect(errors).toEqual(['The database refused to admit a batch'])
   await old.close(1_000)
   await close()
@@ -513,7 +513,7 @@ test('slow reads of the same process keep no request waiting', async () => {
   const { key } = await createAccount(db)
   const slow = Promise.allSettled(Array.from({ length: 8 }, () => db.run('select pg_sleep(1)', [])))
   const startMs = performance.now()
-  const { caller, requestedAtMs } = admitted(await gate.admit({ key, endpoint: ENDPOINT }))
+  const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
   await gate.settle(settlement(caller, { requestedAtMs }))
   // Far less than the slowest read, but more than a busy machine needs.
   expect(performance.now() - startMs).toBeLessThan(700)
@@ -534,6 +534,6 @@ test('a closed gate has settled what it was given', async () => {
   expect(await all).toHaveLength(50)
   expect((await readBooks(database, organizationId)).logged).toBe(50)
   await database.close()
-  const late = await closing.admit({ key: mintKey().key, endpoint: null }).catch((error: unknown) => error)
+  const late = await admitKey(closing, { key: mintKey().key, endpoint: null }).catch((error: unknown) => error)
   expect(late).toBeInstanceOf(UnavailableError)
 })

@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { openProcess } from '../../operator/scene.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
-import { admitted, createAccount, readBooks, settlement } from '../scene.ts'
+import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 
 const ENDPOINT = 'GET /v1/test'
 const DAY_MS = 86_400_000
@@ -43,7 +43,7 @@ async function limited(organizationId: string, limits: Partial<KeyLimits>) {
 }
 
 async function callerOf(key: string, through = gate): Promise<Caller> {
-  return admitted(await through.admit({ key, endpoint: ENDPOINT })).caller
+  return admitted(await admitKey(through, { key, endpoint: ENDPOINT })).caller
 }
 
 async function spentOf(apiKeyId: string): Promise<number[]> {
@@ -57,7 +57,7 @@ test('a key for some networks is unknown from anywhere else', async () => {
   const { organizationId } = await createAccount(db)
   const { key } = await limited(organizationId, { networks: ['192.0.2.0/24', '2001:db8::/32'] })
   const from = async (ip: string | undefined) =>
-    (await gate.admit({ key, endpoint: ENDPOINT, ...(ip === undefined ? {} : { client: { ip } }) })).kind
+    (await admitKey(gate, { key, endpoint: ENDPOINT, ...(ip === undefined ? {} : { client: { ip } }) })).kind
   for (const ip of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1'])
     expect([ip, await from(ip)]).toEqual([ip, 'admitted'])
   for (const ip of ['192.0.3.1', '127.0.0.1', '2001:db9::1', '', 'unknown', undefined]) {
@@ -69,9 +69,9 @@ test('a key for some endpoints is refused at all others, without filling the win
   const { organizationId } = await createAccount(db, { rateLimit: 1 })
   const { key } = await limited(organizationId, { endpoints: [ENDPOINT] })
   for (let call = 0; call < 3; call++) {
-    expect(await gate.admit({ key, endpoint: 'GET /v1/other' })).toMatchObject({ code: 'KEY_ENDPOINT_DISABLED' })
+    expect(await admitKey(gate, { key, endpoint: 'GET /v1/other' })).toMatchObject({ code: 'KEY_ENDPOINT_DISABLED' })
   }
-  expect((await gate.admit({ key, endpoint: ENDPOINT })).kind).toBe('admitted')
+  expect((await admitKey(gate, { key, endpoint: ENDPOINT })).kind).toBe('admitted')
 })
 
 test('over two processes a key never spends more in a day than it may, and never less than it could', async () => {

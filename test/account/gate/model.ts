@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { temporaryDirectory } from '../../support/database.ts'
-import { type Account, createAccount, readBooks, settlement } from '../scene.ts'
+import { type Account, admitKey, createAccount, readBooks, settlement } from '../scene.ts'
 
 /** Options of a run. */
 export interface ModelOptions {
@@ -82,7 +82,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   let limited = 0
 
   async function call(gate: AccountGate, actor: Actor): Promise<void> {
-    const admission = await gate.admit({ key: pick(actor.keys), endpoint: 'GET /v1/a' }).catch(ignoreUnavailable)
+    const admission = await admitKey(gate, { key: pick(actor.keys), endpoint: 'GET /v1/a' }).catch(ignoreUnavailable)
     if (admission === undefined || admission.kind === 'unknown_key') return
     const isAdmitted = admission.kind === 'admitted'
     if (isAdmitted) actor.admittedAtMs.push(admission.requestedAtMs)

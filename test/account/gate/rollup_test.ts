@@ -125,7 +125,11 @@ test('an old snapshot does not make batches of the gate read more and more pages
   const { key, caller } = await createAccount(db, { credits: 1_000_000 })
   const facts = createFacts({ clock: systemClock })
   const call = async () => {
-    await admitBatch(one, [{ hash: hashKey(key), endpoint: null, features: [], client: undefined }], facts)
+    await admitBatch(
+      one,
+      [{ principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [] }],
+      facts,
+    )
     await settleBatch(one, [settlement(caller)])
   }
   await call()

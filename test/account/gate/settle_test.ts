@@ -90,7 +90,7 @@ test('settleBatch() pays in order of arrival even if the balance is less than at
 
 test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
   const { key, caller, organizationId } = await createAccount(db)
-  const requests = [{ hash: hashKey(key), endpoint: null, features: [], client: undefined }]
+  const requests = [{ principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [] }]
   const limited = { ...caller, day: { limit: 1_000n, left: 1_000n } }
   await settleBatch(db, [settlement(limited)])
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })

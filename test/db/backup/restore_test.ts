@@ -11,7 +11,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { readConfig } from '../../../src/service/config.ts'
 import { createLifecycle } from '../../../src/service/lifecycle.ts'
 import { createServices } from '../../../src/service/services.ts'
-import { createAccount, settlement } from '../../account/scene.ts'
+import { admitKey, createAccount, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { backupOf, bytesOf, contentOf, restoreInto, withEmpty } from './scene.ts'
 
@@ -151,7 +151,7 @@ test('a service that runs on the empty database knows no key before the restore 
   const other = await testDatabase()
   const gate = await createGate({ db: other.db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   const kinds: string[] = []
-  const admit = async () => kinds.push((await gate.admit({ key, endpoint: null })).kind)
+  const admit = async () => kinds.push((await admitKey(gate, { key, endpoint: null })).kind)
   await restoreInto(other.url, whole, {
     through: async (part) => {
       await admit()

@@ -9,7 +9,7 @@ import { migrate, SchemaError } from '../../../src/db/migrate.ts'
 import { openSession } from '../../../src/db/session.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { admitted, createAccount, readBooks, settlement } from '../../account/scene.ts'
+import { admitKey, admitted, createAccount, readBooks, settlement } from '../../account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
@@ -46,7 +46,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
   await Promise.all(
     accounts.flatMap(({ key, caller }, number) =>
       ODD.map(async (text, index) => {
-        await gate.admit({ key, endpoint: null })
+        await admitKey(gate, { key, endpoint: null })
         const requestedAtMs = Date.now() - index * 10_000_000
         await gate.settle(settlement(caller, { path: `/${text}`, credits: number, requestedAtMs }))
       }),
@@ -111,7 +111,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
       log: silentLog,
       journalDir: temporaryDirectory(),
     })
-    const { caller } = admitted(await again.admit({ key: accounts[0]?.key ?? '', endpoint: null }))
+    const { caller } = admitted(await admitKey(again, { key: accounts[0]?.key ?? '', endpoint: null }))
     expect((await again.settle(settlement(caller))).creditsRemaining).toBe(59n)
     await again.close(1_000)
     expect((await migrate(target.db)).applied).toEqual([])

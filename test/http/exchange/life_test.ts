@@ -244,6 +244,7 @@ describe('limits', () => {
     happenings.held = promise
     const call = createClient(app.handler)
     const held = call(ITEM, { key: 'good' })
+    while (happenings.reads === 0) await Bun.sleep(1)
     expect((await call(ITEM, { key: 'good' })).status).toBe(503)
     expect((await call('/healthz')).status).toBe(200)
     resolve()

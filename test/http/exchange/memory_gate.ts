@@ -43,9 +43,15 @@ export function createMemoryGate(options: {
     failAdmit: undefined,
     failSettle: undefined,
 
-    async admit({ key, endpoint, features = [] }): Promise<Admission> {
+    // The key itself, not its hash, so that tests read well.
+    holder: (key, client) => ({ kind: 'key', hash: key, ...(client === undefined ? {} : { client }) }),
+
+    async admit({ principal, endpoint, features = [] }): Promise<Admission> {
       if (gate.failAdmit !== undefined) throw gate.failAdmit
-      const organization = organizations.get(key)
+      const isJob = principal.kind === 'job'
+      const organization = isJob
+        ? [...organizations.values()].find(({ id }) => id === principal.organizationId)
+        : organizations.get(principal.hash)
       if (organization === undefined) return { kind: 'unknown_key' }
       const requestedAtMs = now()
       const switchedOff = () =>
@@ -58,7 +64,8 @@ export function createMemoryGate(options: {
       const refused = refusalOf(organization, switchedOff(), window.length)
       if (refused === undefined) window.push(requestedAtMs)
       admissions.set(organization.id, window)
-      const caller: Caller = { organizationId: organization.id, apiKeyId: `key_${key}`, credits: organization.credits }
+      const apiKeyId = isJob ? principal.name : `key_${principal.hash}`
+      const caller: Caller = { organizationId: organization.id, apiKeyId, credits: organization.credits }
       const rateLimit = {
         limit: organization.limit,
         remaining: Math.max(0, organization.limit - window.length),

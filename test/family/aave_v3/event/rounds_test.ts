@@ -83,7 +83,7 @@ function start(finality: { readonly depth: number }, { db }: TestDatabase = data
     async budgeted() {
       const parameters = () => readParameters(route.input, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
       const call = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
-      const reader = { request: new Request('http://test.local'), organizationId: 'organization', requestedAtMs: 0 }
+      const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
       return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(call, reader)
     },
   }

@@ -1,0 +1,58 @@
+import type { Exchange } from './exchange/exchange.ts'
+import type { Gate } from './exchange/gate.ts'
+import { GATEWAY_METHODS, type Gateway } from './exchange/gateway.ts'
+import { DOCS_PATH } from './page/docs.ts'
+import type { Pages } from './page/page.ts'
+import { PUBLIC_METHODS } from './page/public.ts'
+import { FILES_PATH } from './page/static.ts'
+import type { Plane } from './plane/plane.ts'
+import { nearestPath } from './request/nearest_path.ts'
+import type { Found, RouteTable } from './route/route_table.ts'
+
+/** What a port serves, and to whom. */
+export interface Port {
+  readonly pages: Pages
+  readonly planes: readonly Plane[]
+  readonly find: RouteTable['find']
+  /** Paths of all that `find` finds. */
+  readonly templates: readonly string[]
+  /** The holder of a key, if keys are taken there. */
+  readonly holder: Gate['holder']
+}
+
+/** What a sound request asks for: a page by the path as it was sent, an endpoint by the canonical one. */
+export function findAt(
+  port: Port,
+  {
+    request,
+    requestId,
+    asked,
+    path,
+  }: { readonly request: Request; readonly requestId: string; readonly asked: string; readonly path: string },
+): Exchange['found'] {
+  const page = port.pages.get(asked)
+  if (page === undefined) {
+    const found = port.find(request.method, path)
+    return found.kind === 'unknown' ? unknownPath(path, port) : found
+  }
+  if (!isRead(request.method)) return { kind: 'other_method', allow: PUBLIC_METHODS }
+  return { kind: 'page', show: () => page(requestId, request) }
+}
+
+/** What the path of a gateway leads to. */
+export function findGateway({ endpoint }: Gateway, method: string): Found {
+  if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
+  return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
+}
+
+/** True for methods without a body. */
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** Nothing is there: what was probably meant, and where everything is described. */
+function unknownPath(path: string, { pages, planes, templates }: Port): Found {
+  const ownPages = [...pages.keys()].filter((each) => !each.startsWith(`${FILES_PATH}/`))
+  const near = nearestPath(path, [...templates, ...ownPages, ...planes.map(({ prefix }) => prefix)])
+  return { kind: 'unknown', near, ...(pages.has(DOCS_PATH) ? { all: DOCS_PATH } : {}) }
+}
