@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { getAddress } from 'viem'
+import { DisputeError } from '../../../src/chain/past/quorum.ts'
+import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
+import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
+import { createPriceHistory } from '../../../src/finance/price/price_history.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { walletOf } from '../../devnet/addresses.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
+import { type Feeds, feedsChain, startFeeds } from './past/feeds.ts'
+
+const never = new AbortController().signal
+const TOKEN = getAddress(walletOf('priced token'))
+/** What the feed answered at the block that is asked for. */
+const UNITS = 1_002n
+
+let feeds: Feeds
+let rpcs: readonly [FaultyRpc, FaultyRpc]
+let database: TestDatabase
+let block: PriceBlock
+let usdFeeds: Readonly<Record<string, { readonly feed: `0x${string}`; readonly heartbeatSec: number }>>
+const clients: EvmClient[] = []
+/** Time that passed apart from the machine's, milliseconds. */
+let skippedMs = 0
+const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs }
+
+beforeAll(async () => {
+  feeds = await startFeeds()
+  const [aggregator = TOKEN] = await feeds.aggregators(1)
+  await feeds.transmit(aggregator, 1_001n)
+  usdFeeds = { [TOKEN]: { feed: await feeds.phased(aggregator), heartbeatSec: 1_000 } }
+  for (const units of [UNITS, 1_003n]) {
+    await feeds.pass(60)
+    await feeds.transmit(aggregator, units)
+    await feeds.pass(60)
+    if (units === UNITS) block = await feeds.moment()
+  }
+  rpcs = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
+  database = await testDatabase()
+}, 60_000)
+beforeEach(async () => {
+  await database.db.run('delete from price_at', [])
+  for (const rpc of rpcs) rpc.rule(() => undefined)
+})
+afterAll(async () => {
+  for (const client of clients) client.close()
+  await Promise.all((rpcs ?? []).map((rpc) => rpc.stop()))
+  await feeds?.stop()
+  await database?.close()
+})
+
+/** Prices over so many endpoints, in a memory of their own. */
+function over(endpoints: 1 | 2) {
+  const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
+  const chain = feedsChain(urls, { usdFeeds, stablecoins: [] })
+  const client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  clients.push(client)
+  const history = createPriceHistory({ db: database.db, clock })
+  return async (isFinal = true) => {
+    const wanted = [{ token: TOKEN, block, isFinal }]
+    const [outcome] = await history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
+    return outcome?.kind === 'price' ? outcome.price.units : outcome?.because
+  }
+}
+
+async function stored(): Promise<readonly string[]> {
+  const rows = await database.db.run<{ said: string }>(
+    `select units::text || ' ' || evidence || ' ' || witnesses as said from price_at`,
+    [],
+  )
+  return rows.map(({ said }) => said)
+}
+
+const isOfState = ({ method, params }: SeenRequest) =>
+  method === 'eth_call' && Number(params[1]) === Number(block.number)
+
+/** Refuses calls at the block, as a node does that keeps no state so old; the rounds of the feed are still there. */
+function pruned(request: SeenRequest) {
+  const error = { code: -32_000, message: 'missing trie node 0xabc (path )' }
+  return isOfState(request) ? ({ kind: 'error', error } as const) : undefined
+}
+
+const dead = () => ({ kind: 'http', status: 500, body: '' }) as const
+
+/** Has the feed answer ten times as much, whenever it is asked. */
+function tenfold({ method }: SeenRequest) {
+  const word = (units: bigint) => units.toString(16).padStart(64, '0')
+  const change = (result: unknown) => String(result).replaceAll(word(UNITS), word(10n * UNITS))
+  return method === 'eth_call' ? ({ kind: 'change', change } as const) : undefined
+}
+
+/** As if one endpoint alone had given this, at some time before. */
+async function keptOfOne(units: bigint, evidence: 'state' | 'round'): Promise<void> {
+  await over(1)()
+  await database.db.run('update price_at set units = $1, evidence = $2, witnesses = 1', [String(units), evidence])
+}
+
+test('what is not final is not kept', async () => {
+  expect(await over(2)(false)).toBe(UNITS)
+  expect(await stored()).toEqual([])
+  expect(await over(2)()).toBe(UNITS)
+  expect(await stored()).toEqual(['1002 state 2'])
+})
+
+test('a price that is not kept cannot be had while the chain is silent: no reason is made up', async () => {
+  for (const rpc of rpcs) rpc.rule(dead)
+  await expect(over(2)()).rejects.toBeInstanceOf(UnavailableError)
+  expect(await stored()).toEqual([])
+})
+
+test('a price that one endpoint gave serves while the chain is silent, which is not asked again for ten minutes', async () => {
+  await keptOfOne(UNITS, 'state')
+  for (const rpc of rpcs) rpc.rule(dead)
+  const ask = over(2)
+  expect(await ask()).toBe(UNITS)
+  const requests = () => rpcs[0].seen.length + rpcs[1].seen.length
+  const before = requests()
+  expect(await ask()).toBe(UNITS)
+  expect(requests()).toBe(before)
+  skippedMs += 10 * 60_000
+  for (const rpc of rpcs) rpc.rule(() => undefined)
+  expect(await ask()).toBe(UNITS)
+  expect(requests()).toBeGreaterThan(before)
+  expect(await stored()).toEqual(['1002 state 2'])
+})
+
+test('endpoints that contradict each other do not let such a price serve', async () => {
+  await keptOfOne(UNITS, 'state')
+  rpcs[0].rule(tenfold)
+  await expect(over(2)()).rejects.toBeInstanceOf(DisputeError)
+  expect(await stored()).toEqual(['1002 state 1'])
+})
+
+test.each([
+  ['the state', 'state', 'the state', () => undefined, '1002 state 2'],
+  ['the state', 'state', 'rounds alone', pruned, undefined],
+  ['rounds', 'round', 'the state', () => undefined, '1002 state 2'],
+  ['rounds', 'round', 'rounds alone', pruned, '1002 round 2'],
+] as const)(
+  'a false price of one endpoint, from %s (%s), once two endpoints have %s',
+  async (_, evidence, __, rule, replaced) => {
+    await keptOfOne(7n, evidence)
+    for (const rpc of rpcs) rpc.rule(rule)
+    // Rounds say nothing against what was the state: a later block may have had the same second.
+    expect(await over(2)()).toBe(replaced === undefined ? 7n : UNITS)
+    expect(await stored()).toEqual([replaced ?? '7 state 1'])
+  },
+)
+
+test('one endpoint that says something else decides nothing, whatever it was that one gave before', async () => {
+  rpcs[1].rule(dead)
+  for (const evidence of ['state', 'round'] as const) {
+    await database.db.run('delete from price_at', [])
+    await keptOfOne(7n, evidence)
+    await expect(over(2)()).rejects.toThrow(/one endpoint gave another one before \(second witness\)$/)
+    expect(await stored()).toEqual([`7 ${evidence} 1`])
+  }
+})
