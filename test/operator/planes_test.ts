@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createAccount, readBooks } from '../account/scene.ts'
+import { cases } from '../support/cases.ts'
 import type { ClientRequest } from '../support/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { mismatches } from '../support/json_schema.ts'
@@ -598,7 +599,7 @@ test('nothing that somebody with the right credential sends makes the service fa
       if (answer.status >= 400)
         expect(answer.body.error).toMatchObject({ code: expect.any(String), message: expect.any(String) })
     }),
-    { numRuns: 400 },
+    { numRuns: cases(400) },
   )
 }, 30_000)
 

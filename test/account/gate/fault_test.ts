@@ -11,6 +11,7 @@ import type { Settled, Settlement } from '../../../src/http/exchange/gate.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { cases } from '../../support/cases.ts'
 import { startTestServer, type TestServer, temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../scene.ts'
 import { startKeeper } from './keeper.ts'
@@ -353,7 +354,7 @@ test('settlements and voids in any order, and repeated, leave the balance of a p
       for (const status of ledger.values()) counts[status] = (counts[status] ?? 0) + 1
       expect(await readBooks(admin, organizationId)).toMatchObject({ balance: left(), statuses: counts })
     }),
-    { numRuns: 60 },
+    { numRuns: cases(60) },
   )
   await close()
 }, 20_000)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { BackupError } from '../../../src/db/backup/format.ts'
 import { checkBackup, readBackup } from '../../../src/db/backup/read.ts'
 import { createAccount } from '../../account/scene.ts'
+import { cases } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import { backupOf, bytesOf, contentOf, packed, restoreInto, withEmpty } from './scene.ts'
@@ -52,7 +53,7 @@ test('content that was altered and compressed again is refused', async () => {
       altered.writeUInt8((altered.readUInt8(at) + by) % 256, at)
       await expect(check(gzipSync(altered))).rejects.toBeInstanceOf(BackupError)
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   )
 })
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findFirstDay, type Movement } from '../../../src/family/aave_v3/read/snapshot/first.ts'
+import { cases } from '../../support/cases.ts'
 
 test('the first day is found wherever it is, and cut where nobody can tell', async () => {
   const days = fc.record({
@@ -26,6 +27,6 @@ test('the first day is found wherever it is, and cut where nobody can tell', asy
       expect(found.isCut).toBe(day - 1 > from && day - 1 < reached)
       expect(asked).toBeLessThanOrEqual(3 * Math.ceil(Math.log(length + 1) / Math.log(4)) + 6)
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   )
 })

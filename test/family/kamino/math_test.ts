@@ -12,6 +12,7 @@ import {
   positionLeverage,
 } from '../../../src/finance/math/lending.ts'
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
+import { cases } from '../../support/cases.ts'
 import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene, USDC } from '../../support/kamino_scene.ts'
 
@@ -359,7 +360,7 @@ describe('against formulas in floating point', () => {
           expect(Number(totals.borrowLimit) / Number(totals.perUsd)).toBeCloseTo((supplied * held.maxLtvPct) / 100, 3)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     )
   })
 })

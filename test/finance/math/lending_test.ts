@@ -23,6 +23,7 @@ import {
   type Rational,
   rational,
 } from '../../../src/lib/number/rational.ts'
+import { cases } from '../../support/cases.ts'
 
 const PER_USD = 10n ** 8n
 
@@ -180,7 +181,7 @@ describe('safe amounts, carried out', () => {
           expect(against(after, at) === 0 || (against(after, at) > 0 && riskDebt === after.borrowLimit)).toBe(true)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     )
   })
 
@@ -197,7 +198,7 @@ describe('safe amounts, carried out', () => {
         const factor = rational(left, totals.collateral * share.denominator * totals.riskDebt)
         return expect(compareRational(factor, at)).toBe(0)
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     )
   })
 

@@ -7,6 +7,7 @@ import { createLearnedSource } from '../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../src/history/logs/source.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { cases } from '../../support/cases.ts'
 import { EMITTER, POOL_TOPIC, topicOf, wordsOf } from '../scene.ts'
 import { hashOf, type SimulatedChain, simulateChain, WALLETS } from './chain.ts'
 import { simulateEndpoints } from './endpoint.ts'
@@ -119,7 +120,7 @@ async function simulate(seed: number): Promise<void> {
   }
 }
 
-const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? 1_000)
+const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? cases(1_000))
 
 test(`${SEEDS} histories of endpoints that forget, fork, cap, lose and lie, read by processes that die, equal the truth`, async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import type { ListeningServer } from '../../../src/http/server/listening.ts'
+import { cases } from '../../support/cases.ts'
 import { sendRaw } from '../../support/client.ts'
 import { createFixture, WALLET } from '../fixture.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
@@ -70,7 +71,7 @@ test('only its own target reaches an operator page, in any spelling of a path', 
       }
     }),
     {
-      numRuns: 500,
+      numRuns: cases(500),
       examples: [
         [['metrics'], ''],
         [['metrics'], 'http://h'],

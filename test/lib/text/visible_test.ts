@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasUnseen, visibleText } from '../../../src/lib/text/visible.ts'
+import { cases } from '../../support/cases.ts'
 
 const LAST = 0x10ffff
 const MAX = 64
@@ -62,7 +63,7 @@ describe('visibleText()', () => {
         expect(visibleText(shown, max)).toBe(shown)
         expect(shown).not.toMatch(/(?:(?=\p{M})\p{Script=Inherited}){3}|\p{M}{5}|(?:^| )\p{M}|^ | $| {2}/u)
       }),
-      { numRuns: 5_000 },
+      { numRuns: cases(5_000) },
     )
   }, 60_000)
 

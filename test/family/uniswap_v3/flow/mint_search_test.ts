@@ -6,6 +6,7 @@ import {
   narrowed,
   nextWindow,
 } from '../../../../src/family/uniswap_v3/flow/mint_search.ts'
+import { cases } from '../../../support/cases.ts'
 
 /** Looks for a mint among all mints of a chain, `blocks` at a time; a window without any doubles the next. */
 function search(
@@ -48,7 +49,7 @@ describe('the search for a mint', () => {
         expect(never).toEqual({ probes: expect.any(Number) })
         expect(never.probes).toBeLessThan(1_000)
       }),
-      { numRuns: 400 },
+      { numRuns: cases(400) },
     )
   })
 

@@ -3,12 +3,13 @@ import fc from 'fast-check'
 import { type Holding, pnlFigures } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { replay } from '../../../../src/finance/math/pnl/replay.ts'
+import { cases } from '../../../support/cases.ts'
 import { LIFE, type Life } from './histories.ts'
 import { heldTimes, scaledBy } from './pool.ts'
 import { secondOpinion } from './second_opinion.ts'
 import { shown } from './shown.ts'
 
-const RUNS = { numRuns: 20_000 }
+const RUNS = { numRuns: cases(20_000) }
 const DAY_SEC = 86_400n
 
 function texts(flows: readonly Flow[], holding: Holding) {
