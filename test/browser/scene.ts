@@ -5,6 +5,7 @@ import { chainsFileOf } from '../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../devnet/mod.ts'
 import { type Accounts, createAccounts } from '../e2e/accounts.ts'
 import { type Program, type Service, sourceProgram, startService } from '../e2e/program.ts'
+import { testDatabase } from '../support/database.ts'
 import { scene as kaminoScene, SLOT } from '../support/kamino_scene.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { type SolanaDouble, startSolanaDouble } from '../support/solana.ts'
@@ -38,7 +39,9 @@ export async function startScene(options: {
     await devnet.morpho()
     await devnet.aave()
   }
+  const database = await testDatabase()
   const program = sourceProgram({
+    DATABASE_URL: database.url,
     CHAINS: `1,${DEAD_CHAIN.id}`,
     CHAINS_FILE: '../chains.json',
     // Nobody listens there.
@@ -60,6 +63,7 @@ export async function startScene(options: {
     async stop() {
       await service.stop()
       program.remove()
+      await database.close()
       await solana.stop()
       await rpc.stop()
       await devnet.stop()

@@ -1,7 +1,17 @@
+import { join } from 'node:path'
+import { createKey, revokeKey } from '../../src/account/api_key.ts'
+import { CLI } from '../../src/account/audit.ts'
+import { grantCredits } from '../../src/account/credit.ts'
+import { createOrganization, deleteOrganization, suspendOrganization } from '../../src/account/organization.ts'
+import type { Database } from '../../src/db/database.ts'
+import { findRunningEmbedded } from '../../src/db/embedded/running.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
 import { type Program, runCommand } from './program.ts'
 import { type KeyName, ORGANIZATIONS, type OrganizationName } from './scenarios.ts'
 
-/** Organizations of the scenario table, made by the command line beside the running service. */
+/** Organizations of the scenario table, made in the database of the running service. */
 export interface Accounts {
   /** Bearer text by name; `undefined` for a request without one. */
   readonly keys: Readonly<Record<KeyName, string | undefined>>
@@ -17,23 +27,35 @@ export async function runJson(program: Program, words: readonly string[]): Promi
 
 /** Makes every organization of the table with its credits, its limit and one key. */
 export async function createAccounts(program: Program): Promise<Accounts> {
-  const names = Object.keys(ORGANIZATIONS) as OrganizationName[]
-  const made = await Promise.all(names.map((name) => createAccount(program, name)))
-  const ids = Object.fromEntries(names.map((name, index) => [name, made[index]?.id])) as Record<
-    OrganizationName,
-    string
-  >
-  const keys = Object.fromEntries(names.map((name, index) => [name, made[index]?.key]))
-  const revoked = await runJson(program, ['key', 'create', ids.main, '--name', 'lost'])
-  await Promise.all([
-    runJson(program, ['key', 'revoke', ids.main, revoked.id]),
-    runJson(program, ['org', 'suspend', ids.suspended]),
-    runJson(program, ['org', 'delete', ids.deleted]),
-  ])
+  const running = await findRunningEmbedded(join(program.directory, 'data'))
+  const url = running?.url ?? program.env['DATABASE_URL'] ?? ''
+  const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
+  try {
+    return await createAll(db)
+  } finally {
+    await db.close()
+    await running?.close()
+  }
+}
+
+async function createAll(db: Database): Promise<Accounts> {
+  const ids = {} as Record<OrganizationName, string>
+  const keys = {} as Record<OrganizationName, string>
+  for (const name of Object.keys(ORGANIZATIONS) as OrganizationName[]) {
+    const { credits, limit } = ORGANIZATIONS[name]
+    const { id } = await createOrganization(db, { by: CLI, name, rateLimit: limit })
+    await grantCredits(db, { by: CLI, organizationId: id, credits, reason: 'scenario table' })
+    keys[name] = (await createKey(db, { by: CLI, organizationId: id, name })).key
+    ids[name] = id
+  }
+  const revoked = await createKey(db, { by: CLI, organizationId: ids.main, name: 'lost' })
+  await revokeKey(db, { by: CLI, organizationId: ids.main, keyId: revoked.id })
+  await suspendOrganization(db, { by: CLI, id: ids.suspended })
+  await deleteOrganization(db, { by: CLI, id: ids.deleted })
   return {
     ids,
     keys: {
-      ...(keys as Record<OrganizationName, string>),
+      ...keys,
       revoked: revoked.key,
       // Of the right form, and with a wrong check sum.
       unknown: `ws_sk_${'A'.repeat(24)}`,
@@ -41,12 +63,4 @@ export async function createAccounts(program: Program): Promise<Accounts> {
       none: undefined,
     },
   }
-}
-
-async function createAccount(program: Program, name: OrganizationName) {
-  const { credits, limit } = ORGANIZATIONS[name]
-  const { id } = await runJson(program, ['org', 'create', name, '--rate-limit', String(limit)])
-  await runJson(program, ['credits', 'grant', id, String(credits), '--reason', 'scenario table'])
-  const { key } = await runJson(program, ['key', 'create', id, '--name', name])
-  return { id: id as string, key: key as string }
 }
