@@ -26,12 +26,17 @@ export async function runJson(program: Program, words: readonly string[]): Promi
 }
 
 /** Makes every organization of the table with its credits, its limit and one key. */
-export async function createAccounts(program: Program): Promise<Accounts> {
+export function createAccounts(program: Program): Promise<Accounts> {
+  return withDatabase(program, createAll)
+}
+
+/** Runs `work` on the database of a running service: that of its `DATABASE_URL`, else the embedded one. */
+export async function withDatabase<T>(program: Program, work: (db: Database) => Promise<T>): Promise<T> {
   const running = await findRunningEmbedded(join(program.directory, 'data'))
   const url = running?.url ?? program.env['DATABASE_URL'] ?? ''
   const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
   try {
-    return await createAll(db)
+    return await work(db)
   } finally {
     await db.close()
     await running?.close()

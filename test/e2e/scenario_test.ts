@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CLI } from '../../src/account/audit.ts'
+import { grantCredits, readCredits } from '../../src/account/credit.ts'
+import { restoreOrganization, updateOrganization } from '../../src/account/organization.ts'
 import { chainsFileOf } from '../devnet/chain.ts'
 import { sharedDevnet } from '../devnet/mod.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { type Accounts, createAccounts, runJson } from './accounts.ts'
+import { type Accounts, createAccounts, runJson, withDatabase } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { executableProgram, nodeProgram, type Program, type Service, sourceProgram, startService } from './program.ts'
@@ -72,9 +75,11 @@ describe.each([
   })
 
   test('the log holds every request of every organization once, in order, with its charge', async () => {
-    await runJson(program, ['org', 'restore', accounts.ids.suspended])
-    await runJson(program, ['org', 'limit', accounts.ids.limited, '1000'])
-    await runJson(program, ['credits', 'grant', accounts.ids.poor, '5', '--reason', 'to read its log'])
+    await withDatabase(program, async (db) => {
+      await restoreOrganization(db, { by: CLI, id: accounts.ids.suspended })
+      await updateOrganization(db, { by: CLI, id: accounts.ids.limited, rateLimit: 1_000 })
+      await grantCredits(db, { by: CLI, organizationId: accounts.ids.poor, credits: 5, reason: 'to read its log' })
+    })
     for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
       const rows = TABLE.filter((each) => (each.key ?? 'main') === name && each.log !== null)
       const logged = await wholeLog(service, accounts.keys[name] ?? '')
@@ -97,7 +102,7 @@ describe.each([
       const charged = TABLE.filter((each) => (each.key ?? 'main') === name)
         .map((each) => each.log?.credits ?? 0)
         .reduce((sum, credits) => sum + credits, 0)
-      const shown = await runJson(program, ['credits', 'show', accounts.ids[name]])
+      const shown = await withDatabase(program, (db) => readCredits(db, accounts.ids[name]))
       const read = pagesRead.get(accounts.keys[name] ?? '') ?? 0
       const granted = ORGANIZATIONS[name].credits + (name === 'poor' ? 5 : 0)
       expect({ name, balance: Number(shown.balance), granted: Number(shown.granted) }).toEqual({
