@@ -79,3 +79,12 @@ test('nothing is left half-done', () => {
     [],
   )
 })
+
+test('pages say what they are given, which is never just anything', () => {
+  const untyped = files('src/dashboard/**/*.js').flatMap(({ path, text }) =>
+    [...text.matchAll(/@(?:type|param|property|typedef|template|returns)[^\n]*\bany\b/g)].map(
+      ([line]) => `${path}: ${line}`,
+    ),
+  )
+  expect(untyped).toEqual([])
+})

@@ -9,13 +9,20 @@ const TRIES_MAX = 40
 const WAIT_MAX_SEC = 15
 
 /**
+ * @template [Body=unknown]
+ * @typedef {import('../lib/api.js').Answer<Body> | (import('../lib/api.js').Failure & { unfinished?: boolean }) | undefined} Outcome
+ */
+
+/**
  * Asks, and asks again while the answer is being prepared (503 with the progress in its message).
+ * @template [Body=unknown]
  * @param {string | undefined} path nothing is asked without
  * @param {string} key
  * @param {number} [triesMax]
+ * @returns {{ answer: Outcome<Body>, again: () => void }}
  */
 export function usePatient(path, key, triesMax = TRIES_MAX) {
-  const [answer, setAnswer] = useState(/** @type {any} */ (undefined))
+  const [answer, setAnswer] = useState(/** @type {Outcome<Body>} */ (undefined))
   const [round, setRound] = useState(0)
   useEffect(() => {
     if (path === undefined) return undefined
@@ -23,10 +30,13 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
     const { signal } = leaving
     const run = async () => {
       for (let tries = 1; ; tries++) {
+        /** @type {import('../lib/api.js').Answer<Body> | import('../lib/api.js').Failure} */
         const found = await ask(path, { key, signal })
-        const unfinished = !found.ok && found.status === 503 && tries < triesMax
-        setAnswer(unfinished ? { ...found, unfinished } : found)
-        if (!unfinished) return
+        if (found.ok || found.status !== 503 || tries === triesMax) {
+          setAnswer(found)
+          return
+        }
+        setAnswer({ ...found, unfinished: true })
         await pause(Math.min(found.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
       }
     }
@@ -44,11 +54,11 @@ export function usePatient(path, key, triesMax = TRIES_MAX) {
 
 /**
  * What was asked patiently, once it is there.
- * @param {{ asked: { answer: any, again: () => void }, what: string, render: (answer: any) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
+ * @param {{ asked: { answer: Outcome, again: () => void }, what: string, render: (answer: import('../lib/api.js').Answer) => unknown, catalog: import('../lib/catalog.js').Catalog }} props
  */
-export function Outcome({ asked: { answer, again }, what, render, catalog }) {
+export function Patient({ asked: { answer, again }, what, render, catalog }) {
   if (answer === undefined) return html`<${Waiting}>${what}<//>`
-  if (answer.unfinished) return html`<${Waiting}>${what}: ${answer.message}<//>`
+  if (!answer.ok && answer.unfinished) return html`<${Waiting}>${what}: ${answer.message}<//>`
   if (!answer.ok) return html`<${Trouble} failure=${answer} title=${`${what} could not be read`} onRetry=${again} />`
   return html`${render(answer)}<${Proof} answer=${answer} catalog=${catalog} />`
 }

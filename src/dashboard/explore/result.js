@@ -53,12 +53,10 @@ export function Result({ context, setView, spent }) {
 
 /** @param {AskedPart} part */
 function isEmpty({ answer }) {
-  return (
-    answer?.ok === true &&
-    answer.body.data.length === 0 &&
-    (answer.body.counts?.total ?? 0) === 0 &&
-    (answer.body.counts?.spams.length ?? 0) === 0
-  )
+  if (answer?.ok !== true) return false
+  const { data, counts } =
+    /** @type {{ data: readonly unknown[], counts?: import('../lib/shapes.d.ts').PositionCounts }} */ (answer.body)
+  return data.length === 0 && (counts?.total ?? 0) === 0 && (counts?.spams.length ?? 0) === 0
 }
 
 /**

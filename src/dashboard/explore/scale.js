@@ -9,7 +9,7 @@ const TICK_FAR = 880_000
 
 /**
  * Ticks of a position's range and of the current price, as prices of the first token or, if `inverse`, of the second.
- * @param {{ position: any, inverse: boolean }} shown
+ * @param {{ position: import('../lib/shapes.d.ts').Position, inverse: boolean }} shown
  */
 export function ticksOf({ position: { position_state: state }, inverse }) {
   const sign = inverse ? -1 : 1

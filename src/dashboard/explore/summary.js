@@ -56,20 +56,22 @@ function Sum({ values, known }) {
 /** @param {readonly import('./asking.js').AskedPart[]} parts */
 function figuresOf(parts) {
   const bodies = (/** @type {string} */ family) =>
-    parts.flatMap((part) => (part.family === family && part.answer?.ok ? part.answer.body.data : []))
-  const positions = bodies('liquidity')
+    parts.flatMap((part) => (part.family === family && part.answer?.ok ? [part.answer.body] : []))
+  const lists = /** @type {import('../lib/shapes.d.ts').PositionList[]} */ (bodies('liquidity'))
+  const markets = /** @type {import('../lib/shapes.d.ts').AaveList[]} */ (bodies('aave'))
+  const positions = /** @type {import('../lib/shapes.d.ts').FullPosition[]} */ (lists.flatMap(({ data }) => data))
   const priced = positions.filter(({ usd }) => usd.total !== null)
-  const firstPages = parts.flatMap(({ family, answer }) =>
-    family === 'liquidity' && answer?.ok && answer.body.pagination.page === 1 ? [answer.body.pagination.total] : [],
-  )
+  const firstPages = lists.flatMap(({ pagination }) => (pagination.page === 1 ? [pagination.total] : []))
   return {
     unseen: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
-    liquidity: priced.map(({ usd }) => usd.total),
+    liquidity: priced.flatMap(({ usd }) => usd.total ?? []),
     fees: priced.flatMap(({ usd }) => usd.uncollected_fees ?? []),
     withdrawn: priced.flatMap(({ usd }) => usd.withdrawn_principal ?? []),
     // Without its history nobody knows what of a position's uncollected sum is fees.
-    mixed: priced.flatMap(({ usd, uncollected_fees: fees }) => (fees === null ? [usd.total, `-${usd.amounts}`] : [])),
-    netWorths: bodies('aave').flatMap((each) => each.positions.map((one) => one.netWorthUSD)),
+    mixed: priced.flatMap(({ usd, uncollected_fees: fees }) =>
+      fees === null ? [usd.total ?? '0', `-${usd.amounts}`] : [],
+    ),
+    netWorths: markets.flatMap(({ data }) => data.flatMap((each) => each.positions.map((one) => one.netWorthUSD))),
     unpriced: positions.length - priced.length,
   }
 }
@@ -108,13 +110,19 @@ function Progress({ parts, catalog, answered }) {
   </div>`
 }
 
+/** Positions of an answer. @param {import('./plan.js').Part['family']} family @param {unknown} body */
+function countOf(family, body) {
+  if (family === 'morpho' || family === 'kamino') return 1
+  const list = /** @type {import('../lib/shapes.d.ts').AaveList | import('../lib/shapes.d.ts').PositionList} */ (body)
+  if (family !== 'aave') return list.pagination.total
+  return /** @type {import('../lib/shapes.d.ts').AaveList} */ (list).data.flatMap((each) => each.positions).length
+}
+
 /** @param {import('./asking.js').AskedPart} part */
 function stateOf({ family, answer }) {
   if (answer === undefined) return { kind: 'asking', text: 'asking' }
   if (!answer.ok && answer.code === 'NOT_FOUND') return { kind: 'nothing', text: 'nothing' }
   if (!answer.ok) return { kind: 'failed', text: 'failed' }
-  const { data, pagination } = answer.body
-  const count =
-    pagination === undefined ? 1 : family === 'aave' ? data.flatMap((each) => each.positions).length : pagination.total
+  const count = countOf(family, answer.body)
   return count === 0 ? { kind: 'nothing', text: 'nothing' } : { kind: 'found', text: String(count) }
 }

@@ -3,8 +3,10 @@ import { forgetSession, sessionSecret } from './session.js'
 
 /**
  * Asks a plane that takes no keys: the browser sends the session's cookie by itself, and the page what its tab keeps.
+ * @template [Body=unknown]
  * @param {string} path
  * @param {{ method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', body?: unknown, signal?: AbortSignal }} [options]
+ * @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>}
  */
 export function act(path, { method = 'GET', body, signal } = {}) {
   const secret = sessionSecret()

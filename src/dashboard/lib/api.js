@@ -3,14 +3,21 @@ import { pause } from './time.js'
 
 /**
  * @typedef {{ chainId: number, block: string }} AsOf
+ */
+
+/**
+ * @template [Body=unknown]
  * @typedef {object} Answer
  * @property {true} ok
  * @property {string} path path and query that were asked
- * @property {any} body
+ * @property {Body} body as `shapes.d.ts` names it, by operation
  * @property {readonly AsOf[]} asOf blocks that were read
  * @property {number | undefined} credits what it cost
  * @property {string | undefined} since first day of a daily series that does not reach back to its beginning
  * @property {number} ms how long it took, as seen from here
+ */
+
+/**
  * @typedef {object} Failure
  * @property {false} ok
  * @property {string} path
@@ -43,12 +50,14 @@ export function onCharge(listener) {
 
 /**
  * Asks a route under `/v1` like any client. Never rejects, except when `signal` fires.
+ * @template [Body=unknown]
  * @param {string} path path and query, without a slash in front
  * @param {{ key: string, signal?: AbortSignal }} options
- * @returns {Promise<Answer | Failure>}
+ * @returns {Promise<Answer<Body> | Failure>}
  */
 export async function ask(path, { key, signal }) {
   for (let tries = 1; ; tries++) {
+    /** @type {Answer<Body> | Failure} */
     const answer = await pace.run(() => send(path, { headers: { authorization: `Bearer ${key}` }, signal }), signal)
     if (answer.ok || answer.status !== 429 || tries === TRIES_MAX) return answer
     await pause(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
@@ -57,9 +66,10 @@ export async function ask(path, { key, signal }) {
 
 /**
  * One request to this service.
+ * @template [Body=unknown]
  * @param {string} path
  * @param {RequestInit} [init]
- * @returns {Promise<Answer | Failure>}
+ * @returns {Promise<Answer<Body> | Failure>}
  */
 export async function send(path, init = {}) {
   const startedMs = performance.now()

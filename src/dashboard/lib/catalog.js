@@ -14,6 +14,12 @@ import { send } from './api.js'
  * @property {boolean} atTime whether answers about the past can be asked for
  */
 
+/**
+ * What is read of the document.
+ * @typedef {{ readonly get?: { readonly parameters?: readonly { readonly name: string, readonly schema: { readonly enum?: number[] } }[] } }} Path
+ * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
+ */
+
 const LIQUIDITY = '/v1/positions/uniswap-v3'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
@@ -22,6 +28,7 @@ export const SOLANA = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
 export async function readCatalog() {
+  /** @type {import('./api.js').Answer<Document> | import('./api.js').Failure} */
   const answer = await send('openapi.json', { cache: 'no-cache' })
   if (!answer.ok) return answer
   const { paths = {}, 'x-chains': names = {} } = answer.body
@@ -49,12 +56,12 @@ export function chainName({ names }, chainId) {
   return names.get(chainId) ?? `Chain ${chainId}`
 }
 
-/** @param {any} path @returns {number[]} */
+/** @param {Path | undefined} path @returns {number[]} */
 function chainsOf(path) {
   return parameterOf(path, 'chain_id')?.schema?.enum ?? []
 }
 
-/** @param {any} path @param {string} name */
+/** @param {Path | undefined} path @param {string} name */
 function parameterOf(path, name) {
-  return path?.get?.parameters?.find((/** @type {{ name: string }} */ each) => each.name === name)
+  return path?.get?.parameters?.find((each) => each.name === name)
 }

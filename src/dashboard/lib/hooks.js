@@ -41,14 +41,21 @@ export function useLoaded(load, inputs) {
 }
 
 /**
+ * @template [Body=unknown]
+ * @typedef {{ answer: import('./api.js').Answer<Body> | import('./api.js').Failure | undefined, again: () => void }} Asked
+ */
+
+/**
  * What a plane that takes no keys answers at `path`; asked again every `everyMs` while the page is seen.
- * @typedef {{ answer: import('./api.js').Answer | import('./api.js').Failure | undefined, again: () => void }} Asked
+ * @template [Body=unknown]
  * @param {string} path
  * @param {number} [everyMs]
- * @returns {Asked}
+ * @returns {Asked<Body>}
  */
 export function useAnswer(path, everyMs) {
-  const { value: answer, again } = useLoaded((signal) => act(path, { signal }), [path])
+  /** @param {AbortSignal} signal @returns {Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} */
+  const load = (signal) => act(path, { signal })
+  const { value: answer, again } = useLoaded(load, [path])
   useEffect(() => {
     if (everyMs === undefined) return undefined
     const timer = setInterval(() => {
@@ -61,8 +68,9 @@ export function useAnswer(path, everyMs) {
 
 /**
  * Sends a form, and keeps why it was refused.
- * @param {() => Promise<import('./api.js').Answer | import('./api.js').Failure>} send
- * @param {(answer: import('./api.js').Answer) => void} onDone
+ * @template [Body=unknown]
+ * @param {() => Promise<import('./api.js').Answer<Body> | import('./api.js').Failure>} send
+ * @param {(answer: import('./api.js').Answer<Body>) => void} onDone
  */
 export function useSubmit(send, onDone) {
   const [failure, setFailure] = useState(/** @type {import('./api.js').Failure | undefined} */ (undefined))

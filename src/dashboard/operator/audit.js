@@ -19,7 +19,7 @@ export function Audit({ organizationId }) {
     <h2>Audit list</h2>
     <div class="card">
       <${Paged} label="Changes" columns=${COLUMNS} asked=${asked} waiting="Reading the audit list" empty=${html`<${Empty} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
-        ${(row) => html`<tr>
+        ${(/** @type {import('../lib/shapes.d.ts').Change} */ row) => html`<tr>
           <td>${momentText(row.at)}</td><td class="words">${row.actor}</td><td class="words">${row.action}</td>
           <td class="words mono">${row.subject}</td><td class="words mono">${details(row.detail)}</td>
         </tr>`}

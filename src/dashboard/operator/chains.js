@@ -20,7 +20,7 @@ export function Chains() {
   return html`<${Answered} asked=${asked} waiting="Asking the chains">${drawn}<//>`
 }
 
-/** @param {{ data: readonly any[] }} body */
+/** @param {{ data: readonly import('../lib/shapes.d.ts').Chain[] }} body */
 function drawn({ data: rows }) {
   return html`<section class="family" aria-label="Chains">
     <h2>Chains</h2>

@@ -21,7 +21,7 @@ export function Grants({ path, onDone }) {
   return html`
     <${Give} path=${path} onDone=${done} />
     <${Paged} label="Grants" columns=${['When', 'Credits', words('Reason')]} asked=${asked} waiting="Reading the grants" empty=${html`<${Empty} title="Nothing granted yet" />`} noun="grant" onPage=${setPage}>
-      ${(row) => html`<tr><td>${momentText(row.granted_at)}</td><td>${grouped(row.credits)}</td><td class="words">${row.reason}</td></tr>`}
+      ${(/** @type {import('../lib/shapes.d.ts').Grant} */ row) => html`<tr><td>${momentText(row.granted_at)}</td><td>${grouped(row.credits)}</td><td class="words">${row.reason}</td></tr>`}
     <//>`
 }
 

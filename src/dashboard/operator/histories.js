@@ -24,7 +24,7 @@ export function Histories() {
   return html`<${Answered} asked=${asked} waiting="Asking how far histories are">${drawn}<//>`
 }
 
-/** @param {{ data: readonly any[] }} body */
+/** @param {{ data: readonly import('../lib/shapes.d.ts').History[] }} body */
 function drawn({ data: rows }) {
   return html`<section class="family" aria-label="Histories">
     <h2>Histories</h2>
@@ -38,7 +38,7 @@ function drawn({ data: rows }) {
   </section>`
 }
 
-/** @param {any} history */
+/** @param {import('../lib/shapes.d.ts').History} history */
 function row({ contract, chain_id, stream, subjects, everybody, anchor_block, stopped }) {
   const ranges = everybody.map(
     ({ from_block, to_block }) => `${from_block.toLocaleString('en')}–${to_block.toLocaleString('en')}`,

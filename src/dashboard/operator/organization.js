@@ -34,6 +34,7 @@ const STEPS = {
  */
 export function Organization({ id }) {
   const path = `${BASE}/organizations/${encodeURIComponent(id)}`
+  /** @type {import('../lib/hooks.js').Asked<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */
   const { answer, again } = useAnswer(path)
   const [step, setStep] = useState(/** @type {string | undefined} */ (undefined))
   if (answer === undefined) return html`<${Waiting}>Reading the organization<//>`
@@ -48,7 +49,7 @@ export function Organization({ id }) {
   }
   return html`
     <p class="crumbs"><a href="#organizations">All organizations</a></p>
-    <div class="family-head"><h2>${organization.name}</h2><span class=${classes('badge', suspended ? 'warn' : 'good')}>${suspended ? `suspended since ${momentText(organization.suspended_at)}` : 'active'}</span></div>
+    <div class="family-head"><h2>${organization.name}</h2><span class=${classes('badge', suspended ? 'warn' : 'good')}>${organization.suspended_at === null ? 'active' : `suspended since ${momentText(organization.suspended_at)}`}</span></div>
     <div class="columns">
       <div class="card">
         <h3>Credits</h3>
@@ -77,7 +78,11 @@ export function Organization({ id }) {
 
 /** A link that signs somebody of the organization in, once. @param {{ id: string }} props */
 function LoginLink({ id }) {
-  const [answer, setAnswer] = useState(/** @type {any} */ (undefined))
+  const [answer, setAnswer] = useState(
+    /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').LoginLink }> | import('../lib/api.js').Failure | undefined} */ (
+      undefined
+    ),
+  )
   const make = async () =>
     setAnswer(await act(`${BASE}/login-links`, { method: 'POST', body: { organization_id: id } }))
   const link = answer?.ok ? new URL(answer.body.data.path.replace(/^\//, ''), document.baseURI).href : ''

@@ -15,6 +15,7 @@ const COLUMNS = ['Name', 'Credits left', 'Granted', 'Rate limit', 'Since', 'Stat
 export function Organizations() {
   const [page, setPage] = useState(1)
   const [range, setRange] = useState('24h')
+  /** @type {import('../lib/hooks.js').Asked<{ data: readonly import('../lib/shapes.d.ts').OrganizationRow[] }>} */
   const asked = useAnswer(withQuery(`${BASE}/organizations`, { page, limit: 25 }))
   const names = new Map(asked.answer?.ok ? asked.answer.body.data.map(({ id, name }) => [id, name]) : [])
   const empty = html`<${Empty} title="No organization yet">Keys and credits belong to organizations: create the first one above.<//>`
@@ -22,9 +23,9 @@ export function Organizations() {
     <section class="family" aria-label="Organizations">
       <h2>Organizations</h2>
       <div class="card">
-        <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${({ body }) => (location.hash = `organizations/${body.data.id}`)} />
+        <${LimitsForm} path=${`${BASE}/organizations`} method="POST" label="Name of a new organization" verb="Create" refused="It was not created" onDone=${(/** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').OrganizationRow }>} */ { body }) => (location.hash = `organizations/${body.data.id}`)} />
         <${Paged} label="Organizations" columns=${COLUMNS} asked=${asked} waiting="Reading the organizations" empty=${empty} noun="organization" onPage=${setPage}>
-          ${(row) => html`<tr>
+          ${(/** @type {import('../lib/shapes.d.ts').OrganizationRow} */ row) => html`<tr>
             <th scope="row"><a href=${`#organizations/${row.id}`}>${row.name}</a></th>
             <td>${grouped(row.balance)}</td><td>${grouped(row.granted)}</td><td>${row.rate_limit.toLocaleString('en')}/s</td>
             <td>${dayText(row.created_at)}</td>

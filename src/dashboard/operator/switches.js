@@ -13,6 +13,7 @@ export function Switches() {
   const asked = useAnswer(`${BASE}/settings`)
   return html`<${Answered} asked=${asked} waiting="Reading the switches">${drawn}<//>`
 
+  /** @param {{ data: { switches: readonly import('../lib/shapes.d.ts').Switch[] } }} body */
   function drawn({ data: { switches } }) {
     const list = (/** @type {string} */ kind) =>
       html`<${List} rows=${switches.filter((each) => each.kind === kind)} onDone=${asked.again} />`
@@ -25,10 +26,10 @@ export function Switches() {
   }
 }
 
-/** @param {{ rows: readonly any[], onDone: () => void }} props */
+/** @param {{ rows: readonly import('../lib/shapes.d.ts').Switch[], onDone: () => void }} props */
 function List({ rows, onDone }) {
   const [failure, setFailure] = useState(/** @type {import('../lib/api.js').Failure | undefined} */ (undefined))
-  const turn = async ({ name, on }) => {
+  const turn = async (/** @type {import('../lib/shapes.d.ts').Switch} */ { name, on }) => {
     const answer = await act(`${BASE}/settings/switches`, { method: 'PUT', body: { name, on: !on } })
     setFailure(answer.ok ? undefined : answer)
     onDone()

@@ -24,21 +24,27 @@ const COLUMNS = ['Name', 'Key', 'Created', 'State', TO_DO]
  */
 export function Keys({ base, suspended }) {
   const [page, setPage] = useState(1)
-  const [asked, setAsked] = useState(/** @type {{ kind: 'revoke' | 'reroll', key: any } | undefined} */ (undefined))
-  const [made, setMade] = useState(/** @type {any} */ (undefined))
+  const [asked, setAsked] = useState(
+    /** @type {{ kind: 'revoke' | 'reroll', key: import('../lib/shapes.d.ts').Key } | undefined} */ (undefined),
+  )
+  const [made, setMade] = useState(/** @type {import('../lib/shapes.d.ts').NewKey | undefined} */ (undefined))
   const [grace, setGrace] = useState('86400')
   const listed = useAnswer(withQuery(base, { page, limit: 25 }))
   const close = () => setAsked(undefined)
-  const done = (/** @type {import('../lib/api.js').Answer} */ { body }) => {
+  const done = (
+    /** @type {import('../lib/api.js').Answer<{ data: import('../lib/shapes.d.ts').Key | import('../lib/shapes.d.ts').NewKey }>} */ {
+      body,
+    },
+  ) => {
     close()
-    if (body.data.key !== undefined) setMade(body.data)
+    if ('key' in body.data) setMade(body.data)
     listed.again()
   }
   return html`
     ${made && html`<${NewKey} made=${made} onClose=${() => setMade(undefined)} />`}
     <${CreateKey} base=${base} suspended=${suspended} onMade=${done} />
     <${Paged} label="Keys" columns=${COLUMNS} asked=${listed} waiting="Reading the keys" empty=${html`<${Empty} title="No key yet">Create one above. It is shown once.<//>`} noun="key" onPage=${setPage}>
-      ${(key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
+      ${(/** @type {import('../lib/shapes.d.ts').Key} */ key) => html`<${KeyRow} key=${key.id} value=${key} onAsk=${(/** @type {'revoke' | 'reroll'} */ kind) => setAsked({ kind, key })} />`}
     <//>
     ${
       asked?.kind === 'revoke' &&
@@ -56,7 +62,7 @@ export function Keys({ base, suspended }) {
   `
 }
 
-/** @param {{ value: any, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
+/** @param {{ value: import('../lib/shapes.d.ts').Key, onAsk: (kind: 'revoke' | 'reroll') => void }} props */
 function KeyRow({
   value: { name, last4, created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt },
   onAsk,
@@ -82,7 +88,7 @@ function KeyRow({
   </tr>`
 }
 
-/** A key just made: the only time that it is shown. @param {{ made: any, onClose: () => void }} props */
+/** A key just made: the only time that it is shown. @param {{ made: import('../lib/shapes.d.ts').NewKey, onClose: () => void }} props */
 function NewKey({ made, onClose }) {
   return html`<div class="notice new-key" role="status">
     <p class="notice-title">The key "${made.name}". It is shown this once.</p>

@@ -19,13 +19,20 @@ export function words(name) {
 }
 
 /**
+ * @template Row
+ * @typedef {{ data: readonly Row[], pagination: { page: number, limit: number, total: number } }} Page
+ */
+
+/**
  * A page of a list as a table, and the way to its other pages; `empty` if there are none. Its child draws a row, further
  * properties are the table's.
- * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: any) => unknown, [name: string]: unknown }} props
+ * @template Row
+ * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, empty: unknown, noun: string, onPage: (page: number) => void, children: (row: Row) => unknown, [name: string]: unknown }} props
  */
 export function Paged({ asked, waiting, empty, noun, onPage, children: row, ...table }) {
   return html`<${Answered} asked=${asked} waiting=${waiting}>${drawn}<//>`
 
+  /** @param {Page<Row>} page */
   function drawn({ data, pagination }) {
     if (data.length === 0) return empty
     return html`<${Table} ...${table}>${data.map((each) => row(each))}<//><${Pager} pagination=${pagination} noun=${noun} onPage=${onPage} />`

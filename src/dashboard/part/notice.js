@@ -50,7 +50,8 @@ export function Empty({ title, children }) {
 
 /**
  * What was asked, once it is there.
- * @param {{ asked: import('../lib/hooks.js').Asked, waiting: string, children: (body: any) => unknown }} props
+ * @template Body
+ * @param {{ asked: import('../lib/hooks.js').Asked<Body>, waiting: string, children: (body: Body) => unknown }} props
  */
 export function Answered({ asked: { answer, again }, waiting, children }) {
   if (answer === undefined) return html`<${Waiting}>${waiting}<//>`

@@ -30,11 +30,11 @@ export function UsageChart({ path, choices, names = new Map(), range, onRange })
       <${Choice} label="By" value=${by} options=${choices} onValue=${setBy} />
     </div>
     <${Answered} asked=${asked} waiting="Counting">
-      ${({ data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
+      ${(/** @type {{ data: import('../lib/shapes.d.ts').Usage }} */ { data }) => (data.rows.length === 0 ? html`<${Empty} title=${`No request in ${range}`} />` : html`<${Drawn} data=${data} names=${names} />`)}
     <//>`
 }
 
-/** @param {{ data: any, names: ReadonlyMap<string, string> }} props */
+/** @param {{ data: import('../lib/shapes.d.ts').Usage, names: ReadonlyMap<string, string> }} props */
 function Drawn({ data, names }) {
   const stepMs = data.step === 'hour' ? HOUR_MS : 24 * HOUR_MS
   const from = Date.parse(data.from)

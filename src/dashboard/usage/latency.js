@@ -11,11 +11,11 @@ import { Answered, Empty } from '../part/notice.js'
 export function Latency({ path, range }) {
   const asked = useAnswer(withQuery(path, { range }))
   return html`<${Answered} asked=${asked} waiting="Measuring">
-    ${({ data }) => (data.length === 0 ? html`<${Empty} title=${`No latency to show in ${range}`} />` : html`<${Rows} rows=${data} />`)}
+    ${(/** @type {{ data: readonly import('../lib/shapes.d.ts').Latency[] }} */ { data }) => (data.length === 0 ? html`<${Empty} title=${`No latency to show in ${range}`} />` : html`<${Rows} rows=${data} />`)}
   <//>`
 }
 
-/** @param {{ rows: readonly any[] }} props */
+/** @param {{ rows: readonly import('../lib/shapes.d.ts').Latency[] }} props */
 function Rows({ rows }) {
   const most = Math.max(...rows.map((row) => row.p99_ms), 1)
   return html`<h3>Latency</h3>

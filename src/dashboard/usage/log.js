@@ -35,7 +35,7 @@ export function Log({ path }) {
   return html`<div class="card">
     <${Filters} filter=${filter} change=${change} live=${live} onLive=${() => setLive(!live)} />
     <${Paged} label="Requests" class="log" columns=${COLUMNS} asked=${asked} waiting="Reading the log" empty=${empty} noun="request" onPage=${setPage}>
-      ${(row) => html`<tr>
+      ${(/** @type {import('../lib/shapes.d.ts').LoggedRequest} */ row) => html`<tr>
         <td>${CLOCK.format(Date.parse(row.requested_at))}</td>
         <td><b class=${row.status_code < 400 ? 'good' : row.status_code < 500 ? 'warn' : 'bad'}>${row.status_code}</b></td>
         <td class="mono">${row.method} ${row.path}</td>

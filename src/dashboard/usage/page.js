@@ -19,6 +19,7 @@ const BURN_DAYS = 30
 
 /** What an organization has, spends and asks. */
 export function UsagePage() {
+  /** @type {import('../lib/hooks.js').Asked<{ data: import('../lib/shapes.d.ts').Organization }>} */
   const asked = useAnswer(`${BASE}/organization`)
   const { answer, again } = asked
   const [range, setRange] = useState('24h')
@@ -36,6 +37,7 @@ export function UsagePage() {
   }
 
   function account() {
+    if (organization === undefined) return null
     const suspended = organization.suspended_at !== null
     return html`
       <h1 class="page-title">Usage</h1>
@@ -51,7 +53,7 @@ export function UsagePage() {
   }
 }
 
-/** @param {{ organization: any }} props */
+/** @param {{ organization: import('../lib/shapes.d.ts').Organization }} props */
 function Balance({ organization: { balance, granted, burn, days_left: daysLeft, rate_limit: rateLimit, id } }) {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const days = Array.from({ length: BURN_DAYS }, (_, index) =>

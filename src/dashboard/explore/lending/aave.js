@@ -13,10 +13,11 @@ import { MarketHistory } from './history.js'
 export function AavePart({ part, context }) {
   const { answer, chainId } = part
   if (answer === undefined || answer.ok === false) return null
+  const { data } = /** @type {import('../../lib/shapes.d.ts').AaveList} */ (answer.body)
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}</h3>
     <div class="stack">
-      ${answer.body.data.map((result) =>
+      ${data.map((result) =>
         result.positions.map(
           (position, index) =>
             html`<${MarketCard} key=${position.marketId} chainId=${chainId} position=${position} figures=${result.calculations[index]} context=${context} />`,
@@ -27,7 +28,7 @@ export function AavePart({ part, context }) {
   </div>`
 }
 
-/** @param {{ chainId: number, position: any, figures: any, context: import('../page.js').Context }} props */
+/** @param {{ chainId: number, position: import('../../lib/shapes.d.ts').AavePosition, figures: import('../../lib/shapes.d.ts').AaveFigures, context: import('../page.js').Context }} props */
 function MarketCard({ chainId, position, figures, context }) {
   const target = String(figures.targetHealthFactor)
   return html`<article class="card market" aria-label=${`Aave V3, market ${position.marketId}`}>

@@ -13,9 +13,9 @@ const PAGE_SIZE = 25
 /**
  * A page of events, those of it at or before the moment of the view, and the search for the page of that moment.
  * @typedef {object} AskedEvents
- * @property {any} answer
+ * @property {import('../patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>} answer
  * @property {() => void} again
- * @property {readonly any[]} rows
+ * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
  * @property {number} later how many on the page came after the moment
  * @property {boolean} isPast
  * @property {{ isRunning: boolean, failure: import('../../lib/api.js').Failure | undefined, start: () => void }} search
@@ -37,16 +37,20 @@ export function useEvents(path, { key, view }) {
       searched > 0 ? pageUntil(until, searched, (page) => ask(pathOf(page), { key, signal })) : undefined,
     [searched],
   )
+  /** @type {{ answer: import('../patient.js').Outcome<import('../../lib/shapes.d.ts').LendingEvents>, again: () => void }} */
   const { answer, again } = usePatient(path && pathOf(typeof found === 'number' ? found : 1), key)
   const all = answer?.ok ? answer.body.data : []
   const rows = all.filter(({ timestamp }) => timestamp <= until)
   const failure = typeof found === 'object' ? found : undefined
-  const start = () => (searched > 0 ? searchAgain() : setSearched(pagesOf(answer.body)))
+  const start = () => {
+    if (searched > 0) searchAgain()
+    else if (answer?.ok) setSearched(pagesOf(answer.body))
+  }
   const search = { isRunning: searched > 0 && failure === undefined, failure, start }
   return { answer, again, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
 }
 
-/** @param {any} body */
+/** @param {import('../../lib/shapes.d.ts').LendingEvents} body */
 function pagesOf({ pagination }) {
   return Math.ceil(pagination.total / PAGE_SIZE)
 }
@@ -60,7 +64,7 @@ function searchCredits(pages) {
  * The first page with an event at or before a moment, given that it is not the first page; the last page if there is none.
  * @param {number} until Unix seconds
  * @param {number} pages
- * @param {(page: number) => ReturnType<typeof ask>} read
+ * @param {(page: number) => Promise<import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').LendingEvents> | import('../../lib/api.js').Failure>} read
  */
 async function pageUntil(until, pages, read) {
   let [from, to] = [2, pages]
@@ -68,7 +72,7 @@ async function pageUntil(until, pages, read) {
     const middle = Math.floor((from + to) / 2)
     const answer = await read(middle)
     if (!answer.ok) return answer
-    if (answer.body.data.at(-1)?.timestamp > until) from = middle + 1
+    if ((answer.body.data.at(-1)?.timestamp ?? 0) > until) from = middle + 1
     else to = middle
   }
   return from
@@ -83,13 +87,14 @@ const VERBS = {
   liquidation: 'Liquidated',
 }
 
-/** @param {any} event */
+/** @param {import('../../lib/shapes.d.ts').LendingEvent} event */
 export function eventText({ type, amount, asset }) {
   return `${VERBS[type] ?? type} ${significant(amount)} ${asset.symbol}`
 }
 
 /** @param {{ events: AskedEvents, chain: string }} props */
 export function Events({ events: { answer, rows, later, isPast, search }, chain }) {
+  if (!answer?.ok) return null
   const { page, total } = answer.body.pagination
   const pages = pagesOf(answer.body)
   if (rows.length === 0 && page < pages) {

@@ -6,7 +6,7 @@ import { Chart } from '../../part/chart.js'
 import { axisDollars, axisNumber } from '../../part/chart_scale.js'
 import { Table } from '../../part/list.js'
 import { Empty } from '../../part/notice.js'
-import { Outcome, usePatient } from '../patient.js'
+import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 import { Events, eventText, useEvents } from './events.js'
 
@@ -35,12 +35,12 @@ export function MarketHistory({ chainId, marketId, context }) {
   const until = secondsOf(view.asOf)
   return html`<div class="history" ref=${ref}>
     <h5>History</h5>
-    ${catalog.snapshots && html`<${Outcome} asked=${snapshots} what="The daily series" render=${({ body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} catalog=${catalog} />`}
-    ${catalog.events && html`<${Outcome} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
+    ${catalog.snapshots && html`<${Patient} asked=${snapshots} what="The daily series" render=${(/** @type {import('../../lib/api.js').Answer<import('../../lib/shapes.d.ts').Snapshots>} */ { body, since }) => html`<${Series} rows=${body.data.filter(({ timestamp }) => timestamp <= until)} since=${since} events=${events.rows} isPast=${view.asOf !== ''} />`} catalog=${catalog} />`}
+    ${catalog.events && html`<${Patient} asked=${events} what="The events" render=${() => html`<${Events} events=${events} chain=${chainName(catalog, chainId)} />`} catalog=${catalog} />`}
   </div>`
 }
 
-/** @param {{ rows: readonly any[], since: string | undefined, events: readonly any[], isPast: boolean }} props */
+/** @param {{ rows: readonly import('../../lib/shapes.d.ts').Snapshot[], since: string | undefined, events: readonly import('../../lib/shapes.d.ts').LendingEvent[], isPast: boolean }} props */
 function Series({ rows, since, events, isPast }) {
   if (rows.length === 0) {
     return html`<${Empty} title=${isPast ? 'No day was over by then' : 'No day is over yet'}>The series has one entry for each UTC midnight since the wallet first moved a token in this market.<//>`
@@ -49,7 +49,8 @@ function Series({ rows, since, events, isPast }) {
   const marks = events
     .toReversed()
     .map((event) => ({ time: event.timestamp, kind: event.type, text: eventText(event) }))
-  const of = (/** @type {string} */ name) => rows.map((row) => row[name])
+  const of = (/** @type {'net_worth_usd' | 'collateral_usd' | 'debt_usd' | 'health_factor'} */ name) =>
+    rows.map((row) => row[name])
   return html`
     <${Chart} title="Net worth, collateral and debt" times=${times} marks=${marks} format=${dollars} axis=${axisDollars} series=${[
       { name: 'Net worth', kind: 'net', values: of('net_worth_usd') },

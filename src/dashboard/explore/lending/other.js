@@ -19,7 +19,7 @@ function Card({ family, place, kind, id, onRemove, children }) {
   </article>`
 }
 
-/** @param {{ data: any }} props yield figures, the same for both families */
+/** @param {{ data: import('../../lib/shapes.d.ts').MorphoYield | import('../../lib/shapes.d.ts').KaminoYield }} props yield figures, the same for both families */
 function Yield({ data }) {
   return html`<${Facts} rows=${[
     ['Net yield a year', html`<${Rate} value=${data.net_apy} />`],
@@ -45,7 +45,7 @@ export function MorphoCard({ parts: [part], context, onRemove, again }) {
   return html`<${Card} family="Morpho Blue" place=${chain} kind="market" id=${id} onRemove=${onRemove}>
     ${answer === undefined && html`<${Waiting}>Asking ${chain}<//>`}
     ${answer?.ok === false && html`<${Problem} failure=${answer} onRetry=${() => again(part?.path ?? '')} />`}
-    ${answer?.ok && html`<div class="market-body two"><${Yield} data=${answer.body.data} /></div><${Proof} answer=${answer} catalog=${context.catalog} />`}
+    ${answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(answer)} /></div><${Proof} answer=${answer} catalog=${context.catalog} />`}
   <//>`
 }
 
@@ -54,7 +54,8 @@ export function KaminoCard({ parts, context, onRemove, again }) {
   const [risk, earned] = parts
   const id = risk?.id ?? ''
   const failed = parts.find(({ answer }) => answer?.ok === false)
-  const data = risk?.answer?.ok ? risk.answer.body.data : undefined
+  /** @type {import('../../lib/shapes.d.ts').KaminoRisk | undefined} */
+  const data = risk?.answer?.ok ? dataOf(risk.answer) : undefined
   const retry = () => {
     for (const { path, answer } of parts) if (answer?.ok === false) again(path)
   }
@@ -74,9 +75,17 @@ export function KaminoCard({ parts, context, onRemove, again }) {
           <${Facts} rows=${safeRows(data.target_health_factor, { borrow: data.safe_borrow_amount_usd, withdraw: data.safe_withdraw_amount_usd })} />`
       }
     </div>
-    ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${earned.answer.body.data} /></div>`}
+    ${earned?.answer?.ok && html`<div class="market-body two"><${Yield} data=${dataOf(earned.answer)} /></div>`}
     ${parts.map(({ answer }) => answer?.ok && html`<${Proof} answer=${answer} catalog=${context.catalog} />`)}
   <//>`
+}
+
+/**
+ * @template Data
+ * @param {import('../../lib/api.js').Answer} answer
+ */
+function dataOf({ body }) {
+  return /** @type {{ data: Data }} */ (body).data
 }
 
 /** Nothing there is no error: the address may be of another chain, or the position closed. @param {{ failure: import('../../lib/api.js').Failure, onRetry: () => void }} props */

@@ -6,13 +6,14 @@ import { Table } from '../../part/list.js'
 /**
  * What collecting would pay, told apart: fees, and principal that was withdrawn before. The manager keeps one sum of
  * both, so until the position's history is read only the sum is known.
- * @param {{ position: any }} props amounts of a position by token
+ * @param {{ position: import('../../lib/shapes.d.ts').FullPosition }} props amounts of a position by token
  */
 export function Holdings({
   position: { position_state: state, amounts, uncollected_fees: fees, withdrawn_principal: withdrawn, usd },
 }) {
   const known = fees !== null
-  const hasWithdrawn = known && ['token0', 'token1'].some((name) => isPositive(withdrawn[name].amount))
+  const hasWithdrawn =
+    withdrawn !== null && [withdrawn.token0, withdrawn.token1].some(({ amount }) => isPositive(amount))
   const columns = [
     { title: 'Holds', of: amounts, usd: usd.amounts },
     { title: 'Uncollected fees', of: fees, usd: usd.uncollected_fees },

@@ -25,7 +25,7 @@ const PROTOCOLS = {
 export function LiquidityPart({ part, context, onMore, onClosed }) {
   const { answer, chainId } = part
   if (answer === undefined || answer.ok === false) return null
-  const { data, counts, pagination } = answer.body
+  const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
   const left = pagination.total - pagination.page * PAGE_SIZE
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
@@ -41,7 +41,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   </div>`
 }
 
-/** @param {{ counts: any }} props spam, and what could not be decoded */
+/** @param {{ counts: import('../../lib/shapes.d.ts').PositionCounts }} props spam, and what could not be decoded */
 function LeftOut({ counts: { errors, spams } }) {
   if (errors === 0 && spams.length === 0) return null
   return html`<details class="left-out">
@@ -55,7 +55,7 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
-/** @param {{ position: any, context: import('../page.js').Context }} props */
+/** @param {{ position: import('../../lib/shapes.d.ts').Position, context: import('../page.js').Context }} props */
 function PositionCard({ position, context }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
@@ -91,7 +91,7 @@ function feeRatio(feeTier) {
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`
 }
 
-/** How far the price may go. @param {{ position: any, inverse: boolean, base: string }} props */
+/** How far the price may go. @param {{ position: import('../../lib/shapes.d.ts').Position, inverse: boolean, base: string }} props */
 function Room({ position, inverse, base }) {
   const { position_state: state, in_range: inRange } = position
   if (isFullRange(state)) return html`<p class="room soft">Earns at every price.</p>`

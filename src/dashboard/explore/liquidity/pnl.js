@@ -1,7 +1,7 @@
 import { isNegative, sumDollars } from '../../lib/decimal.js'
 import { html, useState } from '../../lib/view.js'
 import { Change, Facts, Percent, Usd } from '../../part/figure.js'
-import { Outcome, usePatient } from '../patient.js'
+import { Patient, usePatient } from '../patient.js'
 import { queryOf } from '../plan.js'
 
 /**
@@ -24,7 +24,7 @@ const NOT_READY = {
 
 /**
  * Profit and loss of a position: at once if the answer has it, else why not, and for its price.
- * @param {{ position: any, context: import('../page.js').Context }} props
+ * @param {{ position: import('../../lib/shapes.d.ts').Position, context: import('../page.js').Context }} props
  */
 export function ProfitAndLoss({ position, context }) {
   const [wanted, setWanted] = useState(false)
@@ -36,19 +36,19 @@ export function ProfitAndLoss({ position, context }) {
     ...(view.asOf === '' ? {} : { at_time: view.asOf }),
   })
   const path = `v1/positions/uniswap-v3/${position.token_id}/pnl?${query}`
-  const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status] ?? {}
+  const { said, verb = 'Profit and loss', terms = '' } = NOT_READY[position.pnl_status ?? ''] ?? {}
   // A history that is read comes in a while; a price that is missing does not.
   const comes = said === undefined || position.pnl_status === 'pending'
   const asked = usePatient(wanted ? path : undefined, key, comes ? undefined : 1)
   if (position.pnl) return html`<${Figures} pnl=${position.pnl} />`
   if (!catalog.pnl) return null
   if (wanted)
-    return html`<${Outcome} asked=${asked} what="Profit and loss" render=${({ body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
+    return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
     <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${position.is_active ? 8 : 4} credits ${terms}</i></button></p>`
 }
 
-/** @param {{ pnl: any }} props */
+/** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss }} props */
 function Figures({ pnl }) {
   const negated = (/** @type {string} */ text) => (text.startsWith('-') ? text.slice(1) : `-${text}`)
   const fees = sumDollars([pnl.net_impermanent_loss, negated(pnl.pure_impermanent_loss)])

@@ -10,7 +10,7 @@ const TOP = 30
 /**
  * A position as a picture: its range on a line of prices (in logarithms), the current price in it, and which token each
  * part of the range is held in: below the current price the second of the pair, above it the first.
- * @param {{ position: any, inverse: boolean }} props
+ * @param {{ position: import('../../lib/shapes.d.ts').FullPosition, inverse: boolean }} props
  */
 export function RangePicture({ position, inverse }) {
   const [ref, width] = useWidth()

@@ -1,0 +1,953 @@
+// Written by `bun run page:types`: do not edit.
+
+/** Bodies of successes by operation. */
+export interface Answers {
+  'GET /v1/lending/aave-v3': {
+    data: {
+      chain_id: number
+      wallet: string
+      positions: {
+        marketId: string
+        healthFactor: string
+        totalCollateralUSD: string
+        totalDebtUSD: string
+        netWorthUSD: string
+        suppliedAssets: {
+          symbol: string
+          amountSuppliedUSD: string
+          supplyAPY: string
+          isCollateral: boolean
+        }[]
+        borrowedAssets: {
+          symbol: string
+          amountBorrowedUSD: string
+          borrowAPY: string
+        }[]
+      }[]
+      calculations: {
+        targetHealthFactor: number
+        healthFactor: string
+        dailySupplyInterestUSD: string
+        dailyBorrowInterestUSD: string
+        netDailyInterestUSD: string
+        safeBorrowAmountUSD: string
+        safeWithdrawAmountUSD: string
+        currentLtvPercentage: string
+        netAPY: string
+        positionLeverage: string
+        weightedSupplyAPY: string
+        weightedBorrowAPY: string
+        borrowUtilizationRate: string
+      }[]
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /v1/lending/aave-v3/batch': {
+    data: {
+      chain_id: number
+      wallet: string
+      positions: {
+        marketId: string
+        healthFactor: string
+        netWorthUSD: string
+      }[]
+      calculations: {
+        healthFactor: string
+        netAPY: string
+        targetHealthFactor: number
+      }[]
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/lending/aave-v3/position/{chain_id}/events': {
+    data: {
+      type: 'supply' | 'borrow' | 'withdraw' | 'repay' | 'liquidation'
+      blockNumber: number
+      logIndex: number
+      timestamp: number
+      transactionHash: string
+      asset: {
+        address: string
+        symbol: string
+        name: string
+        decimals: number
+        logoURI: null
+      }
+      amount: string
+      amountUSD: string
+      priceUSD: string
+      counterparty: string
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/lending/aave-v3/position/{chain_id}/snapshots': {
+    data: {
+      timestamp: number
+      collateral_usd: string
+      debt_usd: string
+      net_worth_usd: string
+      health_factor: string
+    }[]
+    request_id: string
+  }
+  'GET /v1/lending/kamino/position/{obligation_address}/risk': {
+    data: {
+      chain_id: number
+      wallet: string
+      market_address: string
+      obligation_address: string
+      health_factor: string
+      target_health_factor: string
+      current_ltv_percentage: string
+      safe_borrow_amount_usd: string
+      safe_withdraw_amount_usd: string
+      risk_metrics: {
+        maxBorrowCapacityUSD: string
+        borrowUtilization: string
+        liquidationThreshold: string
+        currentLtv: string
+      }
+    }
+    request_id: string
+  }
+  'GET /v1/lending/kamino/position/{obligation_address}/yield': {
+    data: {
+      chain_id: number
+      wallet: string
+      market_address: string
+      obligation_address: string
+      daily_supply_interest_usd: string
+      daily_borrow_interest_usd: string
+      net_daily_interest_usd: string
+      net_apy: string
+      position_leverage: string
+      weighted_supply_apy: string
+      weighted_borrow_apy: string
+      projected_earnings: {
+        daily: string
+        weekly: string
+        monthly: string
+        yearly: string
+      }
+    }
+    request_id: string
+  }
+  'GET /v1/lending/morpho-blue/position/{chain_id}/yield': {
+    data: {
+      chain_id: number
+      wallet: string
+      market_id: string
+      daily_supply_interest_usd: string
+      daily_borrow_interest_usd: string
+      net_daily_interest_usd: string
+      net_apy: string
+      position_leverage: string
+      weighted_supply_apy: string
+      weighted_borrow_apy: string
+      projected_earnings: {
+        daily: string
+        weekly: string
+        monthly: string
+        yearly: string
+      }
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v3': {
+    data: {
+      token_id: string
+      chain_id: number
+      manager_address: string
+      wallet: string
+      is_active: boolean
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: string
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      withdrawn_principal?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token1_price: string | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        withdrawn_principal: string | null
+        total: string | null
+      }
+      pnl?: {
+        token_id: string
+        chain_id: number
+        pnl_usd_value: string
+        pnl_percentage: string
+        time_weighted_average_capital: string
+        hodl_gross_benchmark_usd_value: string
+        alpha_vs_hodl_gross_usd_value: string
+        alpha_vs_hodl_gross_percentage: string
+        net_impermanent_loss: string
+        net_impermanent_loss_percentage: string
+        pure_impermanent_loss: string
+        pure_impermanent_loss_percentage: string
+        market_pnl_usd_value: string
+        lp_divergence_pnl_usd_value: string
+        realized_usd_value: string
+        unrealized_usd_value: string
+        is_closed: boolean
+      } | null
+      pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    counts: {
+      totalActive: number
+      totalInactive: number
+      total: number
+      filtered: number
+      errors: number
+      spams: {
+        token_id: string
+        chain_id: number
+        manager_address: string
+        reason: string
+      }[]
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v3/{id}': {
+    data: {
+      token_id: string
+      chain_id: number
+      manager_address: string
+      wallet: string
+      is_active: boolean
+      position_state: {
+        id: string
+        owner: string
+        liquidity: string
+        tickLower: string
+        tickUpper: string
+        token0: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        token1: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        pool: {
+          id: string
+          tick: string
+          feeTier: string
+          sqrtPrice: string
+        }
+        chain: {
+          id: number
+        }
+        protocol: {
+          code: string
+        }
+      }
+      amounts?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      uncollected_fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      withdrawn_principal?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      } | null
+      in_range?: boolean
+      prices?: {
+        current: string
+        lower: string
+        upper: string
+        inverse: {
+          current: string
+          lower: string
+          upper: string
+        }
+      }
+      usd?: {
+        token0_price: string | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token1_price: string | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        amounts: string | null
+        uncollected_fees: string | null
+        withdrawn_principal: string | null
+        total: string | null
+      }
+      pnl?: {
+        token_id: string
+        chain_id: number
+        pnl_usd_value: string
+        pnl_percentage: string
+        time_weighted_average_capital: string
+        hodl_gross_benchmark_usd_value: string
+        alpha_vs_hodl_gross_usd_value: string
+        alpha_vs_hodl_gross_percentage: string
+        net_impermanent_loss: string
+        net_impermanent_loss_percentage: string
+        pure_impermanent_loss: string
+        pure_impermanent_loss_percentage: string
+        market_pnl_usd_value: string
+        lp_divergence_pnl_usd_value: string
+        realized_usd_value: string
+        unrealized_usd_value: string
+        is_closed: boolean
+      } | null
+      pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v3/{id}/events': {
+    data: {
+      type: 'increase' | 'decrease' | 'collect'
+      block_number: number
+      log_index: number
+      timestamp: number
+      transaction_hash: string
+      liquidity: string
+      amounts: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      principal?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      fees?: {
+        token0: {
+          raw: string
+          amount: string
+        }
+        token1: {
+          raw: string
+          amount: string
+        }
+      }
+      prices: {
+        token0: {
+          usd: string
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'pool'
+        }
+        token1: {
+          usd: string
+          source: 'feed' | 'aave_oracle' | 'stablecoin' | 'pool'
+        }
+      } | null
+      usd_value: string | null
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /v1/positions/uniswap-v3/{id}/pnl': {
+    data: {
+      token_id: string
+      chain_id: number
+      pnl_usd_value: string
+      pnl_percentage: string
+      time_weighted_average_capital: string
+      hodl_gross_benchmark_usd_value: string
+      alpha_vs_hodl_gross_usd_value: string
+      alpha_vs_hodl_gross_percentage: string
+      net_impermanent_loss: string
+      net_impermanent_loss_percentage: string
+      pure_impermanent_loss: string
+      pure_impermanent_loss_percentage: string
+      market_pnl_usd_value: string
+      lp_divergence_pnl_usd_value: string
+      realized_usd_value: string
+      unrealized_usd_value: string
+      is_closed: boolean
+    }
+    request_id: string
+  }
+  'GET /v1/usage/logs': {
+    data: {
+      method: string
+      path: string
+      status_code: number
+      latency_ms: number
+      credits_charged: number
+      requested_at: string
+      api_key_id: string
+      api_key_name: string
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /admin/v1/organizations': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+      balance: string
+      granted: string
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+    }
+    request_id: string
+  }
+  'GET /admin/v1/organizations/{organization_id}': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+      balance: string
+      granted: string
+    }
+    request_id: string
+  }
+  'PATCH /admin/v1/organizations/{organization_id}': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+    }
+    request_id: string
+  }
+  'DELETE /admin/v1/organizations/{organization_id}': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations/{organization_id}/suspend': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations/{organization_id}/restore': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+    }
+    request_id: string
+  }
+  'GET /admin/v1/organizations/{organization_id}/keys': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations/{organization_id}/keys': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+      key: string
+    }
+    request_id: string
+  }
+  'DELETE /admin/v1/organizations/{organization_id}/keys/{key_id}': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations/{organization_id}/keys/{key_id}/reroll': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+      key: string
+    }
+    request_id: string
+  }
+  'GET /admin/v1/organizations/{organization_id}/grants': {
+    data: {
+      id: string
+      credits: string
+      reason: string
+      granted_at: string
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /admin/v1/organizations/{organization_id}/grants': {
+    data: {
+      organization_id: string
+      balance: string
+      granted: string
+      grant: {
+        id: string
+        credits: string
+        reason: string
+        granted_at: string
+      }
+    }
+    request_id: string
+  }
+  'GET /admin/v1/settings': {
+    data: {
+      switches: {
+        kind: 'feature' | 'endpoint'
+        name: string
+        on: boolean
+        off_by: 'environment' | 'operator' | null
+        off_at: string | null
+      }[]
+    }
+    request_id: string
+  }
+  'PUT /admin/v1/settings/switches': {
+    data: {
+      kind: 'feature' | 'endpoint'
+      name: string
+      on: boolean
+      off_by: 'environment' | 'operator' | null
+      off_at: string | null
+    }
+    request_id: string
+  }
+  'GET /admin/v1/audit': {
+    data: {
+      id: string
+      at: string
+      actor: string
+      session_id: string | null
+      action: string
+      organization_id: string | null
+      subject: string
+      detail: Record<string, unknown>
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /admin/v1/chains': {
+    data: {
+      chain_id: number
+      name: string
+      ready: boolean
+      endpoints: {
+        state: 'ready' | 'doubtful' | 'open' | 'removed'
+        latency_ms: number | null
+        busy_ms: number
+      }[]
+    }[]
+    request_id: string
+  }
+  'GET /admin/v1/history': {
+    data: {
+      chain_id: number
+      contract: string
+      stream: string
+      subjects: number
+      everybody: {
+        from_block: number
+        to_block: number
+      }[]
+      anchor_block: number | null
+      stopped: boolean
+    }[]
+    request_id: string
+  }
+  'GET /admin/v1/session': {
+    data: {
+      by: 'token' | 'session'
+      organization_id: string | null
+    }
+    request_id: string
+  }
+  'DELETE /admin/v1/session': {
+    data: {
+      ended: boolean
+    }
+    request_id: string
+  }
+  'POST /admin/v1/login-links': {
+    data: {
+      path: string
+      organization_id: string | null
+      expires_at: string
+    }
+    request_id: string
+  }
+  'GET /admin/v1/usage': {
+    data: {
+      from: string
+      to: string
+      step: 'hour' | 'day'
+      by: 'path' | 'key' | 'status' | 'organization'
+      rows: {
+        at: string
+        name: string
+        requests: string
+      }[]
+      is_cut: boolean
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/organization': {
+    data: {
+      id: string
+      name: string
+      rate_limit: number
+      created_at: string
+      suspended_at: string | null
+      deleted_at: string | null
+      balance: string
+      granted: string
+      burn: {
+        day: string
+        requests: string
+        credits: string
+      }[]
+      days_left: string | null
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/usage': {
+    data: {
+      from: string
+      to: string
+      step: 'hour' | 'day'
+      by: 'path' | 'key' | 'status' | 'organization'
+      rows: {
+        at: string
+        name: string
+        requests: string
+      }[]
+      is_cut: boolean
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/latency': {
+    data: {
+      path: string
+      requests: number
+      p50_ms: number
+      p90_ms: number
+      p99_ms: number
+      max_ms: number
+    }[]
+    request_id: string
+  }
+  'GET /dashboard/v1/logs': {
+    data: {
+      method: string
+      path: string
+      status_code: number
+      latency_ms: number
+      credits_charged: number
+      requested_at: string
+      api_key_id: string
+      api_key_name: string
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/keys': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+    }[]
+    pagination: {
+      page: number
+      limit: number
+      total: number
+      next_page: string | null
+      prev_page: string | null
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/keys': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+      key: string
+    }
+    request_id: string
+  }
+  'DELETE /dashboard/v1/keys/{key_id}': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+    }
+    request_id: string
+  }
+  'POST /dashboard/v1/keys/{key_id}/reroll': {
+    data: {
+      id: string
+      name: string
+      last4: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      allowed_networks: string[] | null
+      allowed_endpoints: string[] | null
+      credits_per_day: number | null
+      key: string
+    }
+    request_id: string
+  }
+  'GET /dashboard/v1/session': {
+    data: {
+      by: 'token' | 'session'
+      organization_id: string | null
+    }
+    request_id: string
+  }
+  'DELETE /dashboard/v1/session': {
+    data: {
+      ended: boolean
+    }
+    request_id: string
+  }
+}

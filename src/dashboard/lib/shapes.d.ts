@@ -1,0 +1,35 @@
+/** Names of what answers hold, for the pages. The types come from the OpenAPI documents. */
+import type { Answers } from '../answers.d.ts'
+
+export type PositionList = Answers['GET /v1/positions/uniswap-v3']
+export type Position = PositionList['data'][number]
+/** With `full=true`. */
+export type FullPosition = Required<Position>
+export type PositionCounts = PositionList['counts']
+export type ProfitAndLoss = Answers['GET /v1/positions/uniswap-v3/{id}/pnl']['data']
+
+export type AaveList = Answers['GET /v1/lending/aave-v3']
+export type AavePosition = AaveList['data'][number]['positions'][number]
+export type AaveFigures = AaveList['data'][number]['calculations'][number]
+export type LendingEvents = Answers['GET /v1/lending/aave-v3/position/{chain_id}/events']
+export type LendingEvent = LendingEvents['data'][number]
+export type Snapshots = Answers['GET /v1/lending/aave-v3/position/{chain_id}/snapshots']
+export type Snapshot = Snapshots['data'][number]
+export type MorphoYield = Answers['GET /v1/lending/morpho-blue/position/{chain_id}/yield']['data']
+export type KaminoYield = Answers['GET /v1/lending/kamino/position/{obligation_address}/yield']['data']
+export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_address}/risk']['data']
+
+export type Organization = Answers['GET /dashboard/v1/organization']['data']
+export type Usage = Answers['GET /dashboard/v1/usage']['data']
+export type Latency = Answers['GET /dashboard/v1/latency']['data'][number]
+export type LoggedRequest = Answers['GET /dashboard/v1/logs']['data'][number]
+export type Key = Answers['GET /dashboard/v1/keys']['data'][number]
+export type NewKey = Answers['POST /dashboard/v1/keys']['data']
+
+export type OrganizationRow = Answers['GET /admin/v1/organizations']['data'][number]
+export type Grant = Answers['GET /admin/v1/organizations/{organization_id}/grants']['data'][number]
+export type LoginLink = Answers['POST /admin/v1/login-links']['data']
+export type Change = Answers['GET /admin/v1/audit']['data'][number]
+export type Switch = Answers['GET /admin/v1/settings']['data']['switches'][number]
+export type Chain = Answers['GET /admin/v1/chains']['data'][number]
+export type History = Answers['GET /admin/v1/history']['data'][number]
