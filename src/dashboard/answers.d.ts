@@ -74,7 +74,7 @@ export interface Answers {
     request_id: string
   }
   'GET /v1/lending/aave-v3/position/{chain_id}/events': {
-    data: {
+    data: ({
       type: 'supply' | 'borrow' | 'withdraw' | 'repay' | 'liquidation'
       blockNumber: number
       logIndex: number
@@ -91,7 +91,7 @@ export interface Answers {
       amountUSD: string
       priceUSD: string
       counterparty: string
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -175,7 +175,7 @@ export interface Answers {
     request_id: string
   }
   'GET /v1/positions/uniswap-v3': {
-    data: {
+    data: ({
       token_id: string
       chain_id: number
       manager_address: string
@@ -282,7 +282,7 @@ export interface Answers {
         is_closed: boolean
       } | null
       pnl_status?: 'ready' | 'pending' | 'unpriced' | 'failed'
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -418,7 +418,7 @@ export interface Answers {
     request_id: string
   }
   'GET /v1/positions/uniswap-v3/{id}/events': {
-    data: {
+    data: ({
       type: 'increase' | 'decrease' | 'collect'
       block_number: number
       log_index: number
@@ -466,7 +466,7 @@ export interface Answers {
         }
       } | null
       usd_value: string | null
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -519,7 +519,7 @@ export interface Answers {
     request_id: string
   }
   'GET /admin/v1/organizations': {
-    data: {
+    data: ({
       id: string
       name: string
       rate_limit: number
@@ -528,7 +528,7 @@ export interface Answers {
       deleted_at: string | null
       balance: string
       granted: string
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -607,7 +607,7 @@ export interface Answers {
     request_id: string
   }
   'GET /admin/v1/organizations/{organization_id}/keys': {
-    data: {
+    data: ({
       id: string
       name: string
       last4: string
@@ -617,7 +617,7 @@ export interface Answers {
       allowed_networks: string[] | null
       allowed_endpoints: string[] | null
       credits_per_day: number | null
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -703,13 +703,13 @@ export interface Answers {
   }
   'GET /admin/v1/settings': {
     data: {
-      switches: {
+      switches: ({
         kind: 'feature' | 'endpoint'
         name: string
         on: boolean
         off_by: 'environment' | 'operator' | null
         off_at: string | null
-      }[]
+      })[]
     }
     request_id: string
   }
@@ -724,7 +724,7 @@ export interface Answers {
     request_id: string
   }
   'GET /admin/v1/audit': {
-    data: {
+    data: ({
       id: string
       at: string
       actor: string
@@ -733,7 +733,7 @@ export interface Answers {
       organization_id: string | null
       subject: string
       detail: Record<string, unknown>
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
@@ -744,20 +744,20 @@ export interface Answers {
     request_id: string
   }
   'GET /admin/v1/chains': {
-    data: {
+    data: ({
       chain_id: number
       name: string
       ready: boolean
-      endpoints: {
+      endpoints: ({
         state: 'ready' | 'doubtful' | 'open' | 'removed'
         latency_ms: number | null
         busy_ms: number
-      }[]
-    }[]
+      })[]
+    })[]
     request_id: string
   }
   'GET /admin/v1/history': {
-    data: {
+    data: ({
       chain_id: number
       contract: string
       stream: string
@@ -768,7 +768,7 @@ export interface Answers {
       }[]
       anchor_block: number | null
       stopped: boolean
-    }[]
+    })[]
     request_id: string
   }
   'GET /admin/v1/session': {
@@ -873,7 +873,7 @@ export interface Answers {
     request_id: string
   }
   'GET /dashboard/v1/keys': {
-    data: {
+    data: ({
       id: string
       name: string
       last4: string
@@ -883,7 +883,7 @@ export interface Answers {
       allowed_networks: string[] | null
       allowed_endpoints: string[] | null
       credits_per_day: number | null
-    }[]
+    })[]
     pagination: {
       page: number
       limit: number
