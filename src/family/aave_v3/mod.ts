@@ -1,16 +1,17 @@
 import * as v from 'valibot'
-import { createSnapshotStore } from '../../finance/lending/lending_snapshot.ts'
+import { startDaily } from '../../finance/lending/series/daily.ts'
+import { createHasMoved } from '../../finance/lending/series/moved.ts'
+import { createSnapshotSeries } from '../../finance/lending/series/series.ts'
+import { createSnapshotStore } from '../../finance/lending/series/store.ts'
+import { createSnapshotTaker } from '../../finance/lending/series/take.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createLendingStream } from './event/stream.ts'
-import { createLendingReader, type LendingReader } from './read/read.ts'
+import { createLendingReader } from './read/read.ts'
 import { createEventReader } from './read/read_events.ts'
 import { createMarketReader } from './read/read_market.ts'
-import { startDaily } from './read/snapshot/daily.ts'
-import { createHasMoved } from './read/snapshot/moved.ts'
-import { createSnapshotSeries } from './read/snapshot/series.ts'
-import { createSnapshotTaker } from './read/snapshot/take.ts'
+import { snapshotMarket } from './read/snapshot/market.ts'
 import { createRoutes } from './routes.ts'
 import { eventsRoute } from './routes_events.ts'
 import { snapshotsRoute } from './routes_snapshots.ts'
@@ -43,8 +44,7 @@ export const AAVE_V3 = defineFamily({
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
     const series = once(() => {
       const services = connect()
-      const parts = snapshotParts(services, reader)
-      return createSnapshotSeries({ ...parts, hasMoved: createHasMoved(reader), clock: services.clock })
+      return createSnapshotSeries({ ...snapshotParts(services), hasMoved: createHasMoved(), clock: services.clock })
     })
     const events = once(() => createEventReader(connect()))
     return [
@@ -84,17 +84,17 @@ export const AAVE_V3 = defineFamily({
       const services = connect()
       const { clock, log } = services
       const reader = createLendingReader({ ...services, deployments: settings })
-      const places = [...reader.places.values()].flatMap((place) =>
-        place.deployments.map((deployment) => ({ ...place, deployments: [deployment] })),
+      const markets = [...reader.places.values()].flatMap((place) =>
+        place.deployments.map((deployment) => snapshotMarket(reader, { ...place, deployments: [deployment] })),
       )
-      return startDaily({ ...snapshotParts(services, () => reader), places, clock, log })
+      return startDaily({ ...snapshotParts(services), markets, clock, log })
     },
   },
 })
 
 /** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
-function snapshotParts({ db, clock }: FamilyServices, reader: () => LendingReader) {
+function snapshotParts({ db, clock }: FamilyServices) {
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db)
-  return { midnights, store, taker: createSnapshotTaker({ reader, midnights, store }) }
+  return { midnights, store, taker: createSnapshotTaker({ midnights, store }) }
 }

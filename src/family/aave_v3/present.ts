@@ -1,7 +1,5 @@
-import type * as v from 'valibot'
 import { checksumAddress } from 'viem'
 import { healthFactorText, percentageText, ratioText, usdText } from '../../finance/figure.ts'
-import type { StoredSnapshot } from '../../finance/lending/lending_snapshot.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -12,13 +10,10 @@ import {
 } from '../../finance/math/lending.ts'
 import { RAY } from '../../finance/math/rate.ts'
 import { WAD } from '../../lib/number/fixed_point.ts'
-import { parseRational, rational, ZERO } from '../../lib/number/rational.ts'
+import { parseRational, rational } from '../../lib/number/rational.ts'
 import { onceEach } from '../../lib/once_each.ts'
 import { borrowsOf, safeBorrow, safeWithdraw, suppliesOf, totalsOf, yieldLegs } from './math.ts'
 import type { Position, WalletPositions } from './position.ts'
-import type { snapshotsOutput } from './schema.ts'
-
-const DAY_SEC = 86_400
 
 /** A wallet's positions on a chain and the figures of each. `target` is a health factor in decimal digits. */
 export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
@@ -58,28 +53,6 @@ export const figuresOf = onceEach((position: Position) => {
     healthFactor: healthFactorText(data.totalDebt === 0n ? 'max' : rational(data.healthFactorWad, WAD)),
   }
 })
-
-/** Snapshots as the route answers them; those that could not be valued are left out. */
-export function presentSnapshots(snapshots: readonly StoredSnapshot[]): v.InferOutput<typeof snapshotsOutput>['data'] {
-  return snapshots.flatMap(({ day, figures }) => {
-    if (figures === undefined) return []
-    return {
-      timestamp: day * DAY_SEC,
-      collateral_usd: figures.collateralUsd,
-      debt_usd: figures.debtUsd,
-      net_worth_usd: figures.netWorthUsd,
-      health_factor: figures.healthFactor,
-    }
-  })
-}
-
-/** The same of a wallet that has nothing in the market. */
-export const NOTHING: ReturnType<typeof figuresOf> = {
-  collateralUsd: usdText(ZERO),
-  debtUsd: usdText(ZERO),
-  netWorthUsd: usdText(ZERO),
-  healthFactor: healthFactorText('max'),
-}
 
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = onceEach((position: Position) => {

@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 import { LENDING_EVENT_TYPES } from '../../finance/lending/lending_event.ts'
+import { presentEvent } from '../../finance/lending/present.ts'
+import { eventsOutput } from '../../finance/lending/schema.ts'
 import { choice, evmAddress, limit, page } from '../../http/request/input.ts'
 import { pagination } from '../../http/request/page.ts'
 import { type Route, route } from '../../http/route/route.ts'
-import { presentEvent } from './event/present.ts'
 import type { LendingReader } from './read/read.ts'
 import type { EventReader } from './read/read_events.ts'
 import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
-import { eventsOutput } from './schema.ts'
 
 /** What a page of events costs. */
 const CREDITS = 1

@@ -1,11 +1,12 @@
 import * as v from 'valibot'
+import { presentSnapshots } from '../../finance/lending/present.ts'
+import { snapshotsOutput } from '../../finance/lending/schema.ts'
+import { SNAPSHOTS_MAX, type SnapshotSeries } from '../../finance/lending/series/series.ts'
 import { evmAddress, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route/route.ts'
-import { presentSnapshots } from './present.ts'
 import type { LendingReader } from './read/read.ts'
-import { SNAPSHOTS_MAX, type SnapshotSeries } from './read/snapshot/series.ts'
+import { snapshotMarket } from './read/snapshot/market.ts'
 import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
-import { snapshotsOutput } from './schema.ts'
 
 const CREDITS = 2
 const FROM = 'X-Snapshots-From'
@@ -39,7 +40,8 @@ export function snapshotsRoute(options: {
     price: `${CREDITS} credits per successful call.`,
     creditsMin: () => CREDITS,
     read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
-      return series().of({ place: marketPlace(reader(), { chainId, market }), wallet, max }, signal)
+      const place = marketPlace(reader(), { chainId, market })
+      return series().of({ market: snapshotMarket(reader(), place), wallet, max }, signal)
     },
     credits: () => CREDITS,
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({

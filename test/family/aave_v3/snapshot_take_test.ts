@@ -5,9 +5,10 @@ import type { Agreed } from '../../../src/chain/past/quorum.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { type ChainRead, interpret } from '../../../src/family/aave_v3/position.ts'
 import type { LendingReader, Place } from '../../../src/family/aave_v3/read/read.ts'
-import { createSnapshotTaker, marketOf } from '../../../src/family/aave_v3/read/snapshot/take.ts'
+import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import type { BrokenPart, RawAccount, RawReserve } from '../../../src/family/aave_v3/read/state.ts'
-import { createSnapshotStore } from '../../../src/finance/lending/lending_snapshot.ts'
+import { createSnapshotStore } from '../../../src/finance/lending/series/store.ts'
+import { createSnapshotTaker } from '../../../src/finance/lending/series/take.ts'
 import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { walletOf } from '../../devnet/addresses.ts'
@@ -115,13 +116,14 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
     readAgreed: async (): Promise<Agreed<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader
   const midnights = createMidnights({ db: database.db, clock: systemClock })
-  const taker = createSnapshotTaker({ reader: () => reader, midnights, store })
+  const taker = createSnapshotTaker({ midnights, store })
+  const market = snapshotMarket(reader, place)
   const wallets = [HOLDER, UNVALUED, STRANGER]
-  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ place, day: DAY, wallet }, never)))
+  const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ market, day: DAY, wallet }, never)))
   expect(witnesses).toEqual(wallets.map(() => endpoints.length))
   return await Promise.all(
     wallets.map(async (wallet) => {
-      const rows = await store.list(marketOf(place), wallet, 10)
+      const rows = await store.list(market, wallet, 10)
       return rows.map(({ day, figures }) => [day, figures])
     }),
   )

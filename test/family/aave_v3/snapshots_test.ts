@@ -4,10 +4,11 @@ import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
-import { type DailyParts, takeDaily } from '../../../src/family/aave_v3/read/snapshot/daily.ts'
-import { createSnapshotTaker } from '../../../src/family/aave_v3/read/snapshot/take.ts'
+import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
-import { createSnapshotStore } from '../../../src/finance/lending/lending_snapshot.ts'
+import { type DailyParts, takeDaily } from '../../../src/finance/lending/series/daily.ts'
+import { createSnapshotStore } from '../../../src/finance/lending/series/store.ts'
+import { createSnapshotTaker } from '../../../src/finance/lending/series/take.ts'
 import { createMidnights } from '../../../src/history/midnight.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
@@ -319,7 +320,7 @@ describe('the daily job', () => {
     const fresh = await testDatabase()
     try {
       const store = createSnapshotStore(fresh.db)
-      const market = { chainId: 1, provider: MARKETS.main.provider }
+      const market = { chainId: 1, contract: MARKETS.main.provider }
       for (const wallet of crowd) await store.follow(market, wallet, undefined)
       const day = 20_000
       const claim = (max: number) => store.claim(market, { day, leaseSec: 60, max })
@@ -365,7 +366,7 @@ describe('the daily job', () => {
     const fresh = await testDatabase()
     try {
       const store = createSnapshotStore(fresh.db)
-      const market = { chainId: 1, provider: MARKETS.main.provider }
+      const market = { chainId: 1, contract: MARKETS.main.provider }
       const midnight = (hash: string, isFinal: boolean) =>
         fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored', [
           ...[1, 100, '5', hash.repeat(32), '00'.repeat(32), '1', isFinal, 1],
@@ -418,6 +419,7 @@ function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyPart
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
   const midnights = createMidnights({ db, clock })
   const store = createSnapshotStore(db)
-  const taker = createSnapshotTaker({ reader: () => reader, midnights, store })
-  return { places: [...reader.places.values()], midnights, store, taker, clock, log: silentLog }
+  const taker = createSnapshotTaker({ midnights, store })
+  const markets = [...reader.places.values()].map((place) => snapshotMarket(reader, place))
+  return { markets, midnights, store, taker, clock, log: silentLog }
 }

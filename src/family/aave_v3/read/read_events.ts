@@ -11,7 +11,9 @@ import {
   type LendingEventType,
   readLendingEvents,
 } from '../../../finance/lending/lending_event.ts'
+import type { PricedEvent } from '../../../finance/lending/present.ts'
 import { createPriceHistory } from '../../../finance/price/price_history.ts'
+import { createTokenReader } from '../../../finance/token/read_tokens.ts'
 import type { Ensured, History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
 import { together } from '../../../lib/async/together.ts'
@@ -19,10 +21,8 @@ import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace } from '../event/place.ts'
-import type { PricedEvent } from '../event/present.ts'
 import { createLendingStream, LENDING_STREAM } from '../event/stream.ts'
 import { createMarketReader } from './read_market.ts'
-import { createTokenReader } from './read_tokens.ts'
 
 /** A price that no source can tell now will hardly be there in a second. */
 const PRICE_RETRY_SEC = 60

@@ -1,14 +1,11 @@
 import type { Address } from 'viem'
-import { DisputeError, QUORUM } from '../../../../chain/past/quorum.ts'
-import { DepthError } from '../../../../chain/rpc/client.ts'
-import type { Market, SnapshotFigures, SnapshotStore } from '../../../../finance/lending/lending_snapshot.ts'
-import type { Midnights } from '../../../../history/midnight.ts'
-import { pause } from '../../../../lib/async/abort.ts'
-import { AbortedError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
-import type { ChainRead } from '../../position.ts'
-import { figuresOf, NOTHING } from '../../present.ts'
-import type { LendingReader, Place } from '../read.ts'
-import { contradictionIn } from './contradiction.ts'
+import { DisputeError } from '../../../chain/past/quorum.ts'
+import { DepthError } from '../../../chain/rpc/client.ts'
+import type { Midnights } from '../../../history/midnight.ts'
+import { pause } from '../../../lib/async/abort.ts'
+import { AbortedError, UnavailableError, UpstreamError } from '../../../lib/error.ts'
+import type { SnapshotMarket } from './market.ts'
+import type { SnapshotStore } from './store.ts'
 
 /** Wallets in one reading: so many fit into one call. */
 const WALLETS_MAX = 250
@@ -27,18 +24,17 @@ const PAUSES_MS = [500, 1_500] as const
 export interface SnapshotTaker {
   /**
    * Resolves once the wallet's snapshot of a day is stored, to the number of endpoints that gave it. Throws as
-   * `Midnights.of` and `LendingReader.readAgreed`, `DisputeError` if the figures of a single endpoint contradict
-   * themselves; `AbortedError` if `signal` fires before its turn comes.
+   * `Midnights.of` and `SnapshotMarket.figuresAt`; `AbortedError` if `signal` fires before its turn comes.
    */
   take(
-    request: { readonly place: Place; readonly day: number; readonly wallet: Address },
+    request: { readonly market: SnapshotMarket; readonly day: number; readonly wallet: Address },
     signal: AbortSignal,
   ): Promise<number>
 }
 
 /** A reading that waits for its turn. */
 interface Group {
-  readonly place: Place
+  readonly market: SnapshotMarket
   readonly day: number
   readonly waiting: {
     readonly wallet: Address
@@ -59,22 +55,18 @@ interface Queue {
 
 /** Makes it. Nothing runs while nobody waits. */
 export function createSnapshotTaker(options: {
-  readonly reader: () => LendingReader
   readonly midnights: Midnights
   readonly store: SnapshotStore
 }): SnapshotTaker {
-  const { reader, midnights, store } = options
+  const { midnights, store } = options
   const queues = new Map<string, Queue>()
 
-  async function read({ place, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<number> {
-    const block = await midnights.of(place.client, day, signal)
-    const at: Place = { ...place, block, priority: 'background' }
-    const rowsOf = (found: ChainRead) => wallets.map((wallet) => ({ wallet, figures: figuresAt(found, wallet) }))
-    const textOf = (found: ChainRead) => JSON.stringify(rowsOf(found))
-    const { value, endpoints } = await reader().readAgreed(wallets, { place: at, textOf, signal })
+  async function read({ market, day }: Group, wallets: readonly Address[], signal: AbortSignal): Promise<number> {
+    const block = await midnights.of(market.client, day, signal)
+    const { value, endpoints } = await market.figuresAt({ day, block }, wallets, signal)
     const witnesses = endpoints.length
-    if (witnesses < QUORUM) checkAlone(value, { place: at, day })
-    if (!(await store.keep(marketOf(place), { day, block, witnesses }, rowsOf(value)))) {
+    const rows = wallets.map((wallet, index) => ({ wallet, figures: value[index] }))
+    if (!(await store.keep(market, { day, block, witnesses }, rows))) {
       throw new UpstreamError('The block of a midnight was replaced while it was read')
     }
     return witnesses
@@ -129,15 +121,14 @@ export function createSnapshotTaker(options: {
   }
 
   return {
-    async take({ place, day, wallet }, signal) {
-      const { chainId, provider } = marketOf(place)
-      const key = `${chainId}:${provider}`
+    async take({ market, day, wallet }, signal) {
+      const key = `${market.chainId}:${market.contract}`
       const fresh: Queue = { groups: [], open: new Map(), running: 0, limit: RUNNING, succeeded: 0 }
       const queue = queues.get(key) ?? fresh
       queues.set(key, queue)
       let group = queue.open.get(day)
       if (group === undefined || group.waiting.length >= WALLETS_MAX) {
-        group = { place, day, waiting: [] }
+        group = { market, day, waiting: [] }
         // After all who ask in the same turn have joined.
         if (queue.groups.push(group) === 1) setTimeout(() => start(key), 0)
         queue.open.set(day, group)
@@ -148,33 +139,4 @@ export function createSnapshotTaker(options: {
       })
     },
   }
-}
-
-/** The only market of a place. */
-export function marketOf({ client, deployments: [deployment] }: Place): Market {
-  if (deployment === undefined) throw new Error('Cannot name the market of a place without any')
-  return { chainId: client.chain.id, provider: deployment.poolAddressesProvider }
-}
-
-/** Throws `DisputeError` if what one endpoint alone says of a wallet cannot be so. */
-function checkAlone(
-  { wallets }: ChainRead,
-  { place: { client }, day }: { readonly place: Place; readonly day: number },
-) {
-  const { id, name } = client.chain
-  for (const { wallet, positions } of wallets) {
-    const because = positions.map(contradictionIn).find((each) => each !== undefined)
-    if (because === undefined) continue
-    throw new DisputeError(
-      `Cannot believe what wallet ${wallet} had at the midnight of day ${day} on chain ${id} (${name}): ${because} ` +
-        '(own sums)',
-    )
-  }
-}
-
-/** Zeros for a wallet that has nothing, undefined if the market could not be valued. */
-function figuresAt({ wallets, unanswerable }: ChainRead, wallet: Address): SnapshotFigures | undefined {
-  if (unanswerable.some((each) => each.wallet === wallet)) return undefined
-  const position = wallets.find((each) => each.wallet === wallet)?.positions[0]
-  return position === undefined ? NOTHING : figuresOf(position)
 }

@@ -1,32 +1,18 @@
 import type { Address } from 'viem'
-import { lendingSeriesStore, lendingSnapshotStore } from '../../../sql/functions.ts'
-import claimSql from '../../../sql/queries/lending_series_claim.sql' with { type: 'text' }
-import doneSql from '../../../sql/queries/lending_series_done.sql' with { type: 'text' }
-import findSql from '../../../sql/queries/lending_series_find.sql' with { type: 'text' }
-import listSql from '../../../sql/queries/lending_snapshot_list.sql' with { type: 'text' }
-import type { PinnedBlock } from '../../chain/block.ts'
-import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import { toDigits } from '../../history/part.ts'
+import { lendingSeriesStore, lendingSnapshotStore } from '../../../../sql/functions.ts'
+import claimSql from '../../../../sql/queries/lending_series_claim.sql' with { type: 'text' }
+import doneSql from '../../../../sql/queries/lending_series_done.sql' with { type: 'text' }
+import findSql from '../../../../sql/queries/lending_series_find.sql' with { type: 'text' }
+import listSql from '../../../../sql/queries/lending_snapshot_list.sql' with { type: 'text' }
+import type { Database } from '../../../db/database.ts'
+import { query } from '../../../db/query.ts'
+import { toDigits } from '../../../history/part.ts'
+import type { Market, Midnight, SnapshotFigures } from './market.ts'
 
 const claim = query(claimSql, 'background')
 const done = query(doneSql, 'background')
 const find = query(findSql, 'read')
 const list = query(listSql, 'read')
-
-/** A market on a chain. */
-export interface Market {
-  readonly chainId: number
-  readonly provider: Address
-}
-
-/** What a wallet had in a market at a midnight, as the live route would have answered it. */
-export interface SnapshotFigures {
-  readonly collateralUsd: string
-  readonly debtUsd: string
-  readonly netWorthUsd: string
-  readonly healthFactor: string
-}
 
 /** Figures of a day; undefined if the market could not be valued at that midnight. */
 export interface StoredSnapshot {
@@ -57,7 +43,7 @@ export interface SnapshotStore {
    */
   keep(
     market: Market,
-    midnight: { readonly day: number; readonly block: PinnedBlock; readonly witnesses: number },
+    midnight: Midnight & { readonly witnesses: number },
     rows: readonly { readonly wallet: Address; readonly figures: SnapshotFigures | undefined }[],
   ): Promise<boolean>
   /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
@@ -73,8 +59,8 @@ const NO_DEBT = 'MAX'
 
 /** Makes it over the database. */
 export function createSnapshotStore(db: Database): SnapshotStore {
-  const named = ({ chainId, provider }: Market) => [chainId, toDigits(provider)] as const
-  const namedParams = ({ chainId, provider }: Market) => ({ chainId, contract: toDigits(provider) })
+  const named = ({ chainId, contract }: Market) => [chainId, toDigits(contract)] as const
+  const namedParams = ({ chainId, contract }: Market) => ({ chainId, contract: toDigits(contract) })
   return {
     async series(market, wallet) {
       const [row] = await find(db, [...named(market), toDigits(wallet)])

@@ -1,12 +1,12 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
-import { uintIn } from '../../../chain/call/words.ts'
-import { readLatestBlock } from '../../../chain/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
-import { shownText, TEXT_BYTES_MAX, textFrom } from '../../../finance/token/text.ts'
-import { createCache } from '../../../lib/cache.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
+import { type Answer, readCalls } from '../../chain/call/many/read_calls.ts'
+import { uintIn } from '../../chain/call/words.ts'
+import { readLatestBlock } from '../../chain/read_block.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import { createCache } from '../../lib/cache.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import { shownText, TEXT_BYTES_MAX, textFrom } from './text.ts'
 
 /** What a token calls itself. */
 export interface TokenFacts {

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
-import { NoBlockError } from '../../../../chain/past/block_at.ts'
-import type { SnapshotStore } from '../../../../finance/lending/lending_snapshot.ts'
-import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
-import { pause } from '../../../../lib/async/abort.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import type { Log } from '../../../../lib/log.ts'
-import type { Place } from '../read.ts'
-import { marketOf, type SnapshotTaker } from './take.ts'
+import { NoBlockError } from '../../../chain/past/block_at.ts'
+import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
+import { pause } from '../../../lib/async/abort.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import type { Log } from '../../../lib/log.ts'
+import type { SnapshotMarket } from './market.ts'
+import type { SnapshotStore } from './store.ts'
+import type { SnapshotTaker } from './take.ts'
 
 /** Wallets that one process takes at a time, and for how long the others leave them alone, seconds. */
 const CLAIM_MAX = 250
@@ -22,8 +22,7 @@ const TRIES_MAX = 20
 
 /** What the job works with. */
 export interface DailyParts {
-  /** One place for each market. */
-  readonly places: readonly Place[]
+  readonly markets: readonly SnapshotMarket[]
   readonly midnights: Midnights
   readonly store: SnapshotStore
   readonly taker: SnapshotTaker
@@ -37,11 +36,11 @@ export interface DailyParts {
  * asked only if somebody's snapshot is due there or a midnight waits to become final.
  */
 export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise<number> {
-  const { places, midnights, clock, log } = parts
+  const { markets, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
   let isTold = false
-  const failed = (place: Place, error: unknown): void => {
+  const failed = (market: SnapshotMarket, error: unknown): void => {
     if (signal.aborted) return
     // A chain that makes no blocks for a while is not at fault.
     const isFault = !(error instanceof NoBlockError)
@@ -49,16 +48,16 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
     // Often all fail for one reason, the database.
     if (!isFault || isTold) return
     isTold = true
-    log.warn({ msg: 'Could not take snapshots', chainId: place.client.chain.id, reason: String(error) })
+    log.warn({ msg: 'Could not take snapshots', chainId: market.chainId, reason: String(error) })
   }
   await Promise.all(
-    places.map((place) => takeMarket(parts, { place, day }, signal).catch((error) => failed(place, error))),
+    markets.map((market) => takeMarket(parts, { market, day }, signal).catch((error) => failed(market, error))),
   )
-  for (const place of new Map(places.map((each) => [each.client, each])).values()) {
+  for (const market of new Map(markets.map((each) => [each.client, each])).values()) {
     try {
-      if ((await midnights.settle(place.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
+      if ((await midnights.settle(market.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
     } catch (error) {
-      failed(place, error)
+      failed(market, error)
     }
   }
   return nextMs
@@ -66,15 +65,14 @@ export async function takeDaily(parts: DailyParts, signal: AbortSignal): Promise
 
 async function takeMarket(
   { midnights, store, taker }: DailyParts,
-  { place, day }: { readonly place: Place; readonly day: number },
+  { market, day }: { readonly market: SnapshotMarket; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const market = marketOf(place)
   for (;;) {
     const wallets = await store.claim(market, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return
-    await untilOver(midnights, { place, day }, signal)
-    await Promise.all(wallets.map((wallet) => taker.take({ place, day, wallet }, signal)))
+    await untilOver(midnights, { market, day }, signal)
+    await Promise.all(wallets.map((wallet) => taker.take({ market, day, wallet }, signal)))
     await store.done(market, day, wallets)
   }
 }
@@ -82,12 +80,12 @@ async function takeMarket(
 /** Waits until the chain has a block after the midnight. */
 async function untilOver(
   midnights: Midnights,
-  { place, day }: { readonly place: Place; readonly day: number },
+  { market, day }: { readonly market: SnapshotMarket; readonly day: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await midnights.of(place.client, day, signal)
+      await midnights.of(market.client, day, signal)
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error

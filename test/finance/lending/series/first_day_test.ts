@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findFirstDay, type Movement } from '../../../src/family/aave_v3/read/snapshot/first.ts'
-import { cases } from '../../support/cases.ts'
+import { findFirstDay, type Movement } from '../../../../src/finance/lending/series/first_day.ts'
+import { cases } from '../../../support/cases.ts'
 
 test('the first day is found wherever it is, and cut where nobody can tell', async () => {
   const days = fc.record({

@@ -1,26 +1,24 @@
 import type { Address } from 'viem'
-import type { PinnedBlock } from '../../../../chain/block.ts'
-import { NoBlockError } from '../../../../chain/past/block_at.ts'
-import { DisputeError } from '../../../../chain/past/quorum.ts'
-import { DepthError } from '../../../../chain/rpc/client.ts'
-import type { FirstDay, SnapshotStore, StoredSnapshot } from '../../../../finance/lending/lending_snapshot.ts'
-import { DAY_SEC, type Midnights } from '../../../../history/midnight.ts'
-import { createRecheck } from '../../../../history/recheck.ts'
-import { timeLimit, untilAborted } from '../../../../lib/async/abort.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
-import type { Place } from '../read.ts'
-import { findFirstDay, type Movement } from './first.ts'
+import type { PinnedBlock } from '../../../chain/block.ts'
+import { NoBlockError } from '../../../chain/past/block_at.ts'
+import { DisputeError } from '../../../chain/past/quorum.ts'
+import { DepthError } from '../../../chain/rpc/client.ts'
+import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
+import { createRecheck } from '../../../history/recheck.ts'
+import { timeLimit, untilAborted } from '../../../lib/async/abort.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { findFirstDay, type Movement } from './first_day.ts'
+import type { SnapshotMarket } from './market.ts'
 import type { HasMoved } from './moved.ts'
-import { marketOf, type SnapshotTaker } from './take.ts'
+import type { FirstDay, SnapshotStore, StoredSnapshot } from './store.ts'
+import type { SnapshotTaker } from './take.ts'
 
 /** How long a caller waits for what is not stored yet, within the time of a request. */
 const WAIT_MS = 4_000
 /** Reading goes on for so long after somebody last asked, so that the next try finds it done. */
 const INTEREST_MS = 60_000
 const RETRY_AFTER_SEC_MAX = 60
-/** 2022-01-01: no market of Aave V3 is older. */
-const FIRST_DAY_MIN = 18_993
 /** Snapshots of one wallet in one market: a hundred years. */
 export const SNAPSHOTS_MAX = 36_525
 
@@ -36,9 +34,9 @@ interface Series {
   readonly cutAt: number | undefined
 }
 
-/** Whose snapshots, in the only market of the place. */
+/** Whose snapshots. */
 interface SeriesRequest {
-  readonly place: Place
+  readonly market: SnapshotMarket
   readonly wallet: Address
   /** At most so many, the newest. */
   readonly max?: number | undefined
@@ -78,13 +76,13 @@ export function createSnapshotSeries(parts: {
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
 
   async function movementAt(
-    { place, wallet }: SeriesRequest,
+    { market, wallet }: SeriesRequest,
     { day, heard }: { readonly day: number; readonly heard: (witnesses: number) => void },
     signal: AbortSignal,
   ): Promise<Movement> {
     try {
-      const block = await midnights.of(place.client, day, signal)
-      const { hasMoved: is, witnesses } = await hasMoved({ ...place, block, priority: 'background' }, wallet)
+      const block = await midnights.of(market.client, day, signal)
+      const { hasMoved: is, witnesses } = await hasMoved(market, { wallet, block })
       heard(Math.min(witnesses, block.witnesses))
       return is ? 'before' : 'not_yet'
     } catch (error) {
@@ -97,12 +95,11 @@ export function createSnapshotSeries(parts: {
 
   /** The first midnight that has a snapshot; undefined if the wallet never moved a token. */
   async function firstDayOf(request: SeriesRequest, signal: AbortSignal) {
-    const { place, wallet } = request
-    const market = marketOf(place)
+    const { market, wallet } = request
     const series = await store.series(market, wallet)
     const known = series?.first
-    if (known !== undefined && !recheck.isDue(place.client, known.witnesses)) return { day: known.day, isCut: false }
-    if (series === undefined && !(await hasMoved(place, wallet)).hasMoved) return undefined
+    if (known !== undefined && !recheck.isDue(market.client, known.witnesses)) return { day: known.day, isCut: false }
+    if (series === undefined && !(await hasMoved(market, { wallet })).hasMoved) return undefined
     // Noted at once: without past state each midnight that passes unnoticed is lost.
     if (series === undefined) await store.follow(market, wallet, undefined)
     try {
@@ -113,7 +110,7 @@ export function createSnapshotSeries(parts: {
       return first
     } catch (error) {
       if (known === undefined || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-      recheck.answered(place.client, 0)
+      recheck.answered(market.client, 0)
       return { day: known.day, isCut: false }
     }
   }
@@ -123,19 +120,19 @@ export function createSnapshotSeries(parts: {
     const heard = (said: number) => {
       witnesses = Math.min(witnesses, said)
     }
-    const search = { from: FIRST_DAY_MIN, to: today() + 1 }
+    const search = { from: request.market.firstDayMin, to: today() + 1 }
     const first = await findFirstDay(search, (day) => movementAt(request, { day, heard }, signal))
     // Without an answer that counts nobody gave it.
     const counted = Number.isFinite(witnesses) ? witnesses : 1
-    recheck.answered(request.place.client, counted)
+    recheck.answered(request.market.client, counted)
     return { first, witnesses: counted }
   }
 
   async function noteFirst(
-    { place, wallet }: SeriesRequest,
+    { market, wallet }: SeriesRequest,
     { known, found }: { readonly known: FirstDay | undefined; readonly found: FirstDay },
   ): Promise<void> {
-    const { chain, log } = place.client
+    const { chain, log } = market.client
     if (known !== undefined && known.day !== found.day) {
       if (found.witnesses <= known.witnesses) {
         throw new DisputeError(
@@ -145,29 +142,29 @@ export function createSnapshotSeries(parts: {
       }
       log.warn({ msg: 'Replaced a first day that one RPC endpoint had given', chainId: chain.id, wallet })
     }
-    await store.follow(marketOf(place), wallet, found)
+    await store.follow(market, wallet, found)
   }
 
   async function complete(request: SeriesRequest, days: Flight['days'], signal: AbortSignal) {
     const first = await firstDayOf(request, signal)
     if (first === undefined) return { isCut: false }
-    const { place, wallet } = request
+    const { market, wallet } = request
     const last = today()
-    const stored = new Map((await store.list(marketOf(place), wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
+    const stored = new Map((await store.list(market, wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
     const wanted: number[] = []
     let rechecked = 0
     // The newest first: they are what endpoints keep.
     for (let day = last; day >= first.day; day--) {
       const known = stored.get(day)
-      const isDoubtful = known !== undefined && recheck.isDue(place.client, known.witnesses)
+      const isDoubtful = known !== undefined && recheck.isDue(market.client, known.witnesses)
       if (known === undefined || (isDoubtful && rechecked++ < RECHECKED_MAX)) wanted.push(day)
     }
     if (wanted.length === 0) return { isCut: first.isCut }
-    await midnights.load(place.client, { from: wanted.at(-1) ?? last, to: last })
+    await midnights.load(market.client, { from: wanted.at(-1) ?? last, to: last })
     days.wanted = wanted.length
     const ends = await Promise.allSettled(
       wanted.map(async (day) => {
-        recheck.answered(place.client, await taker.take({ place, day, wallet }, signal))
+        recheck.answered(market.client, await taker.take({ market, day, wallet }, signal))
         days.taken++
       }),
     )
@@ -189,11 +186,11 @@ export function createSnapshotSeries(parts: {
   }
 
   async function tellReplaced(
-    { place, wallet }: SeriesRequest,
+    { market, wallet }: SeriesRequest,
     { stored, days }: { readonly stored: ReadonlyMap<number, StoredSnapshot>; readonly days: readonly number[] },
   ): Promise<void> {
-    const { chain, log } = place.client
-    const now = new Map((await store.list(marketOf(place), wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
+    const { chain, log } = market.client
+    const now = new Map((await store.list(market, wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
     for (const day of days) {
       const before = stored.get(day)
       if (before === undefined) continue
@@ -220,9 +217,8 @@ export function createSnapshotSeries(parts: {
 
   return {
     async of(request, signal) {
-      const { place, wallet, max = SNAPSHOTS_MAX } = request
-      const market = marketOf(place)
-      const key = `${market.chainId}:${market.provider}:${wallet}`
+      const { market, wallet, max = SNAPSHOTS_MAX } = request
+      const key = `${market.chainId}:${market.contract}:${wallet}`
       const flight = flights.get(key) ?? depart(key, request)
       flight.interest.refresh()
       const limit = timeLimit(WAIT_MS)
@@ -236,7 +232,7 @@ export function createSnapshotSeries(parts: {
       const snapshots = await store.list(market, wallet, max)
       const [first] = isCut ? await store.list(market, wallet, SNAPSHOTS_MAX) : []
       const last = snapshots.at(-1)
-      const newest = last === undefined ? undefined : await midnights.of(place.client, last.day, signal)
+      const newest = last === undefined ? undefined : await midnights.of(market.client, last.day, signal)
       return { snapshots, newest, cutAt: isCut ? (first?.day ?? today() + 1) : undefined }
     },
   }
