@@ -13,6 +13,7 @@ import {
 } from '../http/request/input.ts'
 import { pagination } from '../http/request/page.ts'
 import { listOf, moment, whole } from '../http/request/schema.ts'
+import { CALL, type Charge } from '../http/route/charge.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
@@ -25,6 +26,8 @@ const RANGE_MS = {
   '7d': 7 * 1_440 * MINUTE_MS,
   '30d': 30 * 1_440 * MINUTE_MS,
 } as const
+/** What a page of the log costs. */
+const CHARGE: Charge = { credits: 1, per: CALL }
 const RANGE_DEFAULT = '24h'
 
 const usageInput = v.pipe(
@@ -142,7 +145,7 @@ export function usageRoutes(options: {
   readonly templateOf: (path: string) => string | undefined
 }): readonly Route[] {
   const { db, templateOf } = options
-  const logs = route<UsageInput, UsagePage>({
+  const logs = route({
     method: 'GET',
     path: '/v1/usage/logs',
     tool: 'usage_logs',
@@ -150,11 +153,9 @@ export function usageRoutes(options: {
     input: logPage.input,
     output: logPage.output,
     asOf: false,
-    price: '1 credit per successful call.',
-    creditsMin: () => 1,
+    charge: CHARGE,
     read: (input, { organizationId, requestedAtMs }) =>
       logPage.read(db(), input, { organizationId, requestedAtMs, templateOf }),
-    credits: () => 1,
     present: (found, input, { url }) => logPage.present(found, input, url),
   })
   return [logs]

@@ -118,10 +118,8 @@ const ENDPOINT = endpointOf(
     output: v.object({ data: v.null() }),
     asOf: false,
     feature: 'mcp',
-    price: 'Nothing.',
-    creditsMin: () => 0,
+    charge: { credits: 0 },
     read: async () => null,
-    credits: () => 0,
     present: () => ({ data: null }),
   }),
 )

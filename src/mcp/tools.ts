@@ -4,6 +4,7 @@ import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
 import { DOCUMENT_VERSION } from '../http/openapi/document.ts'
 import { fieldsOf } from '../http/openapi/json_schema.ts'
 import { parametersOf } from '../http/request/parameters.ts'
+import { priceSentence } from '../http/route/charge.ts'
 import type { Route } from '../http/route/route.ts'
 import { endpointOf } from '../http/route/route_table.ts'
 
@@ -43,7 +44,7 @@ function toolOf(name: string, route: Route): Tool {
     listing: {
       name,
       title: route.summary,
-      description: `${route.summary} Credits: ${route.price}`,
+      description: `${route.summary} Credits: ${priceSentence(route.charge)}`,
       inputSchema: inputSchema(route),
       annotations: { readOnlyHint: true, openWorldHint: true },
     },

@@ -5,7 +5,7 @@ import { findSession, openSession } from '../account/session.ts'
 import type { Database } from '../db/database.ts'
 import { type Authenticate, type SessionCookie, setCookie } from '../http/plane/credential.ts'
 import type { OpenedSession } from '../http/plane/login.ts'
-import type { Identity } from '../http/plane/route.ts'
+import type { Identity } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** Where the operator acts, and where an organization does. */

@@ -10,9 +10,9 @@ import {
   revokeKey,
 } from '../account/api_key.ts'
 import type { Database } from '../db/database.ts'
-import { type ActContext, type ActRoute, actRoute, actRouteWithBody } from '../http/plane/route.ts'
 import { pagination } from '../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../http/request/schema.ts'
+import { type ActContext, type FreeRoute, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { actorOf, organizationOf } from './access.ts'
 import { apiKeySchema, newApiKeySchema, presentKey, presentNewKey } from './present.ts'
@@ -56,12 +56,12 @@ export function keyRoutes(options: {
   readonly board: Switchboard
   /** Where the organization's id comes from. */
   readonly owner: 'path' | 'session'
-}): readonly ActRoute[] {
+}): readonly FreeRoute[] {
   const { db, owner, board } = options
   const path = owner === 'path' ? `${options.base}/organizations/:organization_id/keys` : `${options.base}/keys`
   const { ofOwner, pageOfOwner, keyOfOwner } = owner === 'path' ? BY_PATH : BY_SESSION
 
-  const list = actRoute({
+  const list = route({
     method: 'GET',
     path,
     summary: 'Keys, revoked ones too, oldest first. A key itself is shown only when it is made.',
@@ -74,7 +74,7 @@ export function keyRoutes(options: {
       return { data: items.map(presentKey), pagination: pagination({ page, limit, total, url: context.url }) }
     },
   })
-  const create = actRouteWithBody({
+  const create = route({
     method: 'POST',
     path,
     summary: 'Create a key; it is shown this once. A suspended organization cannot have another.',
@@ -105,7 +105,7 @@ export function keyRoutes(options: {
       return { data: presentNewKey(made) }
     },
   })
-  const revoke = actRoute({
+  const revoke = route({
     method: 'DELETE',
     path: `${path}/:key_id`,
     summary: 'Revoke a key: from its next request on it is refused. Idempotent.',
@@ -117,7 +117,7 @@ export function keyRoutes(options: {
       return { data: presentKey(await revokeKey(db, { ...owning, by: actorOf(context.identity) })) }
     },
   })
-  const reroll = actRouteWithBody({
+  const reroll = route({
     method: 'POST',
     path: `${path}/:key_id/reroll`,
     summary: `Replace a key; the old one works on for the grace period, ${GRACE_DEFAULT_SEC} seconds unless given.`,

@@ -3,8 +3,8 @@ import { createLoginLink, endSession } from '../account/session.ts'
 import type { Database } from '../db/database.ts'
 import type { SessionCookie } from '../http/plane/credential.ts'
 import { LOGIN_PATH } from '../http/plane/login.ts'
-import { type ActRoute, actRoute, actRouteWithBody } from '../http/plane/route.ts'
 import { id, moment, one } from '../http/request/schema.ts'
+import { type FreeRoute, route } from '../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf, forget } from './access.ts'
 
 /** The caller's own session: who is signed in, and out again. */
@@ -12,9 +12,9 @@ export function sessionRoutes(options: {
   readonly db: Database
   readonly base: string
   readonly cookie: SessionCookie
-}): readonly ActRoute[] {
+}): readonly FreeRoute[] {
   const { db, base, cookie } = options
-  const read = actRoute({
+  const read = route({
     method: 'GET',
     path: `${base}/session`,
     summary: 'Who is signed in.',
@@ -24,7 +24,7 @@ export function sessionRoutes(options: {
       return { data: { by, organization_id: organizationId } }
     },
   })
-  const end = actRoute({
+  const end = route({
     method: 'DELETE',
     path: `${base}/session`,
     summary: 'Sign out: the session ends.',
@@ -41,8 +41,8 @@ export function sessionRoutes(options: {
 }
 
 /** Links that sign somebody in: the operator makes them for organizations, or for another browser. */
-export function loginLinkRoute(db: Database): ActRoute {
-  return actRouteWithBody({
+export function loginLinkRoute(db: Database): FreeRoute {
+  return route({
     method: 'POST',
     path: `${ADMIN_PREFIX}/login-links`,
     summary: 'Make a link that signs in once, within 15 minutes: for an organization, or for the operator.',

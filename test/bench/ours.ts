@@ -3,6 +3,7 @@ import { createGate } from '../../src/account/gate/gate.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
+import { CALL } from '../../src/http/route/charge.ts'
 import { route } from '../../src/http/route/route.ts'
 import { serveBun } from '../../src/http/server/bun.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -23,10 +24,8 @@ const benchRoute = route({
   summary: 'Answers a constant.',
   input: v.object({}),
   output: v.object({ data: v.object({ ok: v.boolean() }) }),
-  price: '1 credit per successful call.',
-  creditsMin: () => 1,
+  charge: { credits: 1, per: CALL },
   read: async () => ({ ok: true }),
-  credits: () => 1,
   present: (result) => ({ data: result }),
 })
 

@@ -317,7 +317,8 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'who cannot pay the exact price is 402 without data',
-    path: LIST,
+    // One position is within the balance, ten are not.
+    path: `${LIST}&status=inactive`,
     request: { key: 'poor' },
     status: 402,
     code: 'INSUFFICIENT_CREDITS',

@@ -19,7 +19,7 @@ import {
   tokenId,
 } from '../../src/http/request/input.ts'
 import { pageOf, pagination } from '../../src/http/request/page.ts'
-import { type Route, route, routeWithBody } from '../../src/http/route/route.ts'
+import { type Route, route } from '../../src/http/route/route.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../src/lib/error.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -81,14 +81,20 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       ),
     ),
     output: v.object({ data: v.array(itemSchema) }),
-    price: '2 per position on the page, 15 with full=true.',
-    creditsMin: () => 0,
+    charge: {
+      credits: 2,
+      per: 'position on the page',
+      instead: [
+        { parameter: 'status', value: 'inactive', credits: 1 },
+        { parameter: 'full', value: true, credits: 15 },
+      ],
+    },
     read: async (_input, { signal }) => {
       await work(signal)
       return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
     repeatable: { kept: () => happenings.readings, madeOf: () => happenings.readings },
-    credits: (items, input) => pageOf(items, input).length * (input.full ? 15 : 2),
+    count: (items, input) => pageOf(items, input).length,
     present: (items, input, { url }) => ({
       data: happenings.data === undefined ? pageOf(items, input) : happenings.data,
       pagination: pagination({ ...input, total: items.length, url }),
@@ -106,8 +112,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     input: v.object({ id: tokenId, chain_id: v.optional(chainIdIn([1, 10])) }),
     output: v.object({ data: itemSchema }),
     errors: [404],
-    price: '2.',
-    creditsMin: () => 2,
+    charge: { credits: 2 },
     read: async ({ id }, { signal }) => {
       await work(signal)
       // Only its signal ends this read, for tests outside the process.
@@ -115,10 +120,9 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       if (id === 404n) throw new CodedError('NOT_FOUND', 'Cannot find position 404')
       return id
     },
-    credits: () => 2,
     present: (id) => ({ data: { token_id: String(id), chain_id: 1 } }),
   })
-  const batch = routeWithBody({
+  const batch = route({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
     tool: 'aave_batch',
@@ -131,13 +135,12 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       ),
     }),
     output: v.object({ data: v.array(v.string()) }),
-    price: '15 per wallet.',
-    creditsMin: ({ wallets }) => wallets.length,
+    charge: { credits: 15, per: 'wallet' },
     read: async ({ wallets }, { signal }) => {
       await work(signal)
       return wallets
     },
-    credits: (wallets) => wallets.length * 15,
+    count: (wallets) => wallets.length,
     present: (wallets) => ({ data: wallets }),
   })
   const obligation = route({
@@ -152,13 +155,11 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
     }),
     output: v.object({ data: v.nullable(v.string()) }),
     errors: [404, 502],
-    price: '8.',
-    creditsMin: () => 8,
+    charge: { credits: 8 },
     read: async (input, { signal }) => {
       await work(signal)
       return input.target_health_factor
     },
-    credits: () => 8,
     present: (factor) => ({ data: factor }),
   })
   return [one, list, batch, obligation]

@@ -12,7 +12,7 @@ import {
   targetHealthFactor,
 } from '../../http/request/input.ts'
 import { pageOf, pagination } from '../../http/request/page.ts'
-import { type Route, route, routeWithBody } from '../../http/route/route.ts'
+import { type Route, route } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { isNow, type Moment } from '../past.ts'
@@ -20,13 +20,10 @@ import { asOf, leavingOut } from '../place.ts'
 import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
+import { CHARGES } from './routes_credits.ts'
 import { marketIdIn, notConfigured } from './routes_market.ts'
 import { batchOutput, listOutput } from './schema.ts'
 
-/** Credits of a wallet on a chain, and the lower price from this many of them in one batch. */
-const CREDITS = 15
-const CREDITS_MANY = 12
-const MANY = 100
 const WALLETS_MAX = 500
 /** A price that is missing now will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
@@ -64,11 +61,10 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     input,
     output: listOutput,
     errors: [503],
-    price: '15 credits per chain on which the wallet has a position, counted before pagination.',
-    creditsMin: () => CREDITS,
+    charge: CHARGES.list,
     read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
+    count: ({ matching }) => matching.length,
     repeatable: repeatable(reader, ({ wallet }: v.InferOutput<typeof input>) => [wallet]),
-    credits: ({ matching }) => matching.length * CREDITS,
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
       pagination: pagination({ page, limit, total: matching.length, url }),
@@ -88,7 +84,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     }),
     momentRule(),
   )
-  return routeWithBody({
+  return route({
     method: 'POST',
     path: '/v1/lending/aave-v3/batch',
     tool: 'aave_batch',
@@ -97,11 +93,10 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     body,
     output: batchOutput,
     errors: [503],
-    price: '15 credits per wallet and chain with a position, 12 where 100 or more match, counted before pagination.',
-    creditsMin: () => CREDITS,
+    charge: CHARGES.batch,
     read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
+    count: ({ matching }) => matching.length,
     repeatable: repeatable(reader, ({ wallets }: v.InferOutput<typeof body>) => wallets),
-    credits: ({ matching }) => matching.length * (matching.length >= MANY ? CREDITS_MANY : CREDITS),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
       pagination: pagination({ page, limit, total: matching.length, url }),

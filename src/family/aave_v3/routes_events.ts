@@ -7,10 +7,8 @@ import { pagination } from '../../http/request/page.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import type { LendingReader } from './read/read.ts'
 import type { EventReader } from './read/read_events.ts'
+import { CHARGES } from './routes_credits.ts'
 import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
-
-/** What a page of events costs. */
-const CREDITS = 1
 
 /** The history of a wallet in one market. */
 export function eventsRoute(options: {
@@ -41,13 +39,11 @@ export function eventsRoute(options: {
     output: eventsOutput,
     errors: [503],
     feature: 'history',
-    price: '1 credit per successful call.',
-    creditsMin: () => CREDITS,
+    charge: CHARGES.events,
     async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
       const { client, deployment } = marketPlace(reader(), { chainId, market })
       return events().read({ client, deployment, ...question }, signal)
     },
-    credits: () => CREDITS,
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
       data: events.map(presentEvent),
       pagination: pagination({ page, limit, total, url }),

@@ -6,9 +6,9 @@ import { evmAddress, wholeNumber } from '../../http/request/input.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import type { LendingReader } from './read/read.ts'
 import { snapshotMarket } from './read/snapshot/market.ts'
+import { CHARGES } from './routes_credits.ts'
 import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './routes_market.ts'
 
-const CREDITS = 2
 const FROM = 'X-Snapshots-From'
 
 /** Daily snapshots of one wallet in one market. */
@@ -37,13 +37,11 @@ export function snapshotsRoute(options: {
     errors: [503],
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
-    price: `${CREDITS} credits per successful call.`,
-    creditsMin: () => CREDITS,
+    charge: CHARGES.snapshots,
     read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
       const place = marketPlace(reader(), { chainId, market })
       return series().of({ market: snapshotMarket(reader(), place), wallet, max }, signal)
     },
-    credits: () => CREDITS,
     present: ({ snapshots, newest, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),
       ...(newest === undefined ? {} : { asOf: [{ chainId: chain_id, blockNumber: newest.number }] }),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { documented, noMoment, targetHealthFactor } from '../../http/request/input.ts'
+import { CALL, type Charge } from '../../http/route/charge.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
@@ -8,8 +9,8 @@ import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
 import type { FoundObligation, ObligationReader, ObligationReading } from './read.ts'
 
-/** What an obligation's yield or risk figures cost. */
-const CREDITS = 8
+/** What yield and risk of an obligation cost, each. */
+const CHARGE: Charge = { credits: 8, per: CALL }
 
 const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
 
@@ -46,9 +47,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     method: 'GET',
     input,
     errors: [404, 502],
-    price: `${CREDITS} credits per successful call.`,
-    creditsMin: () => CREDITS,
-    credits: () => CREDITS,
+    charge: CHARGE,
     read,
     repeatable: {
       kept(query: Input) {

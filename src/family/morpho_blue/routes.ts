@@ -9,6 +9,7 @@ import {
   targetHealthFactor,
   wholeNumber,
 } from '../../http/request/input.ts'
+import { CALL, type Charge } from '../../http/route/charge.ts'
 import { type Route, route } from '../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
@@ -17,8 +18,8 @@ import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
 import type { PositionReader } from './read/read.ts'
 
-/** What a position's yield figures cost. */
-const CREDITS = 8
+/** What a position's yield costs. */
+const CHARGE: Charge = { credits: 8, per: CALL }
 /** If a price or a rate is missing, it will hardly be back in a second. */
 const UNANSWERABLE_RETRY_SEC = 60
 
@@ -58,8 +59,7 @@ export function createRoutes(options: {
       input,
       output: yieldOutput,
       errors: [404, 503],
-      price: `${CREDITS} credits per successful call.`,
-      creditsMin: () => CREDITS,
+      charge: CHARGE,
       async read({ chain_id, wallet, market_id, ...at }, { signal }) {
         const reader = options.reader()
         const configured = [reader.places.get(chain_id)].filter((each) => each !== undefined)
@@ -79,7 +79,6 @@ export function createRoutes(options: {
         },
         madeOf: ({ read }) => [read],
       },
-      credits: () => CREDITS,
       present: ({ read: { block }, position }, { chain_id, wallet, market_id }) => ({
         data: presentYield({ chain_id, wallet, market_id }, position),
         asOf: [{ chainId: chain_id, blockNumber: block.number }],

@@ -1,9 +1,10 @@
+import { priceSentence } from '../route/charge.ts'
 import type { Route } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { codesOf } from './codes.ts'
 import { ACCOUNT_HEADERS, HEADERS, headerRefs, ownHeaders } from './headers.ts'
 import { jsonSchema } from './json_schema.ts'
-import { askedOf, withRequestId } from './operation.ts'
+import { askedOf, documentText, pathsOf, withRequestId } from './operation.ts'
 import { PAGE_FAILURES, PAGE_PATHS, PUBLIC_PAGE_PATHS } from './pages.ts'
 import { ERROR_SCHEMA, type Failing, failureRef, responseComponents } from './responses.ts'
 
@@ -34,19 +35,9 @@ export function openapiDocument(options: {
 }): string {
   const key = ({ path, method }: Route) => `${path} ${method}`
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
-  const routePaths: Record<string, Record<string, unknown>> = {}
-  for (const route of ordered) {
-    const path = braced(route.path)
-    routePaths[path] = { ...routePaths[path], [route.method.toLowerCase()]: operation(route, options.examples) }
-  }
-  const document = {
-    openapi: '3.1.0',
-    info: {
-      title: 'walletscope',
-      version: DOCUMENT_VERSION,
-      description: DESCRIPTION,
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
+  const routePaths = pathsOf(ordered, (route) => operation(route, options.examples))
+  const info = { title: 'walletscope', version: DOCUMENT_VERSION, description: DESCRIPTION }
+  const rest = {
     servers: [{ url: options.publicUrl ?? '/' }],
     security: [{ apiKey: [] }],
     'x-chains': options.chains ?? {},
@@ -60,21 +51,22 @@ export function openapiDocument(options: {
       responses: responseComponents([...PAGE_FAILURES, ...ordered.flatMap(failuresOf)]),
     },
   }
-  return `${JSON.stringify(document, null, 2)}\n`
+  return documentText({ info, rest })
 }
 
 function operation(route: Route, examples: Readonly<Record<string, unknown>> = {}): unknown {
   const path = braced(route.path)
+  const price = priceSentence(route.charge)
   return {
     operationId: operationId(route),
     summary: route.summary,
     description: route.description,
     tags: [path.split('/')[2] ?? 'other'],
-    'x-credits': route.price,
+    'x-credits': price,
     ...askedOf(route),
     responses: {
       200: {
-        description: `Answered. Credits: ${route.price}`,
+        description: `Answered. Credits: ${price}`,
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of']),
           ...ownHeaders(route.headers),

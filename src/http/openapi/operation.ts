@@ -2,6 +2,29 @@ import type { GenericSchema } from 'valibot'
 import { braced } from '../route/route_table.ts'
 import { fieldsOf, type JsonSchema, jsonSchema } from './json_schema.ts'
 
+/** An OpenAPI 3.1 document as text. */
+export function documentText(document: {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  /** All but its version and what `info` says. */
+  readonly rest: Readonly<Record<string, unknown>>
+}): string {
+  const info = { ...document.info, license: { name: 'MIT', identifier: 'MIT' } }
+  return `${JSON.stringify({ openapi: '3.1.0', info, ...document.rest }, null, 2)}\n`
+}
+
+/** Operations of these routes by path and method, in order. */
+export function pathsOf<Route extends { readonly path: string; readonly method: string }>(
+  routes: readonly Route[],
+  operation: (route: Route) => unknown,
+) {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    const path = braced(route.path)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return paths
+}
+
 /** What a request may say, as an operation of a document has it: its parameters, and its body if it takes one. */
 export function askedOf(route: {
   readonly path: string

@@ -1,7 +1,7 @@
 import type { CodedError } from '../../lib/error.ts'
 import { HttpError } from '../error.ts'
 import { bearerKey } from '../request/key.ts'
-import type { Identity } from './route.ts'
+import type { Identity } from '../route/route.ts'
 
 /**
  * Finds out who acts, by the token or the session's two secrets that a request carries; of both, the token counts. Only a

@@ -1,9 +1,9 @@
 import { jsonSchema } from '../openapi/json_schema.ts'
-import { askedOf, withRequestId } from '../openapi/operation.ts'
+import { askedOf, documentText, pathsOf, withRequestId } from '../openapi/operation.ts'
 import { ERROR_SCHEMA } from '../openapi/responses.ts'
+import type { FreeRoute } from '../route/route.ts'
 import { braced } from '../route/route_table.ts'
 import { PAGE_HEADER } from './credential.ts'
-import type { ActRoute } from './route.ts'
 
 /** Failures of every route, and those of routes with a body. */
 const COMMON_STATUSES = [400, 401, 404, 405, 431, 500, 503] as const
@@ -32,18 +32,13 @@ export function planeDocument(options: {
   readonly title: string
   readonly description: string
   readonly version: string
-  readonly routes: readonly ActRoute[]
+  readonly routes: readonly FreeRoute[]
   /** Name of the session's cookie. */
   readonly cookie: string
   /** True if the operator's token opens it too. */
   readonly takesToken: boolean
 }): string {
   const { title, description, version, cookie, takesToken } = options
-  const paths: Record<string, Record<string, unknown>> = {}
-  for (const route of options.routes) {
-    const path = braced(route.path)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
-  }
   const session = { type: 'apiKey', in: 'cookie', name: cookie, description: 'What `walletscope login` opens.' }
   const page = {
     type: 'apiKey',
@@ -51,22 +46,20 @@ export function planeDocument(options: {
     name: PAGE_HEADER,
     description: 'What the tab keeps that was signed in.',
   }
-  const document = {
-    openapi: '3.1.0',
-    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+  const rest = {
     servers: [{ url: '/' }],
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
-    paths,
+    paths: pathsOf(options.routes, operation),
     components: {
       securitySchemes: { ...(takesToken ? { token: SCHEMES.token } : {}), session, page },
       schemas: { Error: ERROR_SCHEMA },
       responses: Object.fromEntries(Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, failed(status)])),
     },
   }
-  return `${JSON.stringify(document, null, 2)}\n`
+  return documentText({ info: { title, version, description }, rest })
 }
 
-function operation(route: ActRoute): unknown {
+function operation(route: FreeRoute): unknown {
   const path = braced(route.path)
   // A session that changes something may be refused for the page that it comes from.
   const changing = route.method === 'GET' ? [] : [403]

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { createRecent } from '../../lib/recent.ts'
 import { createSlots } from '../exchange/slots.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../limits.ts'
+import type { Identity } from '../route/route.ts'
 import type { Authenticate } from './credential.ts'
-import type { Identity } from './route.ts'
 
 /** Sessions that are known again without a place for strangers. */
 const SESSIONS_MAX = 1_000

@@ -7,10 +7,10 @@ import { readJson } from '../request/body.ts'
 import { nearestPath } from '../request/nearest_path.ts'
 import { readParameters } from '../request/parameters.ts'
 import { failure, type PreparedAnswer } from '../respond.ts'
+import type { FreeRoute, Reply } from '../route/route.ts'
 import { createRouteTable, type Found } from '../route/route_table.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
 import { createCallerPlaces, withoutCrowds } from './places.ts'
-import type { Acted, ActRoute } from './route.ts'
 
 /** One request as the app hands it on. */
 export interface PlaneRequest {
@@ -44,7 +44,7 @@ export interface Plane {
 /** Makes a plane of routes, behind a token or a session. `openapi`, its description, is for everybody. */
 export function createUnmeteredPlane(options: {
   readonly prefix: string
-  readonly routes: readonly ActRoute[]
+  readonly routes: readonly FreeRoute[]
   readonly authenticate: Authenticate
   readonly cookie: SessionCookie
   readonly publicUrl: string | undefined
@@ -53,13 +53,13 @@ export function createUnmeteredPlane(options: {
   readonly log: Log
 }): Plane {
   const { prefix, clock, log } = options
-  const table = createRouteTable<ActRoute>(options.routes, new Map())
+  const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
   const authenticate = withoutCrowds(options.authenticate)
   const asCaller = createCallerPlaces()
   const templates = table.endpoints.map(({ template }) => template)
 
-  async function work(asked: PlaneRequest, found: Found<ActRoute>): Promise<PreparedAnswer> {
+  async function work(asked: PlaneRequest, found: Found<FreeRoute>): Promise<PreparedAnswer> {
     const { request, requestId, method, path, fault } = asked
     if (fault !== undefined) throw fault
     // Preflights carry no credential, and say nothing but the methods.
@@ -69,9 +69,12 @@ export function createUnmeteredPlane(options: {
       return withoutWork({ ...found, near: nearestPath(path, templates), all: describing }, method)
     if (found.kind !== 'endpoint') return withoutWork(found, method)
     const { route } = found.endpoint
-    const parameters = readParameters(route.input, { params: found.params, query: asked.query })
+    const { params } = found
     const acted = await asCaller(identity, async () => {
-      const act = await route.accept({ parameters, body: async () => (await readJson(request)).value() })
+      const act = await route.accept({
+        parameters: () => readParameters(route.input, { params, query: asked.query }),
+        body: () => readJson(request),
+      })
       return act({ identity, nowMs: clock.now(), url: addressOf(asked) })
     })
     return { status: route.status ?? 200, body: text(acted, requestId), credits: 0, headers: acted.headers ?? {} }
@@ -110,7 +113,7 @@ function addressOf({ base, path, query }: PlaneRequest): URL {
   return new URL(query === '' ? `${base}${path}` : `${base}${path}?${query}`)
 }
 
-function text({ data, pagination }: Acted, requestId: string): string {
+function text({ data, pagination }: Reply, requestId: string): string {
   return JSON.stringify({ data, pagination, request_id: requestId }, (_key, value) =>
     typeof value === 'bigint' ? value.toString() : value,
   )

@@ -1,6 +1,7 @@
 import type { GenericSchema } from 'valibot'
 import { createChecks } from '../request/checked.ts'
 import { type Parameters, validated } from '../request/parameters.ts'
+import { type Charge, creditsEach, creditsOf } from './charge.ts'
 
 /** What a reader may use of the request besides its typed input. */
 export interface ReadContext {
@@ -11,6 +12,22 @@ export interface ReadContext {
   readonly organizationId: string
   /** When the request was admitted, milliseconds since the epoch, on the database's clock. */
   readonly requestedAtMs: number
+}
+
+/** Who acts on a plane: whoever holds the operator's token, or somebody who is signed in. */
+export interface Identity {
+  readonly by: 'token' | 'session'
+  /** Null for the token. */
+  readonly sessionId: string | null
+  /** The organization of a session; null for the operator. */
+  readonly organizationId: string | null
+}
+
+/** What a route that costs nothing may use of the request besides its typed input. */
+export interface ActContext extends PresentContext {
+  readonly identity: Identity
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
 }
 
 /** What presentation may use: pagination links need the caller's own address and parameters. */
@@ -43,22 +60,29 @@ export interface Pagination {
 export const FEATURES = ['snapshots', 'mcp', 'history'] as const
 export type Feature = (typeof FEATURES)[number]
 
-/** What the table of routes, OpenAPI and the operator know about a route. */
+/** What the table of routes and OpenAPI know about every route. */
 interface RouteFacts {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Template with `:name` parameters, canonical names: `/v1/positions/uniswap-v3/:id`. */
   readonly path: string
-  /** Its name as a tool of agents, unique: `aave_events`; without one it is no tool. */
-  readonly tool?: string
   /** One sentence for OpenAPI. */
   readonly summary: string
   /** Schema of the whole success body without `request_id`, for OpenAPI and for tests of real answers. */
   readonly output: GenericSchema
+}
+
+/** What is known besides about a route that callers pay for. */
+interface ChargedFacts extends RouteFacts {
+  readonly method: 'GET' | 'POST'
+  /** What a success costs. */
+  readonly charge: Charge
   /**
    * What its work can fail with, for OpenAPI. An unusable answer of a chain is 502 if that is listed, else 503.
    * MISSING_PARAMETER: an optional parameter may turn out to be needed.
    */
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER')[]
+  /** Its name as a tool of agents, unique: `aave_events`; without one it is no tool. */
+  readonly tool?: string
   /** False if no chain is read: answers have no `X-As-Of`. @default true */
   readonly asOf?: false
   /** What a caller should know besides, for OpenAPI. */
@@ -67,20 +91,35 @@ interface RouteFacts {
   readonly headers?: Readonly<Record<string, string>>
   /** The feature that it belongs to: 403 FEATURE_DISABLED if that is switched off. */
   readonly feature?: Feature
-  /** How the price is computed, one sentence for OpenAPI. */
-  readonly price: string
 }
 
-/** The work of a route, from typed input to the wire. */
-interface RouteWork<Input, Result> extends RouteFacts {
-  /**
-   * What a caller must have for this input, or is refused before any work: the least that an answer with something in it
-   * costs. One that finds nothing may cost less, but reading is not free for the operator.
-   */
-  readonly creditsMin: (input: Input) => number
+/** The work of a route that callers pay for, from typed input to the wire. */
+interface ChargedWork<Input, Result> extends ChargedFacts {
   readonly read: (input: Input, context: ReadContext) => Promise<Result>
-  readonly credits: (result: Result, input: Input) => number
+  /** How many an answer has of what `charge` counts. @default one */
+  readonly count?: (result: Result, input: Input) => number
   readonly present: (result: Result, input: Input, context: PresentContext) => Reply
+  readonly repeatable?: Repeatable<Input, Result>
+}
+
+/** What is known besides about a route that costs nothing. */
+interface FreeFacts extends RouteFacts {
+  /** Status of a success: 201 if it makes something. @default 200 */
+  readonly status?: 200 | 201
+  /** What its work can fail with, for OpenAPI. */
+  readonly errors?: readonly (403 | 404)[]
+}
+
+/** The work of a route that costs nothing, and so has no `charge`: dates become ISO text, bigints decimal text. */
+interface FreeWork<Input> extends FreeFacts {
+  readonly act: (input: Input, context: ActContext) => Promise<Reply>
+}
+
+/** What a route takes: parameters, and a JSON body if it has a schema. Each checks its part, the work gets them as one. */
+interface Schemas<Input, Body> {
+  /** Of path and query parameters. */
+  readonly input: GenericSchema<unknown, Input>
+  readonly body?: GenericSchema<unknown, Body>
 }
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
@@ -103,7 +142,10 @@ interface AskedBody {
 export interface Call {
   /** The same object for the same text, while it is remembered. */
   readonly input: object
-  /** The least that a success with something in it can cost. */
+  /**
+   * What a caller must have, or is refused before any work: the least that an answer with something in it costs. One that
+   * finds nothing may cost less, but reading is not free for the operator.
+   */
   readonly creditsMin: number
   /** The readings that the answer would be made of, if all of them are kept. */
   kept(): readonly object[] | undefined
@@ -126,90 +168,68 @@ interface Repeatable<Input, Result> {
   readonly madeOf: (result: Result) => readonly object[] | undefined
 }
 
-/** One endpoint. Its types stay inside: it takes text or JSON and gives a reply and its price. */
-export interface Route extends RouteFacts {
-  /** Schema of path and query parameters. */
-  readonly input: GenericSchema
-  /** Schema of a JSON body. */
-  readonly body?: GenericSchema
+/** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
+export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
   /** Checks parameters and body. Throws `CodedError` MISSING_PARAMETER, INVALID_PARAMETER, or as `asked.body` does. */
   accept(asked: Asked): Promise<Call>
 }
 
-/** An endpoint without a body: its input is strings in path and query. */
-export function route<Input extends object, Result>(
-  definition: RouteWork<Input, Result> & {
-    readonly input: GenericSchema<unknown, Input>
-    readonly repeatable?: Repeatable<Input, Result>
-  },
-): Route {
-  const { input } = definition
+/** One endpoint that costs nothing. */
+export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
+  /** As that of `Route`; gives the work on it. */
+  accept(asked: Asked): Promise<(context: ActContext) => Promise<Reply>>
+}
+
+/** An endpoint: with a `charge` one of the API, for keys; without one of a plane, which takes no keys. */
+export function route<Input extends object, Body extends object, Result>(
+  definition: ChargedWork<Input & Body, Result> & Schemas<Input, Body>,
+): Route
+/** One that costs nothing. */
+export function route<Input extends object, Body extends object>(
+  definition: FreeWork<Input & Body> & Schemas<Input, Body>,
+): FreeRoute
+/** Either. */
+export function route<Input extends object, Body extends object, Result>(
+  definition: (ChargedWork<Input & Body, Result> | FreeWork<Input & Body>) & Schemas<Input, Body>,
+): Route | FreeRoute {
+  const inputOf = checker(definition)
+  if ('act' in definition) {
+    const { act, ...facts } = definition
+    return {
+      ...facts,
+      async accept(asked) {
+        const input = await inputOf(asked)
+        return (context) => act(input, context)
+      },
+    }
+  }
+  const { read, count, present, repeatable, ...facts } = definition
+  return { ...facts, accept: async (asked) => callOf(definition, await inputOf(asked)) }
+}
+
+/** Makes what checks requests, parameters before the body. */
+function checker<Input extends object, Body extends object>({ input, body }: Schemas<Input, Body>) {
   const checked = createChecks<Input>()
-  return {
-    ...factsOf(definition),
-    input,
-    accept: async ({ text, parameters }) =>
-      callOf(
-        definition,
-        checked(text === undefined ? undefined : { text }, () => validated(input, parameters())),
-      ),
+  const checkedWhole = createChecks<Input & Body>()
+  return async ({ text, parameters, body: readBody }: Asked): Promise<Input & Body> => {
+    const known = text === undefined ? undefined : { text }
+    const given = checked(known, () => validated(input, parameters()))
+    if (body === undefined) return given as Input & Body
+    const { bytes, value } = await readBody()
+    const sent = known && bytes && { ...known, body: bytes }
+    return checkedWhole(sent, () => ({ ...given, ...validated(body, { values: value() }) }))
   }
 }
 
-/** An endpoint that also takes a JSON body. Both schemas check their part; `read` gets them as one object. */
-export function routeWithBody<Input extends object, Body extends object, Result>(
-  definition: RouteWork<Input & Body, Result> & {
-    readonly input: GenericSchema<unknown, Input>
-    readonly body: GenericSchema<unknown, Body>
-    readonly repeatable?: Repeatable<Input & Body, Result>
-  },
-): Route {
-  const checkedParameters = createChecks<Input>()
-  const checked = createChecks<Input & Body>()
-  return {
-    ...factsOf(definition),
-    input: definition.input,
-    body: definition.body,
-    async accept({ text, parameters, body }) {
-      const known = text === undefined ? undefined : { text }
-      const input = checkedParameters(known, () => validated(definition.input, parameters()))
-      const { bytes, value } = await body()
-      const sent = known && bytes && { ...known, body: bytes }
-      const both = () => ({ ...input, ...validated(definition.body, { values: value() }) })
-      return callOf(definition, checked(sent, both))
-    },
-  }
-}
-
-function factsOf(facts: RouteFacts): RouteFacts {
-  const { method, path, tool, summary, output, errors, asOf, description, headers, feature, price } = facts
-  return {
-    method,
-    path,
-    summary,
-    output,
-    price,
-    ...(tool === undefined ? {} : { tool }),
-    ...(errors === undefined ? {} : { errors }),
-    ...(asOf === undefined ? {} : { asOf }),
-    ...(description === undefined ? {} : { description }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(feature === undefined ? {} : { feature }),
-  }
-}
-
-function callOf<Input extends object, Result>(
-  work: RouteWork<Input, Result> & { readonly repeatable?: Repeatable<Input, Result> },
-  input: Input,
-): Call {
-  const { repeatable } = work
+function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
+  const { charge, repeatable, count = () => 1 } = work
   return {
     input,
-    creditsMin: work.creditsMin(input),
+    creditsMin: creditsEach(charge, input),
     kept: () => repeatable?.kept(input),
     async read(context) {
       const result = await work.read(input, context)
-      const credits = work.credits(result, input)
+      const credits = creditsOf(charge, input, count(result, input))
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
       const madeOf = repeatable?.madeOf(result)
       return { credits, madeOf, present: (presenting) => work.present(result, input, presenting) }

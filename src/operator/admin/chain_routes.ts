@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { type ActRoute, actRoute } from '../../http/plane/route.ts'
 import { one, whole } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
 /** A chain and its endpoints, as this process sees them. */
@@ -34,8 +34,8 @@ const chainSchema = v.strictObject({
 })
 
 /** How chains and their endpoints do. */
-export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): ActRoute {
-  return actRoute({
+export function chainRoute(readChains: () => Promise<readonly ChainReport[]>): FreeRoute {
+  return route({
     method: 'GET',
     path: `${ADMIN_PREFIX}/chains`,
     summary: 'Chains and how their endpoints do, as this process sees them.',

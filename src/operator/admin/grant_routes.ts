@@ -1,16 +1,16 @@
 import * as v from 'valibot'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX } from '../../account/credit.ts'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import { creditsSchema, grantSchema, presentCredits, presentGrant } from '../present.ts'
 
 /** Credits of an organization: give, take back, list what was given. */
-export function grantRoutes(db: Database): readonly ActRoute[] {
+export function grantRoutes(db: Database): readonly FreeRoute[] {
   const path = `${ADMIN_PREFIX}/organizations/:organization_id/grants`
-  const list = actRoute({
+  const list = route({
     method: 'GET',
     path,
     summary: 'Credits given and taken back, newest first.',
@@ -22,7 +22,7 @@ export function grantRoutes(db: Database): readonly ActRoute[] {
       return { data: items.map(presentGrant), pagination: pagination({ page, limit, total, url }) }
     },
   })
-  const grant = actRouteWithBody({
+  const grant = route({
     method: 'POST',
     path,
     summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero.',

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { type ActRoute, actRoute } from '../../http/plane/route.ts'
 import { one, whole } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
 const historySchema = v.strictObject({
@@ -22,8 +22,8 @@ const historySchema = v.strictObject({
 export type HistoryReport = v.InferOutput<typeof historySchema>
 
 /** How far histories are stored. */
-export function historyRoute(readHistories: () => Promise<readonly HistoryReport[]>): ActRoute {
-  return actRoute({
+export function historyRoute(readHistories: () => Promise<readonly HistoryReport[]>): FreeRoute {
+  return route({
     method: 'GET',
     path: `${ADMIN_PREFIX}/history`,
     summary: 'How far the histories of contracts are stored: for how many wallets or positions, and for everybody.',

@@ -11,9 +11,9 @@ import {
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import {
@@ -29,9 +29,9 @@ const name = label(NAME_MAX)
 const rateLimit = wholeFrom(1, RATE_LIMIT_MAX)
 
 /** Organizations: create, list, read, rename, limit, suspend, restore, delete. */
-export function organizationRoutes(db: Database): readonly ActRoute[] {
+export function organizationRoutes(db: Database): readonly FreeRoute[] {
   const path = `${ADMIN_PREFIX}/organizations`
-  const list = actRoute({
+  const list = route({
     method: 'GET',
     path,
     summary: 'Organizations that are not deleted, oldest first, with their credits.',
@@ -42,7 +42,7 @@ export function organizationRoutes(db: Database): readonly ActRoute[] {
       return { data: items.map(presentFundedOrganization), pagination: pagination({ page, limit, total, url }) }
     },
   })
-  const create = actRouteWithBody({
+  const create = route({
     method: 'POST',
     path,
     summary: 'Create an organization, without credits or keys.',
@@ -59,7 +59,7 @@ export function organizationRoutes(db: Database): readonly ActRoute[] {
       return { data: presentOrganization(made) }
     },
   })
-  const read = actRoute({
+  const read = route({
     method: 'GET',
     path: `${path}/:organization_id`,
     summary: 'One organization with its credits.',
@@ -74,7 +74,7 @@ export function organizationRoutes(db: Database): readonly ActRoute[] {
       return { data: presentFundedOrganization({ ...credits, ...organization }) }
     },
   })
-  const update = actRouteWithBody({
+  const update = route({
     method: 'PATCH',
     path: `${path}/:organization_id`,
     summary: 'Rename an organization, or set how many of its requests are admitted in any one second.',
@@ -99,7 +99,7 @@ export function organizationRoutes(db: Database): readonly ActRoute[] {
     verb: 'suspend' | 'restore' | 'delete',
     options: { readonly summary: string; readonly act: typeof suspendOrganization },
   ) =>
-    actRoute({
+    route({
       method: verb === 'delete' ? 'DELETE' : 'POST',
       path: verb === 'delete' ? `${path}/:organization_id` : `${path}/:organization_id/${verb}`,
       summary: options.summary,

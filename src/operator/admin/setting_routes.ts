@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { listAudit } from '../../account/audit.ts'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute, actRouteWithBody } from '../../http/plane/route.ts'
 import { pagination } from '../../http/request/page.ts'
 import { id, listOf, moment, one, pageEntries } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
 import { presentSwitch, switchSchema } from '../present.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
@@ -27,8 +27,8 @@ const auditSchema = v.strictObject({
 })
 
 /** Switches of endpoints and features, and the audit list. */
-export function settingRoutes(db: Database, board: Switchboard): readonly ActRoute[] {
-  const read = actRoute({
+export function settingRoutes(db: Database, board: Switchboard): readonly FreeRoute[] {
+  const read = route({
     method: 'GET',
     path: `${ADMIN_PREFIX}/settings`,
     summary: 'What can be switched off: features and endpoints, and which of them are off.',
@@ -38,7 +38,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly ActRou
       return { data: { switches: (await listSwitches(db, board)).map(presentSwitch) } }
     },
   })
-  const turn = actRouteWithBody({
+  const turn = route({
     method: 'PUT',
     path: `${ADMIN_PREFIX}/settings/switches`,
     summary: 'Switch a feature or an endpoint off or on; the next request of every process feels it. Idempotent.',
@@ -53,7 +53,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly ActRou
       return { data: presentSwitch(turned) }
     },
   })
-  const audit = actRoute({
+  const audit = route({
     method: 'GET',
     path: `${ADMIN_PREFIX}/audit`,
     summary: 'Every change, newest first: who, when and what.',

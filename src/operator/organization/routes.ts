@@ -5,8 +5,8 @@ import { logPage } from '../../account/routes.ts'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/credential.ts'
 import { planeDocument } from '../../http/plane/document.ts'
-import { actRoute } from '../../http/plane/route.ts'
 import { one, wholeText } from '../../http/request/schema.ts'
+import { route } from '../../http/route/route.ts'
 import { DASHBOARD_PREFIX, organizationOf } from '../access.ts'
 import { keyRoutes } from '../key_routes.ts'
 import { fundedOrganizationSchema, presentFundedOrganization } from '../present.ts'
@@ -37,7 +37,7 @@ export function dashboardPlane(options: {
 }) {
   const { db, cookie, board, templateOf } = options
   const prefix = DASHBOARD_PREFIX
-  const overview = actRoute({
+  const overview = route({
     method: 'GET',
     path: `${prefix}/organization`,
     summary: 'The organization, its credits, what it spent on each of the last 30 days, and how long the rest lasts.',
@@ -61,7 +61,7 @@ export function dashboardPlane(options: {
       }
     },
   })
-  const logs = actRoute({
+  const logs = route({
     method: 'GET',
     path: `${prefix}/logs`,
     summary: 'The log with its filters, newest first: the same as GET /v1/usage/logs, for nothing.',

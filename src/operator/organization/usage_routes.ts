@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { readOrganization } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { type ActRoute, actRoute } from '../../http/plane/route.ts'
 import { choice } from '../../http/request/input.ts'
 import { id, moment, one, whole, wholeText } from '../../http/request/schema.ts'
+import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX, organizationOf } from '../access.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 
@@ -26,8 +26,8 @@ const latencySchema = v.array(
 )
 
 /** Usage of the organization that is signed in: requests over time, and how long they took. */
-export function usageRoutesOf(db: Database): readonly ActRoute[] {
-  const usage = actRoute({
+export function usageRoutesOf(db: Database): readonly FreeRoute[] {
+  const usage = route({
     method: 'GET',
     path: `${DASHBOARD_PREFIX}/usage`,
     summary: 'Requests over time, newest first, by endpoint, key or status: by hour up to 7d, by day beyond.',
@@ -37,7 +37,7 @@ export function usageRoutesOf(db: Database): readonly ActRoute[] {
       return { data: await readUsage(db, { organizationId, range: asked, by, nowMs }) }
     },
   })
-  const latency = actRoute({
+  const latency = route({
     method: 'GET',
     path: `${DASHBOARD_PREFIX}/latency`,
     summary: 'How long requests took, by endpoint, of the newest 20,000 of the range.',
@@ -51,8 +51,8 @@ export function usageRoutesOf(db: Database): readonly ActRoute[] {
 }
 
 /** Usage of one organization or of all, for the operator. */
-export function operatorUsageRoute(db: Database): ActRoute {
-  return actRoute({
+export function operatorUsageRoute(db: Database): FreeRoute {
+  return route({
     method: 'GET',
     path: `${ADMIN_PREFIX}/usage`,
     summary: 'Requests of one organization or of all over time, newest first: by hour up to 7d, by day beyond.',

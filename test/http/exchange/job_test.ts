@@ -31,13 +31,12 @@ const counting = route({
   summary: 'Costs what it is asked for.',
   input: v.object({ price: v.pipe(v.string(), v.regex(/^\d+$/, 'expected a number'), v.transform(Number)) }),
   output: v.object({ data: v.number() }),
-  price: 'What it is asked for.',
-  creditsMin: () => 1,
+  charge: { credits: 1 },
   read: async ({ price }, { signal }) => {
     signal.throwIfAborted()
     return price
   },
-  credits: (price) => price,
+  count: (price) => price,
   present: (price, _input, { url }) => ({ data: price, counts: url.pathname }),
 })
 const endpoint = endpointOf(counting)

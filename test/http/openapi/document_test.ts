@@ -192,7 +192,7 @@ describe('openapiDocument()', () => {
       properties: { wallets: { type: 'array', minItems: 1 } },
     })
     expect(batch.responses[200].content['application/json'].schema.required).toEqual(['data', 'request_id'])
-    expect(batch['x-credits']).toBe('15 per wallet.')
+    expect(batch['x-credits']).toBe('15 credits per wallet.')
   })
 
   test('/openapi.json serves it', async () => {

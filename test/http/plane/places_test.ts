@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../../../src/http/limits.ts'
 import type { Authenticate } from '../../../src/http/plane/credential.ts'
 import { createCallerPlaces, withoutCrowds } from '../../../src/http/plane/places.ts'
-import type { Identity } from '../../../src/http/plane/route.ts'
+import type { Identity } from '../../../src/http/route/route.ts'
 
 const TOKEN: Identity = { by: 'token', sessionId: null, organizationId: null }
 const CROWDED = 'Cannot answer: too many requests are under way'

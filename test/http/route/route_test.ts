@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Asked, route, routeWithBody } from '../../../src/http/route/route.ts'
+import { type Asked, route } from '../../../src/http/route/route.ts'
 
 /** A route that counts how often its input is checked. */
 function counting() {
@@ -12,9 +12,7 @@ function counting() {
   const work = {
     summary: '',
     output: v.object({ data: v.any() }),
-    price: '',
-    creditsMin: () => 0,
-    credits: () => 0,
+    charge: { credits: 0 },
     read: async () => null,
     present: () => ({ data: null }),
   }
@@ -22,7 +20,7 @@ function counting() {
   const body = v.pipe(v.object({ wallets: v.array(v.string()) }), v.transform(count))
   return {
     plain: route({ ...work, method: 'GET', path: '/plain', input }),
-    withBody: routeWithBody({ ...work, method: 'POST', path: '/body', input, body }),
+    withBody: route({ ...work, method: 'POST', path: '/body', input, body }),
     checks: () => checks,
   }
 }

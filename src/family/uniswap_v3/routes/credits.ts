@@ -1,8 +1,15 @@
-/** Credits of one position: full, active, closed. */
-export const CREDITS_FULL = 15
-export const CREDITS_ACTIVE = 2
-export const CREDITS_INACTIVE = 1
-/** Credits of its profit and loss, with `status=inactive`, and of its flows. */
-export const CREDITS_PNL = 8
-export const CREDITS_PNL_INACTIVE = 4
-export const CREDITS_EVENTS = 1
+import type { Charge } from '../../../http/route/charge.ts'
+
+const FULL = { parameter: 'full', value: true, credits: 15 }
+
+/** What the family's routes cost. */
+export const CHARGES = {
+  list: {
+    credits: 2,
+    per: 'position on the page',
+    instead: [{ parameter: 'status', value: 'inactive', credits: 1 }, FULL],
+  },
+  position: { credits: 2, instead: [FULL] },
+  pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
+  events: { credits: 1 },
+} satisfies Record<string, Charge>

@@ -5,7 +5,7 @@ import { chainIdIn, evmAddress, limit, moment, momentRule, page, tokenId } from 
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
 import { asOf } from '../../place.ts'
-import { CREDITS_EVENTS } from './credits.ts'
+import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
 import { checkTold, readTold } from './told.ts'
 
@@ -31,14 +31,12 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     output: eventsOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     feature: 'history',
-    price: '1 credit.',
-    creditsMin: () => CREDITS_EVENTS,
+    charge: CHARGES.events,
     async read({ page, limit, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
       checkTold(told)
       return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
     },
-    credits: () => CREDITS_EVENTS,
     present: ({ told, flows }, { page, limit }, { url }) => ({
       data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
       pagination: pagination({ page, limit, total: told.life.flows.length, url }),

@@ -11,7 +11,7 @@ import { presentPosition, presentSpam } from '../present.ts'
 import { ListTooLongError, type Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import { listOutput } from '../schema.ts'
-import { CREDITS_ACTIVE, CREDITS_FULL, CREDITS_INACTIVE } from './credits.ts'
+import { CHARGES } from './credits.ts'
 import { placesAt, placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
 import { outcomesAtHand } from './told.ts'
 
@@ -44,8 +44,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
     input,
     output: listOutput,
     errors: [503],
-    price: '2 credits per position on the page; 1 with status=inactive, 15 with full=true.',
-    creditsMin: creditsEach,
+    charge: CHARGES.list,
     async read({ wallet, status, full, page, limit, ...asked }, { signal, untilMs }) {
       const reader = connected()
       const places = await placesAt(reader, asked, signal)
@@ -58,6 +57,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       const pnls = full ? await outcomesAtHand(livesAtHand(), list, { signal, untilMs }) : undefined
       return { reads, matching: matching.length, items, pnls, unreadable: completed.unreadable.length }
     },
+    count: ({ items }) => items.length,
     repeatable: {
       kept({ wallet, full, ...asked }) {
         // Profits come from histories, which grow while the block is the same.
@@ -67,7 +67,6 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       },
       madeOf: ({ reads, pnls }) => (pnls === undefined ? reads : undefined),
     },
-    credits: ({ items }, asked) => items.length * creditsEach(asked),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
@@ -75,12 +74,6 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       asOf: asOf(reads),
     }),
   })
-}
-
-/** Credits of one position of the list. */
-function creditsEach({ status, full }: { readonly status?: 'inactive' | undefined; readonly full: boolean }): number {
-  if (full) return CREDITS_FULL
-  return status === undefined ? CREDITS_ACTIVE : CREDITS_INACTIVE
 }
 
 async function readWallet(

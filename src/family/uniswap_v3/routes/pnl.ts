@@ -5,7 +5,7 @@ import { chainIdIn, choice, evmAddress, moment, momentRule, tokenId } from '../.
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { asOf } from '../../place.ts'
-import { CREDITS_PNL, CREDITS_PNL_INACTIVE } from './credits.ts'
+import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
 import { profitOfTold, readTold } from './told.ts'
 
@@ -31,8 +31,7 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     output: pnlOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
     feature: 'history',
-    price: '8 credits; 4 with status=inactive.',
-    creditsMin: ({ status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
+    charge: CHARGES.pnl,
     async read({ status, ...asked }, { signal }) {
       const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
       const profit = await profitOfTold(told)
@@ -42,7 +41,6 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
       }
       return { told, profit }
     },
-    credits: (_, { status }) => (status === undefined ? CREDITS_PNL : CREDITS_PNL_INACTIVE),
     present: ({ told, profit }) => ({
       data: presentPnl(profit, told),
       asOf: asOf([told]),

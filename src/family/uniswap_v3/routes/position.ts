@@ -7,7 +7,7 @@ import { isNow } from '../../past.ts'
 import { asOf } from '../../place.ts'
 import { presentPosition } from '../present.ts'
 import { positionOutput } from '../schema.ts'
-import { CREDITS_ACTIVE, CREDITS_FULL } from './credits.ts'
+import { CHARGES } from './credits.ts'
 import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
 import { profitIfPriced, tellPosition } from './told.ts'
 
@@ -31,8 +31,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
     input,
     output: positionOutput,
     errors: [404, 503, 'MISSING_PARAMETER'],
-    price: '2 credits; 15 with full=true.',
-    creditsMin: ({ full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
+    charge: CHARGES.position,
     async read({ id, full, ...asked }, { signal }) {
       const reader = connected()
       const { places, reads } = await readOneAt(reader, { id, ...asked }, signal)
@@ -50,7 +49,6 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       },
       madeOf: ({ reads, pnl }) => (pnl === undefined ? reads : undefined),
     },
-    credits: (_, { full }) => (full ? CREDITS_FULL : CREDITS_ACTIVE),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })
 }
