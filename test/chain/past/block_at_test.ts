@@ -122,6 +122,26 @@ describe('over two endpoints', () => {
     await expect(now.byTime(one, timestampSec + 61n, patient)).rejects.toBeInstanceOf(NoBlockError)
   })
 
+  test('the newest block is that of its own second, even if the clock is behind it', async () => {
+    const { number, timestampSec } = block(-1)
+    expect((await finderAfter(timestampSec, -5).byTime(one, timestampSec, patient)).number).toBe(number)
+  })
+
+  test('what one of them said alone is used for ten minutes, then both are asked', async () => {
+    const { timestampSec } = block(2)
+    let nowMs = 0
+    const clock = { now: () => (Number(timestampSec) + 90_000) * 1_000, monotonicMs: () => nowMs }
+    const finder = createBlockFinder(clock)
+    const witnesses = async () => (await finder.byTime(both, timestampSec, patient)).witnesses
+    second.rule(() => ({ kind: 'http', status: 500, body: '' }))
+    expect(await witnesses()).toBe(1)
+    second.rule(() => undefined)
+    nowMs = 599_999
+    expect(await witnesses()).toBe(1)
+    nowMs = 600_001
+    expect(await witnesses()).toBe(2)
+  })
+
   test('what one of them said alone starts no search', async () => {
     const { number, timestampSec } = block(2)
     const finder = finderAfter(timestampSec, 90_000)

@@ -21,6 +21,8 @@ let feeds: Feeds
 let rpcs: readonly [FaultyRpc, FaultyRpc]
 let database: TestDatabase
 let block: PriceBlock
+/** A block at which the feed had long been silent. */
+let stale: PriceBlock
 let usdFeeds: Readonly<Record<string, { readonly feed: `0x${string}`; readonly heartbeatSec: number }>>
 const clients: EvmClient[] = []
 /** Time that passed apart from the machine's, milliseconds. */
@@ -38,6 +40,8 @@ beforeAll(async () => {
     await feeds.pass(60)
     if (units === UNITS) block = await feeds.moment()
   }
+  await feeds.pass(5_000)
+  stale = await feeds.moment()
   rpcs = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
   database = await testDatabase()
 }, 60_000)
@@ -59,8 +63,8 @@ function over(endpoints: 1 | 2) {
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
   const history = createPriceHistory({ db: database.db, clock })
-  return async (isFinal = true) => {
-    const wanted = [{ token: TOKEN, block, isFinal }]
+  return async (isFinal = true, at = block) => {
+    const wanted = [{ token: TOKEN, block: at, isFinal }]
     const [outcome] = await history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
     return outcome?.kind === 'price' ? outcome.price.units : outcome?.because
   }
@@ -149,6 +153,22 @@ test.each([
     expect(await stored()).toEqual([replaced ?? '7 state 1'])
   },
 )
+
+test('two endpoints that have no price there take away the one that one gave', async () => {
+  await keptOfOne(UNITS, 'state')
+  await database.db.run('update price_at set block = $1', [String(stale.number)])
+  expect(await over(2)(true, stale)).toBe('its price feed is stale')
+  expect(await stored()).toEqual([])
+})
+
+test('one endpoint that says the same again changes nothing, and the same number at another scale is not the same', async () => {
+  rpcs[1].rule(dead)
+  await keptOfOne(UNITS, 'state')
+  expect(await over(2)()).toBe(UNITS)
+  expect(await stored()).toEqual(['1002 state 1'])
+  await database.db.run('update price_at set scale = scale + 1', [])
+  await expect(over(2)()).rejects.toBeInstanceOf(DisputeError)
+})
 
 test('one endpoint that says something else decides nothing, whatever it was that one gave before', async () => {
   rpcs[1].rule(dead)

@@ -230,10 +230,11 @@ describe('the rounds that a feed keeps', () => {
 
   test('an answer of 0 or below is no price', async () => {
     const [aggregator] = (await feeds.aggregators(1)) as [Address]
-    const [zero, below] = (await phaseOf(aggregator, [0n, -5n, 1n])) as [PriceBlock, PriceBlock]
+    const [zero, below, least] = (await phaseOf(aggregator, [0n, -5n, 1n])) as [PriceBlock, PriceBlock, PriceBlock]
     const none = 'its price feed answers nothing above zero'
     expect(await at(aggregator, zero)).toBe(none)
     expect(await at(aggregator, below)).toBe(none)
+    expect(await at(aggregator, least)).toEqual([1n, 8, 'feed'])
     const provider = await feeds.provider()
     const oracle = await feeds.oracle({ assets: [A], sources: [aggregator] })
     const asker = { kind: 'aave_market', provider, oracle } as const
@@ -241,5 +242,6 @@ describe('the rounds that a feed keeps', () => {
       const asked = { asker, tokens: [A], block, isShallow: true }
       expect(await ask(asked)).toEqual(['its price feed answered nothing above zero'])
     }
+    expect(await ask({ asker, tokens: [A], block: least, isShallow: true })).toEqual([[1n, 8, 'feed']])
   })
 })
