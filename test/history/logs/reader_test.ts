@@ -166,3 +166,39 @@ test('an endpoint that limits its rate is waited for six times in one read', asy
   await expect(read({ fromBlock: 1, toBlock: 10 })).rejects.toThrow('Slow down')
   expect(asked.length).toBe(7)
 })
+
+test('an endpoint that fails is asked four times more, each after twice the pause, and then rests', async () => {
+  const pauses: number[] = []
+  let asked = 0
+  const source: LogSource = {
+    index: 0,
+    usable: true,
+    header: async () => undefined,
+    receipt: async () => undefined,
+    claim: async () => undefined,
+    blockLogs: async () => undefined,
+    async logs() {
+      asked++
+      throw new UpstreamError('No answer')
+    },
+  }
+  const learned = createLearnedSource({
+    source,
+    clock: { now: () => 0, monotonicMs: () => 0 },
+    sleep: async (ms) => void pauses.push(ms),
+  })
+  const range = { fromBlock: 1, toBlock: 9 }
+  const request = { key: 'k', filters: [{ addresses: [], topics: [] }], firstBlocks: 1_000, turn: 0, range }
+  await expect(learned.read(request, PATIENT)).rejects.toBeInstanceOf(UpstreamError)
+  expect([asked, pauses]).toEqual([5, [200, 400, 800, 1_600]])
+  expect([learned.serves(range), learned.mayServe(range)]).toEqual([false, true])
+})
+
+test('a single block before the first piece is read too', async () => {
+  const { asked, read } = open(() => undefined)
+  await read({ fromBlock: 1, toBlock: 1_001 })
+  expect(asked).toEqual([
+    { fromBlock: 2, toBlock: 1_001 },
+    { fromBlock: 1, toBlock: 1 },
+  ])
+})

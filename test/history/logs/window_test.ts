@@ -34,6 +34,11 @@ test('a stated cap only tightens, and no growth passes it', () => {
   expect(refused(capped, { kind: 'range', blocks: 10 }, 2_000)).toMatchObject({ blocks: 10, cap: 10 })
 })
 
+test('a cap that is longer than what is asked for makes nothing longer', () => {
+  const short = refused(startWindow(10_000, undefined), { kind: 'results', blocks: 10 }, 10_000)
+  expect(refused(short, { kind: 'range', blocks: 2_000 }, 5_000)).toMatchObject({ blocks: 10, cap: 2_000 })
+})
+
 test('a refusal without a number tries the next usual cap', () => {
   const step = refused(startWindow(25_000, undefined), { kind: 'range', blocks: undefined }, 25_000)
   expect(step.cap).toBe(20_000)
