@@ -1,5 +1,6 @@
 import { shortened, walletFault } from '../lib/address.js'
 import { forgetWallets, KEY_FORM, recentWallets } from '../lib/session.js'
+import { counted } from '../lib/time.js'
 import { classes, html, useEffect, useId, useRef, useState } from '../lib/view.js'
 import { Choice, Field } from '../part/field.js'
 
@@ -110,7 +111,7 @@ export function AddForm({ title, intro, credits, fields, onAdd }) {
           ? html`<${Choice} label=${label} value=${values[name]} options=${options} onValue=${set(name)} />`
           : html`<${Field} label=${label} class="mono" value=${values[name]} autocomplete="off" spellcheck=${false} aria-describedby=${`${id}f`} onValue=${set(name)} />`,
       )}
-      <button type="submit">Add <i>${credits} credits</i></button>
+      <button type="submit">Add <i>${counted(credits, 'credit')}</i></button>
     </div>
     <p class="fault" id=${`${id}f`} role="alert">${fault}</p>
   </form>`

@@ -4,6 +4,7 @@ import { readCatalog } from '../lib/catalog.js'
 import { useHash, useLoaded } from '../lib/hooks.js'
 import { fragmentOf, viewOf } from '../lib/link.js'
 import { keepKey, keptKey, rememberWallet } from '../lib/session.js'
+import { counted } from '../lib/time.js'
 import { html, useEffect, useState } from '../lib/view.js'
 import { Copy } from '../part/copy.js'
 import { Empty, Trouble, Waiting } from '../part/notice.js'
@@ -88,7 +89,7 @@ function Welcome({ catalog, wallet, children }) {
     ${
       names.length === 0
         ? html`<${Empty} title="No chain is configured">The operator sets RPC_URL_1 and the like; see the README.<//>`
-        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. A wallet costs 15 credits for each open position and each chain with Aave; nothing found costs nothing.</p>`
+        : html`<p class="soft">Reads ${names.length > 8 ? `${names.length} chains` : names.join(', ')}. A wallet costs ${counted(catalog.credits.position, 'credit')} for each open position and ${counted(catalog.credits.aave, 'credit')} for each chain with Aave; nothing found costs nothing.</p>`
     }
   </div>`
 }

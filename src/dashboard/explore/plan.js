@@ -10,7 +10,7 @@ import { SOLANA } from '../lib/catalog.js'
  * @property {string} [id] market or obligation
  */
 
-/** A full position costs 15 credits: no more than these are asked for at once. */
+/** Each full position costs credits: no more than these are asked for at once. */
 export const PAGE_SIZE = 10
 
 /**

@@ -95,7 +95,7 @@ function Morpho({ parts, context, setView, again }) {
     <div class="family-head"><h2>Morpho Blue</h2></div>
     <div class="stack">
       ${parts.map((part) => html`<${MorphoCard} key=${part.path} parts=${[part]} context=${context} again=${again} onRemove=${() => setView({ ...view, morpho: view.morpho.filter((each) => each !== `${part.chainId}:${part.id}`) })} />`)}
-      <${AddForm} title="Morpho Blue: add a market" credits=${8} intro="Morpho Blue has no list of a wallet's markets: it is asked about one at a time. Add the markets that you know of; the link keeps them."
+      <${AddForm} title="Morpho Blue: add a market" credits=${catalog.credits.morpho} intro="Morpho Blue has no list of a wallet's markets: it is asked about one at a time. Add the markets that you know of; the link keeps them."
         fields=${[
           {
             name: 'chain',
@@ -120,7 +120,7 @@ const SOLANA_ADDRESS = 'a Solana address, 32 to 44 base58 characters.'
 
 /** @param {MoreProps} props */
 function Kamino({ parts, context, setView, again }) {
-  const { view } = context
+  const { view, catalog } = context
   if (view.asOf !== '')
     return html`<section class="family" aria-label="Kamino">
       <div class="family-head"><h2>Kamino</h2></div>
@@ -134,7 +134,7 @@ function Kamino({ parts, context, setView, again }) {
         const mine = parts.filter(({ id }) => id === pair.split(':')[0])
         return html`<${KaminoCard} key=${pair} parts=${mine} context=${context} again=${again} onRemove=${() => setView({ ...view, kamino: view.kamino.filter((each) => each !== pair) })} />`
       })}
-      <${AddForm} title="Kamino: add an obligation" credits=${16} intro="On Kamino a wallet's loans are obligations, each in one market, and it is asked about one at a time. Add those that you know of; the link keeps them."
+      <${AddForm} title="Kamino: add an obligation" credits=${catalog.credits.kamino} intro="On Kamino a wallet's loans are obligations, each in one market, and it is asked about one at a time. Add those that you know of; the link keeps them."
         fields=${[
           {
             name: 'obligation',

@@ -12,18 +12,21 @@ import { send } from './api.js'
  * @property {boolean} events
  * @property {boolean} pnl
  * @property {boolean} atTime whether answers about the past can be asked for
+ * @property {ReturnType<typeof creditsIn>} credits what answers cost
  */
 
 /**
  * What is read of the document.
- * @typedef {{ readonly get?: { readonly parameters?: readonly { readonly name: string, readonly schema: { readonly enum?: number[] } }[] } }} Path
+ * @typedef {{ readonly credits: number, readonly instead?: readonly { readonly parameter: string, readonly value: string | boolean, readonly credits: number }[] }} Charge
+ * @typedef {{ readonly parameters?: readonly { readonly name: string, readonly schema: { readonly enum?: number[] } }[], readonly 'x-charge'?: Charge }} Operation
+ * @typedef {{ readonly get?: Operation }} Path
  * @typedef {{ readonly paths?: Readonly<Record<string, Path>>, readonly 'x-chains'?: Readonly<Record<string, string>> }} Document
  */
 
 const LIQUIDITY = '/v1/positions/uniswap-v3'
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
-const KAMINO = '/v1/lending/kamino/position/{obligation_address}/risk'
+const KAMINO = '/v1/lending/kamino/position/{obligation_address}'
 export const SOLANA = 101
 
 /** @returns {Promise<Catalog | import('./api.js').Failure>} */
@@ -40,12 +43,34 @@ export async function readCatalog() {
     liquidityChains: chainsOf(paths[LIQUIDITY]),
     aaveChains: chainsOf(paths[AAVE]),
     morphoChains: chainsOf(paths[MORPHO]),
-    kamino: paths[KAMINO] !== undefined,
+    kamino: paths[`${KAMINO}/risk`] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
     pnl: paths[`${LIQUIDITY}/{id}/pnl`] !== undefined,
     atTime: parameterOf(paths[LIQUIDITY], 'at_time') !== undefined,
+    credits: creditsIn(paths),
   }
+}
+
+/** What answers cost: of a list, each entry. @param {Readonly<Record<string, Path>>} paths */
+function creditsIn(paths) {
+  const pnl = paths[`${LIQUIDITY}/{id}/pnl`]
+  return {
+    position: creditsOf(paths[LIQUIDITY], 'full', true),
+    closed: creditsOf(paths[LIQUIDITY], 'status', 'inactive'),
+    pnl: creditsOf(pnl),
+    pnlOfClosed: creditsOf(pnl, 'status', 'inactive'),
+    aave: creditsOf(paths[AAVE]),
+    events: creditsOf(paths[`${AAVE}/position/{chain_id}/events`]),
+    morpho: creditsOf(paths[MORPHO]),
+    kamino: creditsOf(paths[`${KAMINO}/risk`]) + creditsOf(paths[`${KAMINO}/yield`]),
+  }
+}
+
+/** Credits of one answer or entry. @param {Path | undefined} path @param {string} [parameter] @param {string | boolean} [value] */
+function creditsOf(path, parameter, value) {
+  const { credits = 0, instead = [] } = path?.get?.['x-charge'] ?? {}
+  return instead.find((each) => each.parameter === parameter && each.value === value)?.credits ?? credits
 }
 
 /**

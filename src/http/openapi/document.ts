@@ -63,6 +63,7 @@ function operation(route: Route, examples: Readonly<Record<string, unknown>> = {
     description: route.description,
     tags: [path.split('/')[2] ?? 'other'],
     'x-credits': price,
+    'x-charge': route.charge,
     ...askedOf(route),
     responses: {
       200: {

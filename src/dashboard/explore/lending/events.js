@@ -18,7 +18,7 @@ const PAGE_SIZE = 25
  * @property {readonly import('../../lib/shapes.d.ts').LendingEvent[]} rows
  * @property {number} later how many on the page came after the moment
  * @property {boolean} isPast
- * @property {{ isRunning: boolean, failure: import('../../lib/api.js').Failure | undefined, start: () => void }} search
+ * @property {{ isRunning: boolean, failure: import('../../lib/api.js').Failure | undefined, start: () => void, creditsEach: number }} search
  */
 
 /**
@@ -28,7 +28,7 @@ const PAGE_SIZE = 25
  * @param {import('../page.js').Context} context
  * @returns {AskedEvents}
  */
-export function useEvents(path, { key, view }) {
+export function useEvents(path, { key, view, catalog }) {
   const until = secondsOf(view.asOf)
   const [searched, setSearched] = useState(0)
   const pathOf = (/** @type {number} */ page) => `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
@@ -46,7 +46,12 @@ export function useEvents(path, { key, view }) {
     if (searched > 0) searchAgain()
     else if (answer?.ok) setSearched(pagesOf(answer.body))
   }
-  const search = { isRunning: searched > 0 && failure === undefined, failure, start }
+  const search = {
+    isRunning: searched > 0 && failure === undefined,
+    failure,
+    start,
+    creditsEach: catalog.credits.events,
+  }
   return { answer, again, rows, later: all.length - rows.length, isPast: view.asOf !== '', search }
 }
 
@@ -55,8 +60,8 @@ function pagesOf({ pagination }) {
   return Math.ceil(pagination.total / PAGE_SIZE)
 }
 
-/** Most credits that finding a page and showing it costs. @param {number} pages */
-function searchCredits(pages) {
+/** Most pages that are read to find one and show it. @param {number} pages */
+function searchReads(pages) {
   return Math.ceil(Math.log2(pages - 1)) + 1
 }
 
@@ -101,7 +106,7 @@ export function Events({ events: { answer, rows, later, isPast, search }, chain 
     if (search.isRunning) return html`<${Waiting}>The events until then<//>`
     if (search.failure) return html`<${Trouble} failure=${search.failure} onRetry=${search.start} />`
     return html`<${Empty} title="Not shown yet">The newest ${later} of ${total} events all came after this moment.
-      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${counted(searchCredits(pages), 'credit')}</i></button></p><//>`
+      <p class="more"><button type="button" onClick=${search.start}>Find those before <i>up to ${counted(searchReads(pages) * search.creditsEach, 'credit')}</i></button></p><//>`
   }
   if (rows.length === 0)
     return html`<${Empty} title="No events">The wallet ${isPast ? 'had moved nothing in this market by then' : 'has moved nothing in this market'}.<//>`

@@ -27,6 +27,7 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
   if (answer === undefined || answer.ok === false) return null
   const { data, counts, pagination } = /** @type {import('../../lib/shapes.d.ts').PositionList} */ (answer.body)
   const left = pagination.total - pagination.page * PAGE_SIZE
+  const { credits } = context.catalog
   return html`<div class="part">
     <h3>${chainName(context.catalog, chainId)}${part.family === 'closed' && ', closed'}${pagination.page > 1 && html` <span class="soft">page ${pagination.page}</span>`}</h3>
     <div class="cards">
@@ -34,8 +35,8 @@ export function LiquidityPart({ part, context, onMore, onClosed }) {
     </div>
     <${LeftOut} counts=${counts} />
     <p class="more">
-      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>15 credits each</i></button>`}
-      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>1 credit each</i></button>`}
+      ${onMore && left > 0 && html`<button type="button" onClick=${onMore}>Show ${Math.min(left, PAGE_SIZE)} of ${left} more <i>${counted(credits.position, 'credit')} each</i></button>`}
+      ${onClosed && counts.totalInactive > 0 && html`<button type="button" onClick=${onClosed}>Show ${counts.totalInactive} closed <i>${counted(credits.closed, 'credit')} each</i></button>`}
     </p>
     <${Proof} answer=${answer} catalog=${context.catalog} />
   </div>`

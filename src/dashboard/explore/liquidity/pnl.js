@@ -1,4 +1,5 @@
 import { isNegative, sumDollars } from '../../lib/decimal.js'
+import { counted } from '../../lib/time.js'
 import { html, useState } from '../../lib/view.js'
 import { Change, Facts, Percent, Usd } from '../../part/figure.js'
 import { Patient, usePatient } from '../patient.js'
@@ -45,7 +46,7 @@ export function ProfitAndLoss({ position, context }) {
   if (wanted)
     return html`<${Patient} asked=${asked} what="Profit and loss" render=${(/** @type {import('../../lib/api.js').Answer<{ data: import('../../lib/shapes.d.ts').ProfitAndLoss }>} */ { body }) => html`<${Figures} pnl=${body.data} />`} catalog=${catalog} />`
   return html`<p class="more">${said && html`<span class="soft">${said}</span>`}
-    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${position.is_active ? 8 : 4} credits ${terms}</i></button></p>`
+    <button type="button" onClick=${() => setWanted(true)}>${verb} <i>${counted(position.is_active ? catalog.credits.pnl : catalog.credits.pnlOfClosed, 'credit')} ${terms}</i></button></p>`
 }
 
 /** @param {{ pnl: import('../../lib/shapes.d.ts').ProfitAndLoss }} props */

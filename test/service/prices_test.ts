@@ -1,0 +1,73 @@
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { join } from 'node:path'
+import { CHARGES } from '../../src/family/uniswap_v3/routes/credits.ts'
+import { parametersOf } from '../../src/http/request/parameters.ts'
+import { CALL, priceSentence } from '../../src/http/route/charge.ts'
+import { endpointOf } from '../../src/http/route/route_table.ts'
+import { toolsOf } from '../../src/mcp/tools.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts'
+
+const config = readConfig({ RPC_URL_1: 'http://127.0.0.1:1', SOLANA_RPC_URL: 'http://127.0.0.1:1' }, () => '')
+const routes = routesOf(config, neverConnect)
+const { credits } = CHARGES.pnl
+
+afterEach(() => {
+  CHARGES.pnl.credits = credits
+})
+
+/** README's table of routes; that only a success costs is said below it. */
+function priceTable(): string {
+  const rows = routes.map((route) => {
+    const price = priceSentence(route.charge).slice(0, -1).replace(` per ${CALL}`, '')
+    return `| \`${endpointOf(route).name}\` | ${price} |`
+  })
+  return ['| Route | Price |', '|---|---|', ...rows].join('\n')
+}
+
+/** What the pages read of a document. */
+async function pricesOnPages(document: string): Promise<unknown> {
+  const answer = Object.assign(async () => new Response(document), { preconnect: () => {} })
+  const fetched = spyOn(globalThis, 'fetch').mockImplementation(answer)
+  const catalog: string = join(import.meta.dir, '../../src/dashboard/lib/catalog.js')
+  try {
+    return (await (await import(catalog)).readCatalog()).credits
+  } finally {
+    fetched.mockRestore()
+  }
+}
+
+test('README tells what each route costs', async () => {
+  const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
+  expect(/^\| Route \|.*\n(?:\|.*\n)*/m.exec(readme)?.[0].trimEnd()).toBe(priceTable())
+})
+
+test('one number makes the charge, the document, the tool, README and the pages', async () => {
+  CHARGES.pnl.credits = 77
+  const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
+  if (pnl === undefined) throw new Error('Cannot find the route')
+  const call = await pnl.accept({
+    parameters: () => parametersOf(pnl.input, { id: '1' }),
+    body: async () => ({ value: () => ({}) }),
+  })
+  expect(call.creditsMin).toBe(77)
+
+  const sentence = '77 credits; 4 with status=inactive.'
+  const document = openapiText(routes, config)
+  const operation = JSON.parse(document).paths['/v1/positions/uniswap-v3/{id}/pnl'].get
+  expect(operation['x-credits']).toBe(sentence)
+  expect(operation['x-charge'].credits).toBe(77)
+  expect(operation.responses[200].description).toContain(sentence)
+  expect(toolsOf(routes).get('uniswap_pnl')?.listing.description).toContain(sentence)
+  expect(priceTable()).toContain('/pnl` | 77 credits; 4 with')
+  expect(await pricesOnPages(document)).toEqual({
+    position: 15,
+    closed: 1,
+    pnl: 77,
+    pnlOfClosed: 4,
+    aave: 15,
+    events: 1,
+    morpho: 8,
+    kamino: 16,
+  })
+})
