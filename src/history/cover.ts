@@ -1,9 +1,10 @@
 import type { Hex } from 'viem'
 import type { Database } from '../db/database.ts'
+import { untilAborted } from '../lib/async/abort.ts'
 import { turnBefore } from '../lib/async/turns.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
-import { createProof, type Proof, rankedSources, UNSETTLED } from './proof/proof.ts'
+import { createProof, type Proof, type ProvenLogs, rankedSources, UNSETTLED } from './proof/proof.ts'
 import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace, verdictOf } from './stream.ts'
 
 /** What is to be stored, and how. */
@@ -27,6 +28,16 @@ interface CoverRequest<Row, Place extends StreamPlace> {
   readonly mayGoOn: () => boolean
   /** What `Stream.continuity` gave for the range above this one. */
   readonly later: unknown
+  /** What was begun of a part; undefined if nothing was. */
+  readonly begun?: (range: Range) => Promise<BegunPart | undefined>
+}
+
+/** A part that was read before it was known that its last block is final, and which endpoints have that block. */
+export interface BegunPart {
+  readonly proof: Proof
+  readonly proven: ProvenLogs
+  /** Those that may have been asked. */
+  readonly sources: readonly LearnedSource[]
 }
 
 /** Parts that are read at the same time; they are stored in order. */
@@ -79,6 +90,17 @@ export async function cover<Row, Place extends StreamPlace>(
   }
 }
 
+/** Reads and proves the logs of a part. */
+export async function beginPart<Row, Place extends StreamPlace>(
+  request: Pick<CoverRequest<Row, Place>, 'stream' | 'place' | 'subjects' | 'range' | 'sources' | 'asker' | 'onHealed'>,
+  signal: AbortSignal,
+): Promise<BegunPart> {
+  const { stream, place, subjects, range, sources, asker, onHealed } = request
+  const filters = stream.filters(place, subjects)
+  const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
+  return { proof, proven: await proof.logs(signal), sources }
+}
+
 /** What the logs of a range mean. */
 interface Meaning<Row> {
   readonly rows: readonly Row[]
@@ -97,10 +119,12 @@ async function decodeAfter<Row, Place extends StreamPlace>(
   range: Range,
   signal: AbortSignal,
 ): Promise<Meaning<Row>> {
-  const { stream, place, subjects, sources, asker, onHealed } = request
-  const filters = stream.filters(place, subjects)
-  const proof = createProof({ ...kindOf(request), filters, range, asker }, { sources, healed: onHealed })
-  let proven = await proof.logs(signal)
+  const { stream, place, subjects, sources } = request
+  const begun = request.begun && (await untilAborted(request.begun(range), signal))
+  const isUsable = begun?.sources.every((source) => sources.includes(source)) === true
+  const part = isUsable ? begun : await beginPart({ ...request, range }, signal)
+  const { proof } = part
+  let { proven } = part
   const later = (await before).next
   let failed: IncompleteError | undefined
   for (;;) {
@@ -163,12 +187,23 @@ export async function decodeSettled<Row, Place extends StreamPlace>(
 }
 
 /** What was learned about lengths is kept by stream, and apart for subjects and for everybody. */
-function kindOf<Row, Place extends StreamPlace>({ stream, subjects }: CoverRequest<Row, Place>) {
+function kindOf<Row, Place extends StreamPlace>({
+  stream,
+  subjects,
+}: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects'>) {
   const kind = subjects === null ? 'everybody' : 'subject'
   return { key: `${stream.name}:${kind}`, firstBlocks: FIRST_BLOCKS[kind] }
 }
 
 function blocksOfPart<Row, Place extends StreamPlace>(request: CoverRequest<Row, Place>, toBlock: number): number {
+  return WINDOWS_A_PART * blocksAtOnce(request, toBlock)
+}
+
+/** Blocks up to this one that one request may be for. */
+export function blocksAtOnce<Row, Place extends StreamPlace>(
+  request: Pick<CoverRequest<Row, Place>, 'stream' | 'subjects' | 'sources'>,
+  toBlock: number,
+): number {
   const [first] = rankedSources(request.sources, { fromBlock: toBlock, toBlock })
-  return WINDOWS_A_PART * (first?.blocksOf(kindOf(request)) ?? 1)
+  return first?.blocksOf(kindOf(request)) ?? 1
 }

@@ -164,6 +164,12 @@ export function createCoverage(db: Database, holder: string): Coverage {
   }
 }
 
+/** True if some of a subject's history is stored, or of everybody's. */
+export async function isBegun(coverage: Coverage, name: HistoryName, subject: Hex): Promise<boolean> {
+  const stored = await coverage.find(name, [null, subject])
+  return [...stored.values()].some(({ ranges }) => ranges.length > 0)
+}
+
 /**
  * Forgets a chain's events, flows and prices, and that its history was stopped: all of it is then read anew. Gives how
  * many rows of each were forgotten. Throws as `Database.run`.

@@ -1,6 +1,5 @@
 import featureSql from '../../sql/queries/feature_disabled_find.sql' with { type: 'text' }
 import type { PinnedBlock } from '../chain/block.ts'
-import { finalAgeMaxSec } from '../chain/block_age.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { query } from '../db/query.ts'
@@ -8,17 +7,19 @@ import { pause, timeLimit } from '../lib/async/abort.ts'
 import { askersOf, onBehalfOf } from '../lib/async/askers.ts'
 import { whenLate } from '../lib/async/late.ts'
 import type { Clock } from '../lib/clock.ts'
-import { AbortedError, PendingError, UnavailableError } from '../lib/error.ts'
+import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage, type StoredProgress } from './coverage.ts'
-import { createFinality, type Tip } from './final/finality.ts'
+import { createCoverage, isBegun, type StoredProgress } from './coverage.ts'
+import { beginTip } from './final/begun_tip.ts'
+import { createFinality, type ExpectedTip, isSameTip, type Tip } from './final/finality.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
 import { createTroubles } from './follow/troubles.ts'
+import { checkEnd, endMissing, notBegun, notYet, switchedOff } from './follow/unready.ts'
 import { createLearnedSource, type FinalBlock, type LearnedSource } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
-import type { Ensured, EnsureRequest, History, HistoryReader, Stream, StreamPlace } from './stream.ts'
-import { createTails } from './tail.ts'
+import type { Ensured, EnsureRequest, History, HistoryReader, PlacedRequest, Stream, StreamPlace } from './stream.ts'
+import { createTails, type Tail } from './tail.ts'
 
 const findOff = query(featureSql, 'read')
 
@@ -38,8 +39,6 @@ export interface HistoryService extends History, HistoryReader {
 const WAIT_MS = 4_000
 /** It waits at least this long, however long it took to learn what is missing: its request may have time left. */
 const WAIT_LEAST_MS = 500
-const OFF_RETRY_SEC = 60
-const RETRY_SEC = { least: 1, unknown: 5, most: 15 }
 
 /** Makes the histories of all chains. Nothing is asked of any endpoint until somebody asks for a history. */
 export function createHistory(options: {
@@ -111,16 +110,6 @@ export function createHistory(options: {
     return follower
   }
 
-  /** True if some of it, or of everybody's history there, is stored. */
-  async function isBegun<Row, Place extends StreamPlace>({
-    stream,
-    place,
-    subject,
-  }: PlacedRequest<Row, Place>): Promise<boolean> {
-    const stored = await coverage.find({ place, stream: stream.name }, [null, subject])
-    return [...stored.values()].some(({ ranges }) => ranges.length > 0)
-  }
-
   /** Asked only while nothing is stored of the subject, nor of everybody: then its logs may take thousands of requests. */
   async function untouched<Row, Place extends StreamPlace>(
     { stream, place, subject }: PlacedRequest<Row, Place>,
@@ -159,24 +148,47 @@ export function createHistory(options: {
   /** What is stored is completed while the end is read: neither needs the other. */
   async function readBoth<Row, Place extends StreamPlace>(
     request: PlacedRequest<Row, Place>,
-    within: { readonly client: ChainClient; readonly tip: Tip; readonly waitMs: number; readonly isBegun: boolean },
+    within: AtTip<Row> & { readonly waitMs: number; readonly isBegun: boolean },
     signal: AbortSignal,
   ) {
-    const { client, tip, isBegun } = within
+    const { client, tip, isBegun, foreseen } = within
     const { stream, place } = request
     const over = new AbortController()
     const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
     const readEnd = () => tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, shared)
     // While most is missing the end would be read for nobody, for each block of the wait.
-    const begun = isBegun ? readEnd() : undefined
+    const ahead = foreseen.end !== undefined && isSameTip(foreseen.end.tip, tip) ? foreseen.end.tail : undefined
+    const begun = ahead ?? (isBegun ? readEnd() : undefined)
     begun?.catch(() => {})
     try {
       const isAgreed = await complete(request, { ...within, final: finalOf(tip) }, signal)
       whenLate(signal, () => endMissing(client, tip))
-      return { isAgreed, ...(await (begun ?? readEnd())) }
+      const { block = tip.finalized, rows } = await (begun ?? readEnd())
+      return { isAgreed, block, rows }
     } finally {
       over.abort()
     }
+  }
+
+  /**
+   * Begins, while the endpoints still agree on the tip, what will be asked for if it is the expected one: whoever asks
+   * then finds it under way.
+   */
+  async function foresee<Row, Place extends StreamPlace>(
+    request: PlacedRequest<Row, Place>,
+    { client, tip, foreseen }: { readonly client: ChainClient; readonly tip: ExpectedTip; foreseen: Foreseen<Row> },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { stream, place, subject, startBlock } = request
+    if (!(await isBegun(coverage, { place, stream: stream.name }, subject)) || foreseen.isOver || signal.aborted) return
+    const tail = tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
+    tail.catch(() => {})
+    foreseen.end = { tip, tail }
+    const range = { fromBlock: Math.max(place.startBlock, startBlock ?? 0), toBlock: Number(tip.finalized.number) }
+    if (range.fromBlock > range.toBlock) return
+    const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
+    stream.foresee?.(place, { subject, client, finalized }, signal)
+    await followerOf(client, stream, place).foresee({ subject, ...range }, place, signal)
   }
 
   async function ensure<Row, Place extends StreamPlace>(
@@ -184,29 +196,48 @@ export function createHistory(options: {
     client: ChainClient,
     signal: AbortSignal,
   ): Promise<Ensured<Row>> {
-    const { stream, subject } = unplaced
+    const over = new AbortController()
+    const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
+    const foreseen: Foreseen<Row> = { end: undefined, isOver: false }
     const startedMs = clock.monotonicMs()
     whenLate(signal, () => notBegun(client))
-    const [place, tip, [row]] = await Promise.all([
-      'read' in unplaced.place ? unplaced.place.read() : unplaced.place,
-      finality.tip(client, signal),
-      findOff(db, ['history']),
-    ])
-    if (isOff || row?.is_off === true) throw switchedOff(client)
-    const request = { ...unplaced, place }
+    const begun = unplaced.begun ?? beginTip(finality, client, signal)
+    const placing = 'read' in unplaced.place ? unplaced.place.read() : Promise.resolve(unplaced.place)
+    const switching = findOff(db, ['history']).then(([row]) => {
+      if (isOff || row?.is_off === true) throw switchedOff(client)
+    })
+    const expect = (tip: ExpectedTip) => {
+      Promise.all([placing, switching])
+        .then(([place]) => foresee({ ...unplaced, place }, { client, tip, foreseen }, shared))
+        .catch(() => {})
+    }
+    try {
+      const [place, tip] = await Promise.all([placing, begun.tip(expect), switching])
+      foreseen.isOver = true
+      return await ensureAt({ ...unplaced, place }, { client, tip, startedMs, foreseen }, signal)
+    } finally {
+      over.abort()
+    }
+  }
+
+  async function ensureAt<Row, Place extends StreamPlace>(
+    request: PlacedRequest<Row, Place>,
+    within: AtTip<Row> & { readonly startedMs: number },
+    signal: AbortSignal,
+  ): Promise<Ensured<Row>> {
+    const { client, tip, startedMs } = within
+    const { stream, subject, place } = request
     whenLate(signal, () => {
       const follower = followerOf(client, stream, place)
       return follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
     })
-    sourcesOf(client)
-      .find(({ source }) => source.index === tip.holder)
-      ?.gave(tip.finalized)
+    for (const each of sourcesOf(client)) if (tip.holders.includes(each.source.index)) each.gave(tip.finalized)
     const storedTo = Number(tip.finalized.number)
-    const hasBegun = await isBegun(request)
+    const hasBegun = await isBegun(coverage, { place, stream: stream.name }, subject)
     const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
-    const { isAgreed, block, rows } = await readBoth(request, { client, tip, waitMs, isBegun: hasBegun }, signal)
+    const { isAgreed, block, rows } = await readBoth(request, { ...within, waitMs, isBegun: hasBegun }, signal)
     if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)
     const tail = rows.filter((row) => stream.table.subjectOf(row) === subject)
     return {
@@ -219,6 +250,7 @@ export function createHistory(options: {
   }
 
   return {
+    prepare: (chainId, signal) => beginTip(finality, clientOf({ chainId }), signal),
     ensure(request, signal) {
       const client = clientOf(request.place)
       return troubles.watch(client.chain.id, () => ensure(request, client, signal))
@@ -245,46 +277,21 @@ export function createHistory(options: {
   }
 }
 
-function switchedOff({ chain: { id, name } }: ChainClient): UnavailableError {
-  const message = `The history of chain ${id} (${name}) is not read: the operator has switched histories off`
-  return new UnavailableError(message, { retryAfterSec: OFF_RETRY_SEC })
+/** A chain at its tip. */
+interface AtTip<Row> {
+  readonly client: ChainClient
+  readonly tip: Tip
+  readonly foreseen: Foreseen<Row>
 }
 
-/** Throws `UnavailableError` if a history that reaches to this block says nothing about now. */
-function checkEnd({ chain }: ChainClient, { number, timestampSec }: Tip['block'], clock: Clock): void {
-  const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
-  const maxSec = finalAgeMaxSec(chain)
-  if (ageSec <= maxSec) return
-  throw new UnavailableError(
-    `The history of chain ${chain.id} (${chain.name}) ends at block ${number}, which is ${ageSec} s old (check "final block", at most ${Math.round(maxSec)} s): its endpoints call no later block final, and the blocks after it are too many to be read with an answer`,
-    { retryAfterSec: RETRY_SEC.most },
-  )
+/** What was begun while the endpoints agreed on the tip. */
+interface Foreseen<Row> {
+  /** The end of the history if that tip is the right one. */
+  end: { readonly tip: ExpectedTip; readonly tail: Promise<Tail<Row>> } | undefined
+  /** True if the tip is known. */
+  isOver: boolean
 }
-
-/** A request whose place is known. */
-type PlacedRequest<Row, Place extends StreamPlace> = EnsureRequest<Row, Place> & { readonly place: Place }
 
 function finalOf({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
   return { number: Number(number), hash, epoch }
-}
-
-/** Said if the request's time ends before it is known what is missing. */
-function notBegun({ chain: { id, name } }: ChainClient): PendingError {
-  const message = `The history of chain ${id} (${name}) is being read: its newest block and what it is of are asked for`
-  return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
-}
-
-/** Said if the request's time ends when all that is final is stored. */
-function endMissing({ chain: { id, name } }: ChainClient, { finalized }: Tip): PendingError {
-  const message = `The history of chain ${id} (${name}) is being read: 100 % done up to block ${finalized.number}, which is final; the blocks after it are being read`
-  return new PendingError(message, { retryAfterSec: RETRY_SEC.least })
-}
-
-function notYet({ chain }: ChainClient, pace: ReturnType<Follower<never>['paceOf']>): PendingError {
-  const { percent = 0, blocks, seconds } = pace ?? {}
-  const left = blocks === undefined ? '' : `, ${blocks.toLocaleString('en')} blocks left`
-  const retryAfterSec = Math.min(RETRY_SEC.most, Math.max(RETRY_SEC.least, Math.ceil(seconds ?? RETRY_SEC.unknown)))
-  return new PendingError(`The history of chain ${chain.id} (${chain.name}) is being read: ${percent} % done${left}`, {
-    retryAfterSec,
-  })
 }

@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import type { BegunTip } from './final/begun_tip.ts'
 import type { Range } from './logs/window.ts'
 
 /** One log, as an endpoint gave it and as the checks of its shape accepted it. All hexadecimal is lower case. */
@@ -105,6 +106,15 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
     signal: AbortSignal,
   ) => Promise<boolean>
   /**
+   * Begins to read what `verify` will need if this block turns out to be final. Dropped when `signal` fires, and handed
+   * out once.
+   */
+  readonly foresee?: (
+    place: Place,
+    of: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ForeseenBlock },
+    signal: AbortSignal,
+  ) => void
+  /**
    * Checks one subject's stored rows of these blocks against the chain's state, and reads for it. Throws
    * `IncompleteError` naming the check and the blocks if rows must be missing.
    */
@@ -121,6 +131,9 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
     signal: AbortSignal,
   ) => Promise<void>
 }
+
+/** A block that will probably be final, and a time that it is not younger than. */
+export type ForeseenBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
 /** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */
 export class IncompleteError extends Error {
@@ -182,7 +195,12 @@ export interface EnsureRequest<Row, Place extends StreamPlace> {
   readonly startBlock?: number
   /** The block that the answer is about, if it may be any of the past; absent: the newest. */
   readonly upTo?: bigint | undefined
+  /** What was begun before it was known whose history is wanted. */
+  readonly begun?: BegunTip | undefined
 }
+
+/** A request whose place is known. */
+export type PlacedRequest<Row, Place extends StreamPlace> = EnsureRequest<Row, Place> & { readonly place: Place }
 
 /** A history that is complete: rows in the database up to a finalized block, and the rows after it. */
 export interface Ensured<Row> {
@@ -203,6 +221,8 @@ export interface Ensured<Row> {
 
 /** The history of every stream. */
 export interface History {
+  /** Begins to read what every history of a chain needs, beside other reads of whoever will ask for one. */
+  readonly prepare?: (chainId: number, signal: AbortSignal) => BegunTip
   /**
    * Makes a subject's history complete. Work that takes longer than the caller can wait goes on in the background.
    * Throws `UnavailableError` with the progress, when to come back or what to configure; or naming the check that found

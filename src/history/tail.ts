@@ -6,7 +6,7 @@ import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/c
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
-import type { Tip } from './final/finality.ts'
+import type { ExpectedTip } from './final/finality.ts'
 import type { LogRange } from './logs/check_logs.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
@@ -16,9 +16,9 @@ import { createEvidence, type Witness } from './proof/evidence.ts'
 import { compareReads, withAgreedTimes } from './proof/witness.ts'
 import { type HistoryLog, IncompleteError, type LogFilter, type Stream, type StreamPlace } from './stream.ts'
 
-/** Everybody's rows after the finalized block, and the block that they end at. */
-interface Tail<Row> {
-  readonly block: PinnedBlock
+/** Everybody's rows after the finalized block, and the block that they end at: undefined if at the finalized one. */
+export interface Tail<Row> {
+  readonly block: PinnedBlock | undefined
   readonly rows: readonly Row[]
 }
 
@@ -27,7 +27,7 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly client: ChainClient
   readonly stream: Stream<Row, Place>
   readonly place: Place
-  readonly tip: Tip
+  readonly tip: ExpectedTip
   /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
   readonly witnesses: readonly LearnedSource[]
 }
@@ -50,22 +50,35 @@ const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
 const LOGS_KEPT_MAX = 100_000
 
+/** An end, and the block until whose next it is kept. */
+interface KeptTail {
+  readonly tail: Tail<never>
+  readonly block: Pick<PinnedBlock, 'timestampSec'>
+}
+
+/** Stands for the block of an end that is too long to be read at the moment. */
+const NOT_KEPT = { timestampSec: 0n }
+
 /** Keeps the ends of all histories until the next block. */
 export function createTails({ clock }: { readonly clock: Clock }): Tails {
-  const cache: BlockCache<Tail<never>> = createBlockCache({
+  const cache: BlockCache<KeptTail> = createBlockCache({
     clock,
     entriesMax: TAILS_MAX,
     bytesMax: LOGS_KEPT_MAX,
-    bytesOf: ({ rows }) => rows.length,
+    bytesOf: ({ tail }) => tail.rows.length,
   })
 
   return {
-    read(request, signal) {
+    async read(request, signal) {
       const { client, stream, place, tip } = request
-      const key = `${stream.name}:${place.contract}:${tip.finalized.hash}:${tip.block.hash}`
-      // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
-      const read = (shared: AbortSignal) => readTail(request, shared) as Promise<Tail<never>>
-      return cache.reuse({ chain: client.chain, key, read }, signal)
+      // What is read of the end does not depend on which block is final, but on its number.
+      const key = `${stream.name}:${place.contract}:${tip.finalized.number}:${tip.block.hash}`
+      const read = async (shared: AbortSignal): Promise<KeptTail> => {
+        // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
+        const tail = (await readTail(request, shared)) as Tail<never>
+        return { tail, block: tail.block ?? NOT_KEPT }
+      }
+      return (await cache.reuse({ chain: client.chain, key, read }, signal)).tail
     },
   }
 }
@@ -93,7 +106,7 @@ async function readTail<Row, Place extends StreamPlace>(
       { signal },
     )
   } catch (error) {
-    if (isTooLong && error instanceof UnavailableError) return { block: tip.finalized, rows: [] }
+    if (isTooLong && error instanceof UnavailableError) return { block: undefined, rows: [] }
     if (incomplete === undefined) throw error
     throw new UnavailableError(`The newest history of ${client.chain.name} is not complete: ${incomplete.message}`, {
       cause: error,
@@ -175,7 +188,7 @@ function piecesFor(
 /** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
 async function hashesOf(
   endpoint: Endpoint,
-  { client, tip, fromBlock }: { readonly client: ChainClient; readonly tip: Tip; readonly fromBlock: number },
+  { client, tip, fromBlock }: { readonly client: ChainClient; readonly tip: ExpectedTip; readonly fromBlock: number },
   signal: AbortSignal,
 ): Promise<readonly LogRange[]> {
   const hashes: LogRange[] = []

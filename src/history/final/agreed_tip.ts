@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { checkBlockAge } from '../../chain/block_age.ts'
 import { type BlockName, readHeader, readLatestBlock } from '../../chain/read_block.ts'
@@ -12,8 +13,16 @@ export interface AgreedTip {
   readonly finalized: PinnedBlock
   /** How many different endpoints have the final block; 1 if there is one only, 0 if the others are silent. */
   readonly witnesses: 0 | 1 | 2
+  /** Those that have it, by their indexes; the one that was asked first. */
+  readonly holders: readonly number[]
   /** True if another endpoint has another final block, and nobody can say which is right. */
   readonly isDisputed: boolean
+}
+
+/** The newest block, and which one will be final if the others agree; told before they are asked. */
+export interface TipInSight {
+  readonly block: PinnedBlock
+  readonly finalNumber: bigint
 }
 
 /** Nodes behind one address differ by a few blocks; a range of blocks that all of them have cannot come back empty. */
@@ -31,7 +40,15 @@ type Said = PinnedBlock | undefined | 'silent'
  */
 export async function readAgreedTip(
   endpoint: Endpoint,
-  { client, nowMs }: { readonly client: ChainClient; readonly nowMs: number },
+  {
+    client,
+    nowMs,
+    inSight,
+  }: {
+    readonly client: ChainClient
+    readonly nowMs: number
+    readonly inSight: (tip: TipInSight) => void
+  },
   signal: AbortSignal,
 ): Promise<AgreedTip> {
   const { chain } = client
@@ -50,23 +67,29 @@ export async function readAgreedTip(
   const said = tagged?.number ?? below(block.number, 'depth' in finality ? BigInt(finality.depth) : 0n)
   const candidate = minOf(said, deep)
   const young = heads.flatMap((head) => (isYoung(head, { client, nowMs }) ? head.number : []))
-  if (young.length === 0) {
-    const finalized = tagged?.number === candidate ? tagged : await headerOf(endpoint, client, candidate, signal)
-    return { block, finalized, witnesses: heads.includes('silent') ? 0 : 1, isDisputed: false }
-  }
   // The highest first: one that is behind does not hold the others back.
   const numbers = new Set([...young].sort(descending).map((head) => minOf(candidate, below(head, DEPTH_MIN))))
+  const [finalNumber = candidate] = numbers
+  inSight({ block, finalNumber })
+  const alone = { block, holders: [endpoint.index], isDisputed: false } as const
+  if (young.length === 0) {
+    const finalized = tagged?.number === candidate ? tagged : await headerOf(endpoint, client, candidate, signal)
+    return { ...alone, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
+  }
   for (const number of numbers) {
     const [finalized, ...answers] = await Promise.all([headerOf(endpoint, client, number, signal), ...ask(number)])
     const given = answers.filter(isBlock)
     const differing = given.filter(({ hash }) => hash !== finalized.hash)
-    if (differing.length < given.length) return { block, finalized, witnesses: 2, isDisputed: false }
+    if (differing.length < given.length) {
+      const holders = others.filter((_, at) => hashIn(answers[at]) === finalized.hash).map(({ index }) => index)
+      return { block, finalized, witnesses: 2, holders: [endpoint.index, ...holders], isDisputed: false }
+    }
     if (differing.some(({ hash }, index) => differing.findIndex((each) => each.hash === hash) < index)) {
       throw new UpstreamError('The endpoint has another final block than the others')
     }
-    if (differing.length > 0) return { block, finalized, witnesses: 0, isDisputed: true }
+    if (differing.length > 0) return { ...alone, finalized, witnesses: 0, isDisputed: true }
   }
-  return { block, finalized: await headerOf(endpoint, client, candidate, signal), witnesses: 0, isDisputed: false }
+  return { ...alone, finalized: await headerOf(endpoint, client, candidate, signal), witnesses: 0 }
 }
 
 /** A block by its number, which the endpoint must have. */
@@ -94,6 +117,10 @@ export async function headerOr(
     if (!isSilent || signal.aborted) throw error
     return 'silent'
   }
+}
+
+function hashIn(said: Said): Hex | undefined {
+  return isBlock(said) ? said.hash : undefined
 }
 
 function isBlock(said: Said): said is PinnedBlock {

@@ -7,27 +7,40 @@ import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Anchor, Coverage, FinalMark, Ground } from '../coverage.ts'
-import { type AgreedTip, readAgreedTip } from './agreed_tip.ts'
+import { type AgreedTip, readAgreedTip, type TipInSight } from './agreed_tip.ts'
 import { checkMark } from './anchor_check.ts'
 
-/** The newest block of a chain, and the newest that history may be built on. */
-export interface Tip {
+/** The newest block of a chain, and the newest that history will be built on if the endpoints agree. */
+export interface ExpectedTip {
   readonly block: PinnedBlock
+  readonly finalized: Pick<PinnedBlock, 'number'>
+}
+
+/** The newest block of a chain, and the newest that history may be built on. */
+export interface Tip extends ExpectedTip {
   readonly finalized: PinnedBlock
-  /** The endpoint that gave it just now, by its index. */
-  readonly holder: number
+  /** The endpoints that gave the final block just now, by their indexes. */
+  readonly holders: readonly number[]
   /** Counts how often the chain's history was taken back. */
   readonly epoch: number
 }
 
 /** Which blocks are final, and that they stay what they were. */
-interface Finality {
+export interface Finality {
   /**
    * Read once per block. Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks,
-   * or if the chain's history is stopped because a block was replaced that had been final.
+   * or if the chain's history is stopped because a block was replaced that had been final. `expect` is told what it will
+   * probably be, if that is known before: what needs it may be begun, and must be dropped if it is another.
    */
-  tip(client: ChainClient, signal: AbortSignal): Promise<Tip>
+  tip(client: ChainClient, signal: AbortSignal, expect?: Expect): Promise<Tip>
 }
+
+/** True if both have the same newest block, and final blocks of one number. */
+export function isSameTip(a: ExpectedTip, b: ExpectedTip): boolean {
+  return a.block.hash === b.block.hash && a.finalized.number === b.finalized.number
+}
+
+type Expect = (tip: ExpectedTip) => void
 
 /** The chain's history was built on a block that the chain does not have any more. */
 export class HistoryStoppedError extends UnavailableError {}
@@ -39,7 +52,6 @@ const DISPUTED_RETRY_SEC = 15
 /** A tip, and what its endpoint has where the anchor is. */
 interface Seen extends AgreedTip {
   readonly anchored: PinnedBlock | undefined
-  readonly holder: number
 }
 
 /**
@@ -55,6 +67,9 @@ export function createFinality(options: {
   const cache: BlockCache<Tip> = createBlockCache({ clock, entriesMax: CHAINS_MAX })
   /** The final block that was compared with the anchor last, and in which epoch, by chain. */
   const compared = new Map<number, string>()
+  /** Who waits for the tip of a chain, and what it will probably be, while it is read. */
+  const waiting = new Map<number, Set<Expect>>()
+  const expected = new Map<number, ExpectedTip>()
 
   async function readTip(client: ChainClient, signal: AbortSignal): Promise<Tip> {
     for (let isAgain = false; ; isAgain = true) {
@@ -90,28 +105,36 @@ export function createFinality(options: {
     { client, anchor }: { readonly client: ChainClient; readonly anchor: Anchor | undefined },
     signal: AbortSignal,
   ): Promise<Seen> {
+    const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
+    const inSight = ({ block, finalNumber }: TipInSight) => {
+      const tip = { block, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
+      expected.set(chainId, tip)
+      for (const expect of waiting.get(chainId) ?? []) expect(tip)
+    }
     const [tip, anchored] = await Promise.all([
-      readAgreedTip(endpoint, { client, nowMs: clock.now() }, signal),
-      at === undefined ? undefined : readHeader(endpoint, { chainId: client.chain.id, at }, signal),
+      readAgreedTip(endpoint, { client, nowMs: clock.now(), inSight }, signal),
+      at === undefined ? undefined : readHeader(endpoint, { chainId, at }, signal),
     ])
-    return { ...tip, anchored, holder: endpoint.index }
+    return { ...tip, anchored }
   }
 
   /** The tip that history may be built on; the anchor follows it. */
   async function settled(client: ChainClient, seen: Seen, { anchor, epoch }: Ground): Promise<Tip> {
-    const { block, finalized, witnesses, isDisputed, anchored, holder } = seen
+    const { block, finalized, witnesses, isDisputed, anchored, holders } = seen
     const { id } = client.chain
     const isNewer = anchored === undefined || finalized.number > anchored.number
     // What nobody else confirms is not built on; what was confirmed before stays.
-    if (anchored !== undefined && (witnesses === 0 || !isNewer)) return { block, finalized: anchored, holder, epoch }
+    if (anchored !== undefined && (witnesses === 0 || !isNewer)) {
+      return { block, finalized: anchored, holders: holders.slice(0, 1), epoch }
+    }
     if (isDisputed) throw disputed(client, Number(finalized.number))
     const key = `${epoch}:${finalized.hash}`
     if (witnesses > 0 && (anchor === undefined || compared.get(id) !== key)) {
       await coverage.moveAnchor(id, { ...markOf(finalized), witnesses }, epoch)
       compared.set(id, key)
     }
-    return { block, finalized, holder, epoch }
+    return { block, finalized, holders, epoch }
   }
 
   /** True if the history now stands on another anchor; false if the endpoints do not agree about this one. */
@@ -152,8 +175,19 @@ export function createFinality(options: {
   }
 
   return {
-    tip: (client, signal) =>
-      cache.reuse({ chain: client.chain, key: 'tip', read: (shared) => readTip(client, shared) }, signal),
+    async tip(client, signal, expect = () => {}) {
+      const { chain } = client
+      const others = waiting.get(chain.id) ?? new Set()
+      waiting.set(chain.id, others.add(expect))
+      const known = expected.get(chain.id)
+      if (known !== undefined) expect(known)
+      const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expected.delete(chain.id))
+      try {
+        return await cache.reuse({ chain, key: 'tip', read }, signal)
+      } finally {
+        others.delete(expect)
+      }
+    },
   }
 }
 

@@ -1,22 +1,22 @@
 import type { Hex } from 'viem'
 import type { UnavailableError } from '../../lib/error.ts'
 import { cover } from '../cover.ts'
-import type { Covered } from '../coverage.ts'
 import { blocksIn, missingOf } from '../logs/ranges.ts'
 import { FilterError, type FinalBlock, NarrowError } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { followersOf, rankedSources } from '../proof/proof.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
-import { countedOf, isAgreed } from './counted.ts'
+import { countedOf, isAgreed, isChecked } from './counted.ts'
 import { createEntry, type Entry, readApart } from './entry.ts'
 import { createFailures, tooNarrow } from './failure.ts'
+import { createForesight, type Foresight } from './foresight.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
 import { groupsOf, type Lacking, planOf, type Task, widestOf } from './plan.ts'
 import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
-export interface Follower<Place extends StreamPlace> {
+export interface Follower<Place extends StreamPlace> extends Pick<Foresight<Place>, 'foresee'> {
   /**
    * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all of them. Throws `UnavailableError` if they cannot be, `AbortedError`
    * if `signal` fires; the work then goes on for half a minute, in case the caller comes back.
@@ -50,6 +50,9 @@ const NOBODY = ['']
 export function createFollower<Row, Place extends StreamPlace>(options: FollowerOptions<Row, Place>): Follower<Place> {
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
   const entries = new Map<Hex | null, Entry>()
+  const foresight = createForesight(options, (subject) =>
+    subject === null ? isScanning : entries.get(subject)?.isBusy === true,
+  )
   const tasks = new Set<Promise<void>>()
   const turns = createTurns()
   const failures = createFailures({ chain: client.chain, stream: stream.name, place: options.place, log, clock })
@@ -109,7 +112,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       entry.pace.left(blocksIn(missing), blocksIn([entry.range]))
       if (missing.length === 0) {
         entry.isAgreed = isAgreed(entry.range, [own, covered.get(null)])
-        if (isChecked(entry, own)) {
+        if (stream.verify === undefined || isChecked(entry, own)) {
           entries.delete(entry.subject)
           entry.settle()
         } else if (!failures.tell(entry, 'subject') && asker !== undefined)
@@ -122,7 +125,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       else if (plan === 'everybody') scanned.push(entry)
       else if (asker !== undefined) alone.push({ entry, missing, asker })
     }
-    for (const group of groupsOf(alone)) startGroup(group)
+    for (const group of groupsOf(alone, foresight.has)) startGroup(group)
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
@@ -223,6 +226,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
           db,
           onHealed,
           asker,
+          begun: (part) => foresight.take(mine, part),
           later: mine === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           mayGoOn() {
             const may = isFirst || (clock.monotonicMs() - startedMs < TURN_MS && (of.length === 0 || of.some(isWanted)))
@@ -245,10 +249,6 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     } finally {
       await coverage.release(name(), mine).catch(() => {})
     }
-  }
-
-  function isChecked({ subject, range }: Entry, own: Covered | undefined): boolean {
-    return stream.verify === undefined || subject === null || (own?.checkedTo ?? -1) >= range.toBlock
   }
 
   /** The check of a subject's rows against the state; what it finds missing is read once more. */
@@ -285,6 +285,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       await completed
       return entry.isAgreed
     },
+    foresee: foresight.foresee,
     paceOf: (subject) => entries.get(subject)?.pace,
     failureOf: (subject) => entries.get(subject)?.failure,
     get scanLeft() {

@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import { grouped } from '../../lib/grouped.ts'
 import { blocksIn } from '../logs/ranges.ts'
 import type { LearnedSource } from '../logs/reader.ts'
@@ -51,10 +52,16 @@ export function planOf({
   return widest !== undefined && widest < SCAN_BLOCKS_MIN ? 'impossible' : 'everybody'
 }
 
-/** Those who lack the same blocks, and are read in the same turn, go together. */
-export function groupsOf(lacking: readonly Lacking[]): Iterable<readonly Lacking[]> {
-  return grouped(lacking, ({ missing, asker, entry }) =>
-    JSON.stringify([missing, asker, entry.isApart ? entry.subject : null]),
+/**
+ * Those who lack the same blocks, and are read in the same turn, go together, but for those of which something
+ * `isForeseen`: that was begun for each alone.
+ */
+export function groupsOf(
+  lacking: readonly Lacking[],
+  isForeseen: (subject: Hex | null, ranges: readonly Range[]) => boolean,
+): Iterable<readonly Lacking[]> {
+  return grouped(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
+    JSON.stringify([missing, asker, isApart || isForeseen(subject, missing) ? subject : null]),
   ).values()
 }
 

@@ -7,7 +7,7 @@ import { createEvidence } from './evidence.ts'
 import { type Comparison, compareReads, withAgreedTimes } from './witness.ts'
 
 /** Logs of a range that at least two reads gave, all of them. */
-interface ProvenLogs {
+export interface ProvenLogs {
   readonly logs: readonly HistoryLog[]
   /** How many different endpoints gave all of them. */
   readonly witnesses: number

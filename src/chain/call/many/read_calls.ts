@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
-import { type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
+import { type BlockAt, type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
 import { openLensPage } from '../cursor.ts'
 import { LENS_WAYS, ladderOf, readByRung } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -22,41 +22,50 @@ interface Answers {
   readonly block: Block
 }
 
+type AskedBlock = Pick<Block, 'chainId'> | (Pick<Block, 'chainId' | 'number'> & Partial<Pick<PinnedBlock, 'hash'>>)
+
 const ABI = parseAbi(['function read(address[] targets, bytes[] questions)'])
 /** Questions in one call: they share its gas, and a deployless call has less of it and of bytes. */
 const PAGE_SIZES = { override: 150, deployless: 40 } as const
 
 /**
- * Asks many contracts at one block, in as few calls as fit. Throws as `readByRung`, `UpstreamError` if an answer is of
- * another block, `RpcRefusedError` if the endpoint has not gas enough for one question.
+ * Asks many contracts at one block, in as few calls as fit; the newest is pinned only if one call is not enough. Throws
+ * as `readByRung`, `UpstreamError` if an answer is of another block or the newest cannot be right, `RpcRefusedError` if
+ * the endpoint has not gas enough for one question.
  */
 export async function readCalls(
   endpoint: Endpoint,
   question: {
     readonly questions: readonly Question[]
-    /** By its hash if it may still be replaced. */
-    readonly block: Pick<Block, 'chainId' | 'number'> & Partial<Pick<PinnedBlock, 'hash'>>
+    /** By its hash if it may still be replaced; by its chain alone: the newest. */
+    readonly block: AskedBlock
     readonly clock: Clock
   },
   signal: AbortSignal,
 ): Promise<Answers> {
   const { questions, block, clock } = question
-  const { chainId, number, hash } = block
-  const at = hash === undefined ? number : { hash }
+  const { chainId } = block
   const rungs = ladderOf({
     ways: LENS_WAYS,
     endpoint,
     chainId,
     runtime: LENS_RUNTIME,
-    async byLens({ call }, way) {
+    async byLens({ call, pin, observeBlock }, way) {
+      const readPage = async (asked: readonly Question[], at: BlockAt) => {
+        const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
+        return decodePage(await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }))
+      }
+      if (!('number' in block) && questions.length <= PAGE_SIZES[way]) {
+        const page = await readPage(questions, 'latest')
+        observeBlock(page.block)
+        if (page.answers.length === questions.length) return page
+      }
+      const { number, hash } = 'number' in block ? block : await pin()
       const answers: Answer[] = []
       let first: Block | undefined
       do {
         const asked = questions.slice(answers.length, answers.length + PAGE_SIZES[way])
-        const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
-        const page = decodePage(
-          await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }),
-        )
+        const page = await readPage(asked, hash === undefined ? number : { hash })
         first ??= page.block
         if (page.block.chainId !== chainId || page.block.number !== number || !isSameBlock(page.block, first)) {
           throw new UpstreamError('The endpoint answered from another block than it was asked')

@@ -8,7 +8,7 @@ import {
 } from '../../../finance/lending/lending_event.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { readBalances } from '../read/read_balances.ts'
+import { createBalanceReader } from '../read/read_balances.ts'
 import { createUntouched } from '../read/untouched.ts'
 import { checkBalances } from './balance.ts'
 import { checkContinuity } from './continuity.ts'
@@ -25,6 +25,7 @@ const ROWS_MAX = 200_000
 /** What history follows of markets: the movements of wallets. */
 export function createLendingStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, LendingPlace> {
   const isUntouched = createUntouched(clock)
+  const balancesOf = createBalanceReader(clock)
   return {
     name: LENDING_STREAM,
     table: LENDING_EVENTS,
@@ -32,8 +33,10 @@ export function createLendingStream({ clock }: { readonly clock: Clock }): Strea
     decode: decodeLogs,
     continuity: checkContinuity,
     isUntouched: (place, { subject: wallet, ...at }, signal) => isUntouched({ place, wallet, ...at }, signal),
+    foresee: (place, { subject: wallet, client, finalized }, signal) =>
+      balancesOf.foresee(client, { place, wallet, block: finalized }, signal),
     async verify(place, { subject: wallet, client, db, toBlock }, signal) {
-      const balances = await readBalances(client, { place, wallet, block: toBlock, clock }, signal)
+      const balances = await balancesOf.read(client, { place, wallet, block: toBlock }, signal)
       if (balances === undefined) return
       const rows = await allRows(db, { place, wallet, toBlock })
       if (rows !== undefined) checkBalances(place, rows, { balances, toBlock })

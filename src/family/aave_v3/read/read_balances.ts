@@ -1,8 +1,11 @@
 import { type Hex, toFunctionSelector } from 'viem'
+import type { PinnedBlock } from '../../../chain/block.ts'
 import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/read_block.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { ForeseenBlock } from '../../../history/stream.ts'
+import { createAhead } from '../../../lib/async/ahead.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { isFollowed, type TokenBalance } from '../event/balance.ts'
@@ -12,38 +15,83 @@ const SCALED_BALANCE_OF = toFunctionSelector('scaledBalanceOf(address user)')
 const GET_PREVIOUS_INDEX = toFunctionSelector('getPreviousIndex(address user)')
 const BUDGET_MS = 4_000
 
-/**
- * What the tokens of a market say about a wallet at a past block. Undefined if no endpoint keeps that block's state.
- * Throws `AbortedError`.
- */
-export async function readBalances(
+/** Reads that are begun before they are asked for. */
+const AHEAD_MAX = 64
+
+/** Whose balances in which market. */
+interface BalanceQuestion<At> {
+  readonly place: LendingPlace
+  readonly wallet: Hex
+  readonly block: At
+}
+
+/** A past block: by its hash if it may still be replaced. */
+type BalanceBlock = ForeseenBlock & Partial<Pick<PinnedBlock, 'hash'>>
+
+type Balances = readonly TokenBalance[] | undefined
+
+/** Reads what the tokens of a market say about a wallet at a past block. */
+interface BalanceReader {
+  /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
+  read(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal): Promise<Balances>
+  /** Begins it for a block that will probably be asked for; once. */
+  foresee(client: ChainClient, question: BalanceQuestion<ForeseenBlock>, signal: AbortSignal): void
+}
+
+/** Makes a reader. */
+export function createBalanceReader(clock: Clock): BalanceReader {
+  const ahead = createAhead<Balances>({ readsMax: AHEAD_MAX })
+
+  async function readPinned(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal) {
+    const { chainId } = question.place
+    const number = BigInt(question.block)
+    try {
+      const block = await client.read((endpoint, within) => readBlock(endpoint, { chainId, number }, within), {
+        signal,
+        past: 'header',
+      })
+      return await readBalances(client, { ...question, block, clock }, signal)
+    } catch (error) {
+      if (error instanceof UnavailableError) return undefined
+      throw error
+    }
+  }
+
+  return {
+    read: async (client, question, signal) =>
+      (await ahead.take(nameOf(question))) ?? (await readPinned(client, question, signal)),
+    foresee(client, question, signal) {
+      const { place, wallet, block } = question
+      const name = nameOf({ place, wallet, block: Number(block.number) })
+      ahead.start(name, (within) => readBalances(client, { ...question, clock }, within), signal)
+    },
+  }
+}
+
+function nameOf({ place, wallet, block }: BalanceQuestion<number>): string {
+  return `${place.chainId}:${place.contract}:${wallet}:${block}`
+}
+
+/** Throws as `ChainClient.read`. */
+async function readBalances(
   client: ChainClient,
-  question: { readonly place: LendingPlace; readonly wallet: Hex; readonly block: number; readonly clock: Clock },
+  question: BalanceQuestion<BalanceBlock> & { readonly clock: Clock },
   signal: AbortSignal,
-): Promise<readonly TokenBalance[] | undefined> {
-  const { place, wallet, clock } = question
+): Promise<readonly TokenBalance[]> {
+  const { place, wallet, block, clock } = question
   const { chainId } = place
   const tokens = [...place.tokens].filter(([, token]) => isFollowed(token)).map(([token]) => token)
   const asked = [encodeCall(SCALED_BALANCE_OF, wallet), encodeCall(GET_PREVIOUS_INDEX, wallet)]
   const questions = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
-  try {
-    const number = BigInt(question.block)
-    const block = await client.read((endpoint, within) => readBlock(endpoint, { chainId, number }, within), {
-      signal,
-      past: 'header',
-    })
-    const { answers } = await client.read(
-      (endpoint, within) => readCalls(endpoint, { questions, block, clock }, within),
-      { signal, budgetMs: BUDGET_MS, past: block },
-    )
-    return tokens.flatMap((token, index) => {
-      const [scaled = '0x', indexRay = '0x'] = answers.slice(2 * index, 2 * index + 2)
-      // A token that was not there yet answers nothing.
-      if (scaled.length < 66 || indexRay.length < 66) return []
-      return { token, scaled: wordOf(scaled, 0), indexRay: wordOf(indexRay, 0) }
-    })
-  } catch (error) {
-    if (error instanceof UnavailableError) return undefined
-    throw error
-  }
+  const at = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }
+  const { answers } = await client.read(
+    (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
+    { signal, budgetMs: BUDGET_MS, past: block },
+  )
+  return tokens.flatMap((token, index) => {
+    const [scaled = '0x', indexRay = '0x'] = answers.slice(2 * index, 2 * index + 2)
+    // A token that was not there yet answers nothing.
+    if (scaled.length < 66 || indexRay.length < 66) return []
+    return { token, scaled: wordOf(scaled, 0), indexRay: wordOf(indexRay, 0) }
+  })
 }

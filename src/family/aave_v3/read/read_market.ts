@@ -3,7 +3,6 @@ import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
-import { readLatestBlock } from '../../../chain/read_block.ts'
 import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -85,12 +84,11 @@ async function readMarket(
 ): Promise<Reading> {
   const { chainId, deployment, clock } = question
   const { market } = deployment
-  const block = await readLatestBlock(endpoint, chainId, signal)
   let shape = question.shape
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
     const questions = questionsFor(deployment, asked)
-    const { answers } = await readCalls(endpoint, { questions, block, clock }, signal)
+    const { answers, block } = await readCalls(endpoint, { questions, block: { chainId }, clock }, signal)
     const [pool, oracle, list, ...data] = answers
     const found = addressOf(wordsOf(pool, { count: 1, market }), 0)
     const assets = asked?.pool === found ? assetsIn(list, market) : undefined

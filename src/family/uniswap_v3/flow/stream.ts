@@ -16,6 +16,6 @@ export function createFlowStream(clock: Clock): Stream<PositionFlow> {
       { addresses: [contract], topics: subjects === null ? [TOPICS] : [TOPICS, subjects] },
     ],
     decode: (_, logs) => ({ rows: flowsOf(logs), unsettled: [] }),
-    verify: createFlowCheck({ stream: NAME, clock }),
+    ...createFlowCheck({ stream: NAME, clock }),
   }
 }

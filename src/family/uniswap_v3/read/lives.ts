@@ -9,6 +9,7 @@ import type { BlockFacts } from '../../../finance/liquidity/life.ts'
 import { positionSubject, readPositionFlows } from '../../../finance/liquidity/position_flow.ts'
 import type { CountedLife } from '../../../finance/liquidity/profit.ts'
 import { createPriceHistory } from '../../../finance/price/price_history.ts'
+import type { BegunTip } from '../../../history/final/begun_tip.ts'
 import type { History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
 import { turnBefore } from '../../../lib/async/turns.ts'
@@ -33,6 +34,8 @@ export interface LifeQuestion {
   readonly position: Position | undefined
   /** The block that the answer is about; absent: the newest that history reaches. */
   readonly block?: bigint | undefined
+  /** What was begun beside the read of the position. */
+  readonly begun?: BegunTip | undefined
 }
 
 /** A position's flows up to a block, oldest first. */
@@ -43,6 +46,8 @@ export interface Life extends CountedLife {
 
 /** Reads lives of positions. */
 export interface LifeReader {
+  /** Begins what every life on a chain needs, before it is known whose is asked for. */
+  prepare(client: ChainClient, signal: AbortSignal): BegunTip | undefined
   /**
    * Undefined if the position was not there yet, or no position of that id ever was. Throws `UnavailableError` until
    * history is complete.
@@ -71,14 +76,14 @@ export function createLifeReader(services: {
   const readFacts = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
 
   async function flowsUpTo(question: LifeQuestion, kept: Kept | undefined, signal: AbortSignal) {
-    const { client, deployment, tokenId, block } = question
+    const { client, deployment, tokenId, block, begun } = question
     const contract = deployment.manager.toLowerCase() as Address
     const place = { chainId: client.chain.id, contract, startBlock: deployment.startBlock }
     const toBlock = block ?? (await readNewest(client, signal)).number
     whenLate(signal, () => mintMissing(question))
     const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
     if (startBlock === undefined) return undefined
-    const asked = { stream, place, subject: positionSubject(tokenId), startBlock, upTo: block }
+    const asked = { stream, place, subject: positionSubject(tokenId), startBlock, upTo: block, begun }
     const { storedTo, tail, block: end, version } = await history.ensure(asked, signal)
     const isSame = kept !== undefined && kept.version === version
     const before = isSame && kept.storedTo <= storedTo ? kept : undefined
@@ -105,6 +110,7 @@ export function createLifeReader(services: {
   }
 
   return {
+    prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
     async read(question, signal) {
       const { client, deployment, position, tokenId } = question
       const key = `${client.chain.id}:${deployment.manager}:${tokenId}`

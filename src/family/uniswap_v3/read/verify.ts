@@ -1,7 +1,8 @@
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { encodeFunctionData, parseAbi } from 'viem'
 import { type ChainClient, RevertError } from '../../../chain/rpc/client.ts'
 import { readPositionFlows } from '../../../finance/liquidity/position_flow.ts'
-import { IncompleteError, type Stream } from '../../../history/stream.ts'
+import { type ForeseenBlock, IncompleteError, type Stream, type StreamPlace } from '../../../history/stream.ts'
+import { createAhead } from '../../../lib/async/ahead.ts'
 import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -21,33 +22,39 @@ const FLOW_WORDS = { from: 7, to: 12 }
 const LEFT_WORDS = [7, 10, 11]
 const KEPT_MAX = 10_000
 
+/** Reads that are begun before they are asked for. */
+const AHEAD_MAX = 64
+
+/** The check of a stream of flows, and what begins its newest reading. */
+type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
+
 /**
  * Makes the check that holds stored flows to the manager's own words, where an endpoint keeps the state of the past:
  * between two flows what it keeps about the position does not change, and before the first it does not know it. What
  * leaves no trace, such as a deposit that is taken back at once, cannot be seen here. Without such an endpoint nothing is
  * checked. Blocks are final, so each is read once.
  */
-export function createFlowCheck(options: {
-  readonly stream: string
-  readonly clock: Clock
-}): NonNullable<Stream<unknown>['verify']> {
+export function createFlowCheck(options: { readonly stream: string; readonly clock: Clock }): FlowCheck {
   const { stream, clock } = options
   const cache = createCache<Kept>({ clock, entriesMax: KEPT_MAX })
+  const ahead = createAhead<{ readonly kept: Kept }>({ readsMax: AHEAD_MAX })
 
-  return async (place, { subject, client, db, fromBlock, toBlock }, signal) => {
+  const verify: FlowCheck['verify'] = async (place, { subject, client, db, fromBlock, toBlock }, signal) => {
     const tokenId = BigInt(subject)
     const rows = await readPositionFlows(db, { place, stream, tokenId, fromBlock, toBlock, max: FLOWS_MAX })
     const blocks = [...new Set((rows ?? []).map(({ block }) => block))]
     const [first] = blocks
     if (first === undefined) return
-    const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
     const keptAt = (block: number, within: AbortSignal): Promise<Kept> => {
-      const call = { to: place.contract, data, block: BigInt(block) }
-      const read = async (shared: AbortSignal) => ({
-        value: await readKept(client, call, shared),
-        lifeMs: Number.POSITIVE_INFINITY,
-      })
-      return cache.get({ key: `${place.chainId}:${place.contract}:${tokenId}:${block}`, read }, within)
+      const key = keyOf(place, tokenId, block)
+      const past = { number: BigInt(block), timestampSec: 0n }
+      const read = async (shared: AbortSignal) => {
+        const begun = await ahead.take(key)
+        const value = begun === undefined ? await readKept(client, { place, tokenId, past }, shared) : begun.kept
+        // What was read before the block was final may be of another one.
+        return { value, lifeMs: begun === undefined ? Number.POSITIVE_INFINITY : 0 }
+      }
+      return cache.get({ key, read }, within)
     }
     const newest = blocks.slice(-BLOCKS_MAX)
     const quiet = newest
@@ -56,7 +63,7 @@ export function createFlowCheck(options: {
     try {
       await together(
         quiet.map((range) => async (within: AbortSignal) => {
-          const [before, after] = [await keptAt(range.fromBlock, within), await keptAt(range.toBlock, within)]
+          const [before, after] = await Promise.all([keptAt(range.fromBlock, within), keptAt(range.toBlock, within)])
           if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
         }),
         signal,
@@ -68,14 +75,29 @@ export function createFlowCheck(options: {
       if (!(error instanceof UnavailableError)) throw error
     }
   }
+
+  return {
+    verify,
+    foresee(place, { subject, client, finalized: past }, signal) {
+      const tokenId = BigInt(subject)
+      const read = async (within: AbortSignal) => ({ kept: await readKept(client, { place, tokenId, past }, within) })
+      ahead.start(keyOf(place, tokenId, Number(past.number)), read, signal)
+    },
+  }
+}
+
+function keyOf({ chainId, contract }: StreamPlace, tokenId: bigint, block: number): string {
+  return `${chainId}:${contract}:${tokenId}:${block}`
 }
 
 async function readKept(
   client: ChainClient,
-  call: { readonly to: Address; readonly data: Hex; readonly block: bigint },
+  of: { readonly place: StreamPlace; readonly tokenId: bigint; readonly past: ForeseenBlock },
   signal: AbortSignal,
 ): Promise<Kept> {
-  const past = { number: call.block, timestampSec: 0n }
+  const { place, tokenId, past } = of
+  const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
+  const call = { to: place.contract, data, block: past.number }
   try {
     const answer = await client.read((endpoint, within) => endpoint.call(call, within), { signal, past })
     return answer.slice(2).match(/.{64}/g) ?? undefined

@@ -8,6 +8,7 @@ import {
   profitOf,
   type Unpriced,
 } from '../../../finance/liquidity/profit.ts'
+import type { BegunTip } from '../../../history/final/begun_tip.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../figures.ts'
@@ -16,7 +17,7 @@ import type { LivesAtHand, Patience } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/lives.ts'
 import type { Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
-import { type AskedPlaces, ambiguous, onlyPosition, readOneAt } from './places.ts'
+import { type AskedPlaces, ambiguous, onlyPosition, placesToAsk, readOneAt } from './places.ts'
 
 /** The life of a position up to the block of an answer. */
 export interface Told<Now = Position | undefined> {
@@ -47,9 +48,11 @@ export async function readTold(
   signal: AbortSignal,
 ): Promise<Told> {
   const { id } = asked
+  const [only, ...others] = placesToAsk(reader, asked)
+  const begun = only === undefined || others.length > 0 ? undefined : lives.prepare(only.client, signal)
   const { places, reads } = await readOneAt(reader, asked, signal)
   const position = onlyPosition(reads, id)
-  if (position !== undefined) return await tellPosition({ reader, lives }, { position, places, reads }, signal)
+  if (position !== undefined) return await tellPosition({ reader, lives }, { position, places, reads, begun }, signal)
   if (asked.chain_id === undefined) {
     throw new CodedError(
       'NOT_FOUND',
@@ -134,13 +137,13 @@ function askAbout(position: Position, { places, reads }: Reading) {
  */
 export async function tellPosition(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
-  found: Reading & { readonly position: Position },
+  found: Reading & { readonly position: Position; readonly begun?: BegunTip | undefined },
   signal: AbortSignal,
 ): Promise<Told<Position>> {
   const { position } = found
   const { chainId, tokenId, deployment } = position
   const { place, block, question } = askAbout(position, found)
-  const life = await lives.read(question, signal)
+  const life = await lives.read({ ...question, begun: found.begun }, signal)
   if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
   const told = { chainId, tokenId, life }
   if (life.end.number >= block.number) return { ...told, position, block }

@@ -207,25 +207,25 @@ describe('the check of stored flows against the manager', () => {
   test.each(['decrease', 'collect', 'increase'])('finds that a %s is not stored', async (kind) => {
     const { db } = await freshDatabase()
     const { tokenId, client } = await storedPosition(db, kind)
-    const check = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
+    const { verify } = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
     const fromBlock = scene.flows.get(tokenId)?.[0]?.blockNumber ?? 0
     const toBlock = Number(scene.lives.blockNumber) - 15
     const part = { subject: positionSubject(tokenId), client, db, fromBlock, toBlock }
     const place = { chainId: 1, contract: DEPLOYMENT.manager.toLowerCase() as Address, startBlock: 0 }
     const signal = new AbortController().signal
-    await check(place, part, signal)
+    await verify(place, part, signal)
     await db.run(
       `delete from position_flow where token_id = $1 and kind = $2 and (amount0 > 0 or amount1 > 0) and block = (
         select min(block) from position_flow where token_id = $1 and kind = $2 and (amount0 > 0 or amount1 > 0))`,
       [String(tokenId), kind],
     )
     const fresh = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
-    await expect(fresh(place, part, signal)).rejects.toThrow(/found that logs are missing in blocks/)
+    await expect(fresh.verify(place, part, signal)).rejects.toThrow(/found that logs are missing in blocks/)
     const { rpcUrl, server } = withoutPast(scene.devnet.rpcUrl)
     try {
       const { client: forgetful } = countedClient(chainOf(scene.devnet, { rpcUrls: [rpcUrl] }))
       const unable = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
-      await unable(place, { ...part, client: forgetful }, signal)
+      await unable.verify(place, { ...part, client: forgetful }, signal)
     } finally {
       await server.stop(true)
     }

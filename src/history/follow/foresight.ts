@@ -1,0 +1,62 @@
+import type { Hex } from 'viem'
+import { createAhead } from '../../lib/async/ahead.ts'
+import { askersOf } from '../../lib/async/askers.ts'
+import { type BegunPart, beginPart, blocksAtOnce } from '../cover.ts'
+import { missingOf } from '../logs/ranges.ts'
+import { lengthOf, type Range } from '../logs/window.ts'
+import type { StreamPlace } from '../stream.ts'
+import { countedOf } from './counted.ts'
+import type { FollowerOptions } from './options.ts'
+
+/** Blocks of a subject that will be wanted if the last one turns out to be final. */
+interface Foreseen extends Range {
+  readonly subject: Hex
+}
+
+/** Parts of histories that are read while endpoints still agree on which block is final. */
+export interface Foresight<Place extends StreamPlace> {
+  /**
+   * Begins to read what a subject lacks, or where everybody's history is kept what that lacks, if one request to each
+   * endpoint is enough. Dropped when `signal` fires.
+   */
+  foresee(wanted: Foreseen, place: Place, signal: AbortSignal): Promise<void>
+  /** True if one of these ranges was begun for it alone. */
+  has(subject: Hex | null, ranges: readonly Range[]): boolean
+  /** Once; undefined if it was not begun for exactly these subjects (null: everybody), or failed. */
+  take(subjects: readonly Hex[] | null, range: Range): Promise<BegunPart | undefined>
+}
+
+/** Subjects whose blocks are read ahead at a time; of the others those who lack the same blocks go together. */
+const FORESEEN_MAX = 4
+
+/** Makes it for one stream. `isBusy` is true if a task works on a subject already (null: on everybody). */
+export function createForesight<Row, Place extends StreamPlace>(
+  options: Pick<FollowerOptions<Row, Place>, 'stream' | 'sources' | 'coverage' | 'onHealed'>,
+  isBusy: (subject: Hex | null) => boolean,
+): Foresight<Place> {
+  const { stream, sources, coverage, onHealed } = options
+  const ahead = createAhead<BegunPart>({ readsMax: FORESEEN_MAX })
+
+  return {
+    async foresee({ subject, ...range }, place, signal) {
+      const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
+      const everybody = countedOf(covered.get(null), sources)
+      const of = everybody.length > 0 ? null : subject
+      const stored = of === null ? everybody : countedOf(covered.get(of), sources)
+      const [missing, ...others] = missingOf(range, stored)
+      if (isBusy(of) || missing === undefined || others.length > 0) return
+      const [asker] = askersOf(signal)
+      const subjects = of === null ? null : [of]
+      const able = sources.filter((source) => source.mayServe(missing))
+      const part = { stream, place, subjects, range: missing, sources: able, asker, onHealed }
+      if (lengthOf(missing) > blocksAtOnce(part, missing.toBlock)) return
+      ahead.start(nameOf(subjects, missing), (within) => beginPart(part, within), signal)
+    },
+    has: (subject, ranges) => ranges.some((range) => ahead.has(nameOf(subject === null ? null : [subject], range))),
+    take: (subjects, range) => ahead.take(nameOf(subjects, range)),
+  }
+}
+
+function nameOf(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
+  return `${subjects === null ? 'everybody' : subjects.join()}:${fromBlock}:${toBlock}`
+}
