@@ -91,11 +91,15 @@ async function readTail<Row, Place extends StreamPlace>(
   if (tip.block.number === tip.finalized.number) return { block: tip.block, rows: [] }
   let incomplete: IncompleteError | undefined
   let isTooLong = false
+  let { grandparent } = tip
   try {
     return await client.read(
       async (endpoint, within) => {
         try {
-          return await readTailFrom(endpoint, request, within)
+          const known = grandparent?.holder === endpoint.index ? grandparent.hash : undefined
+          // Only once: if that is what goes wrong, headers tell.
+          grandparent = undefined
+          return await readTailFrom(endpoint, { ...request, grandparent: known }, within)
         } catch (error) {
           if (error instanceof LogsRefusedError) isTooLong ||= TOO_LONG.has(error.reaction.kind)
           if (!(error instanceof IncompleteError)) throw error
@@ -120,9 +124,10 @@ const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 
 async function readTailFrom<Row, Place extends StreamPlace>(
   endpoint: Endpoint,
-  { client, stream, place, tip, witnesses }: TailRequest<Row, Place>,
+  request: TailRequest<Row, Place> & { readonly grandparent: Hex | undefined },
   signal: AbortSignal,
 ): Promise<Tail<Row>> {
+  const { client, stream, place, tip, witnesses, grandparent } = request
   const source = createLogSource(endpoint, client.chain.id)
   const first: Witness = { source, ask: (task) => task(source) }
   const filters = stream.filters(place, null)
@@ -134,7 +139,7 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const others = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(asked))
   const requests = Math.floor(REQUESTS_MAX / filters.length)
   const alone = piecesFor(asked, { requests, caps: [cap, cap] })
-  const hashes = await hashesOf(endpoint, { client, tip, fromBlock: hashedFrom }, signal)
+  const hashes = await hashesOf(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
 
   /** The second read, by the first endpoint of the others that can; else by the same one, with other edges. */
   async function second(): Promise<{ readonly other?: LearnedSource; readonly logs: readonly HistoryLog[] }> {
@@ -188,18 +193,29 @@ function piecesFor(
 /** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
 async function hashesOf(
   endpoint: Endpoint,
-  { client, tip, fromBlock }: { readonly client: ChainClient; readonly tip: ExpectedTip; readonly fromBlock: number },
+  of: {
+    readonly client: ChainClient
+    readonly tip: ExpectedTip
+    readonly grandparent: Hex | undefined
+    readonly fromBlock: number
+  },
   signal: AbortSignal,
 ): Promise<readonly LogRange[]> {
+  const { client, tip, grandparent, fromBlock } = of
   const hashes: LogRange[] = []
-  let block: PinnedBlock = tip.block
+  let block: Pick<PinnedBlock, 'number' | 'hash' | 'parentHash'> = tip.block
   for (;;) {
     hashes.unshift({ blockHash: block.hash, number: Number(block.number) })
     if (Number(block.number) - 1 < fromBlock) return hashes
     if (hashes.length === HASHED_BLOCKS - 1) {
       return [{ blockHash: block.parentHash, number: Number(block.number) - 1 }, ...hashes]
     }
-    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash: block.parentHash } }, signal)
+    const { parentHash: hash, number } = block
+    if (grandparent !== undefined && block === tip.block) {
+      block = { number: number - 1n, hash, parentHash: grandparent }
+      continue
+    }
+    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, signal)
     if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
     block = parent
   }

@@ -1,15 +1,19 @@
 import type { Hex } from 'viem'
-import type { PinnedBlock } from '../../chain/block.ts'
+import { isSameBlock, type PinnedBlock } from '../../chain/block.ts'
 import { checkBlockAge } from '../../chain/block_age.ts'
+import { readGrandparent } from '../../chain/call/grandparent/read_grandparent.ts'
 import { type BlockName, readHeader, readLatestBlock } from '../../chain/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { timeLimit } from '../../lib/async/abort.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { minOf } from '../../lib/number/fixed_point.ts'
 
 /** The newest block of a chain, and the newest that is final, as one endpoint and those beside it say. */
 export interface AgreedTip {
   readonly block: PinnedBlock
+  /** Undefined if the endpoint does not tell it at once. */
+  readonly grandparent: Grandparent | undefined
   readonly finalized: PinnedBlock
   /** How many different endpoints have the final block; 1 if there is one only, 0 if the others are silent. */
   readonly witnesses: 0 | 1 | 2
@@ -23,6 +27,13 @@ export interface AgreedTip {
 export interface TipInSight {
   readonly block: PinnedBlock
   readonly finalNumber: bigint
+  readonly grandparent: Grandparent | undefined
+}
+
+/** The hash of the parent of the newest block's parent, and the endpoint that says so, by its index. */
+export interface Grandparent {
+  readonly hash: Hex
+  readonly holder: number
 }
 
 /** Nodes behind one address differ by a few blocks; a range of blocks that all of them have cannot come back empty. */
@@ -42,11 +53,11 @@ export async function readAgreedTip(
   endpoint: Endpoint,
   {
     client,
-    nowMs,
+    clock,
     inSight,
   }: {
     readonly client: ChainClient
-    readonly nowMs: number
+    readonly clock: Clock
     readonly inSight: (tip: TipInSight) => void
   },
   signal: AbortSignal,
@@ -55,8 +66,10 @@ export async function readAgreedTip(
   const { finality } = chain
   const others = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
   const ask = (at: BlockName) => others.map((other) => headerOr(other, { chainId: chain.id, at }, signal))
-  const [block, tagged, ...heads] = await Promise.all([
+  const nowMs = clock.now()
+  const [block, older, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, signal),
+    grandparentOr(endpoint, { chainId: chain.id, clock }, signal),
     'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, signal) : undefined,
     ...ask('latest'),
   ])
@@ -70,8 +83,10 @@ export async function readAgreedTip(
   // The highest first: one that is behind does not hold the others back.
   const numbers = new Set([...young].sort(descending).map((head) => minOf(candidate, below(head, DEPTH_MIN))))
   const [finalNumber = candidate] = numbers
-  inSight({ block, finalNumber })
-  const alone = { block, holders: [endpoint.index], isDisputed: false } as const
+  const isKnown = older !== undefined && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
+  const grandparent = isKnown ? { hash: older.hash, holder: endpoint.index } : undefined
+  inSight({ block, finalNumber, grandparent })
+  const alone = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
   if (young.length === 0) {
     const finalized = tagged?.number === candidate ? tagged : await headerOf(endpoint, client, candidate, signal)
     return { ...alone, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
@@ -82,7 +97,7 @@ export async function readAgreedTip(
     const differing = given.filter(({ hash }) => hash !== finalized.hash)
     if (differing.length < given.length) {
       const holders = others.filter((_, at) => hashIn(answers[at]) === finalized.hash).map(({ index }) => index)
-      return { block, finalized, witnesses: 2, holders: [endpoint.index, ...holders], isDisputed: false }
+      return { ...alone, finalized, witnesses: 2, holders: [endpoint.index, ...holders] }
     }
     if (differing.some(({ hash }, index) => differing.findIndex((each) => each.hash === hash) < index)) {
       throw new UpstreamError('The endpoint has another final block than the others')
@@ -104,6 +119,20 @@ async function headerOf(
   return header
 }
 
+/** Undefined if the endpoint does not say it, or not in time: its headers tell as well. */
+async function grandparentOr(
+  endpoint: Endpoint,
+  of: { readonly chainId: number; readonly clock: Clock },
+  signal: AbortSignal,
+) {
+  try {
+    return await readGrandparent(endpoint, of, AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
+  } catch (error) {
+    if (!isSilence(error) || signal.aborted) throw error
+    return undefined
+  }
+}
+
 /** A header from an endpoint that is asked beside the one that answers. */
 export async function headerOr(
   endpoint: BackgroundEndpoint,
@@ -113,10 +142,13 @@ export async function headerOr(
   try {
     return await readHeader(endpoint, asked, AbortSignal.any([signal, timeLimit(WITNESS_MS)]))
   } catch (error) {
-    const isSilent = error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
-    if (!isSilent || signal.aborted) throw error
+    if (!isSilence(error) || signal.aborted) throw error
     return 'silent'
   }
+}
+
+function isSilence(error: unknown): boolean {
+  return error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
 }
 
 function hashIn(said: Said): Hex | undefined {

@@ -11,8 +11,7 @@ import { type AgreedTip, readAgreedTip, type TipInSight } from './agreed_tip.ts'
 import { checkMark } from './anchor_check.ts'
 
 /** The newest block of a chain, and the newest that history will be built on if the endpoints agree. */
-export interface ExpectedTip {
-  readonly block: PinnedBlock
+export interface ExpectedTip extends Pick<TipInSight, 'block' | 'grandparent'> {
   readonly finalized: Pick<PinnedBlock, 'number'>
 }
 
@@ -107,13 +106,13 @@ export function createFinality(options: {
   ): Promise<Seen> {
     const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
-    const inSight = ({ block, finalNumber }: TipInSight) => {
-      const tip = { block, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
+    const inSight = ({ finalNumber, ...newest }: TipInSight) => {
+      const tip = { ...newest, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
       expected.set(chainId, tip)
       for (const expect of waiting.get(chainId) ?? []) expect(tip)
     }
     const [tip, anchored] = await Promise.all([
-      readAgreedTip(endpoint, { client, nowMs: clock.now(), inSight }, signal),
+      readAgreedTip(endpoint, { client, clock, inSight }, signal),
       at === undefined ? undefined : readHeader(endpoint, { chainId, at }, signal),
     ])
     return { ...tip, anchored }
@@ -121,12 +120,12 @@ export function createFinality(options: {
 
   /** The tip that history may be built on; the anchor follows it. */
   async function settled(client: ChainClient, seen: Seen, { anchor, epoch }: Ground): Promise<Tip> {
-    const { block, finalized, witnesses, isDisputed, anchored, holders } = seen
+    const { block, grandparent, finalized, witnesses, isDisputed, anchored, holders } = seen
     const { id } = client.chain
     const isNewer = anchored === undefined || finalized.number > anchored.number
     // What nobody else confirms is not built on; what was confirmed before stays.
     if (anchored !== undefined && (witnesses === 0 || !isNewer)) {
-      return { block, finalized: anchored, holders: holders.slice(0, 1), epoch }
+      return { block, grandparent, finalized: anchored, holders: holders.slice(0, 1), epoch }
     }
     if (isDisputed) throw disputed(client, Number(finalized.number))
     const key = `${epoch}:${finalized.hash}`
@@ -134,7 +133,7 @@ export function createFinality(options: {
       await coverage.moveAnchor(id, { ...markOf(finalized), witnesses }, epoch)
       compared.set(id, key)
     }
-    return { block, finalized, holders, epoch }
+    return { block, grandparent, finalized, holders, epoch }
   }
 
   /** True if the history now stands on another anchor; false if the endpoints do not agree about this one. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
+import type { Chain } from '../../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
@@ -16,7 +17,7 @@ import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { askRoute } from '../../../support/ask_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { familyRoutes } from '../../../support/family.ts'
-import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** Long enough that requests which do not wait for one another are all sent before the first is answered. */
@@ -51,13 +52,23 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close()
 }, BUILD_LIMIT_MS)
 
+/** One more event of the wallet. */
+async function aaveEvent(): Promise<void> {
+  const aave = await devnet.aave()
+  await aave.supply({ market: 'main', wallet, asset: 'usdc', amount: rawUsd('usdc', 1) })
+}
+
 async function mine(blocks: number): Promise<void> {
   await devnet.rpc.call('anvil_mine', `0x${blocks.toString(16)}`)
 }
 
-/** The endpoint of a new process over the same database, and how many of its requests wait for one another. */
-function start(finality: { readonly depth: number }, { db }: TestDatabase = database) {
-  const chain = chainOf(devnet, { rpcUrls: [far.url], finality })
+/** The endpoints of a new process over the same database, and how many of its requests wait for one another. */
+function start(
+  options: { readonly finality: Chain['finality']; readonly rpcUrls?: readonly string[] },
+  { db }: TestDatabase = database,
+) {
+  const { finality, rpcUrls = [far.url] } = options
+  const chain = chainOf(devnet, { rpcUrls, finality })
   const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
   closers.push(client.close)
   const clients = new Map([[1, client]])
@@ -68,12 +79,18 @@ function start(finality: { readonly depth: number }, { db }: TestDatabase = data
   const route = routes.find(({ path }) => path === PATH) as Route
   const ask = () => askRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
   return {
-    async rounds() {
+    async rounds(wrong: (request: SeenRequest) => Fault | undefined = () => undefined) {
       far.reset()
-      far.rule(() => ({ kind: 'delay', ms: DELAY_MS }))
+      far.rule((request) => wrong(request) ?? { kind: 'delay', ms: DELAY_MS })
       try {
         const { reply } = await ask()
-        return { rounds: far.depth(), events: reply.pagination?.total ?? 0 }
+        const requests = far.seen.length
+        return {
+          rounds: far.depth(),
+          requests,
+          events: reply.pagination?.total ?? 0,
+          end: reply.asOf?.[0]?.blockNumber,
+        }
       } finally {
         far.rule(() => undefined)
       }
@@ -95,19 +112,76 @@ async function freshDatabase(): Promise<TestDatabase> {
   return fresh
 }
 
-test('events of a new block take five requests in a row, its final block stored and checked among them', async () => {
-  const service = start({ depth: 12 })
+async function newest(): Promise<bigint> {
+  return BigInt(await devnet.rpc.call<string>('eth_blockNumber'))
+}
+
+/** Two endpoints, the same number of requests behind each other. */
+const two = () => [far.url, `${far.url}second`]
+
+test.each([
+  { blocks: 1, finality: { depth: 12 }, endpoints: 1, requests: 18 },
+  { blocks: 1, finality: { depth: 12 }, endpoints: 2, requests: 23 },
+  { blocks: 30, finality: { depth: 12 }, endpoints: 2, requests: 23 },
+  { blocks: 5, finality: { tag: 'finalized' }, endpoints: 2, requests: 24 },
+] as const)(
+  'after $blocks blocks, final by $finality, events take two requests in a row over $endpoints endpoints',
+  async ({ blocks, finality, endpoints, requests }) => {
+    // All events are final.
+    await mine(100)
+    const service = start({ finality, rpcUrls: two().slice(0, endpoints) }, await freshDatabase())
+    await service.ask()
+    await mine(blocks)
+    const seen = await service.rounds()
+    // The market, the heads and the anchor; what is final, its logs and balances, and the end.
+    expect(seen).toEqual({ events: TOTAL, rounds: 2, requests, end: await newest() })
+  },
+  60_000,
+)
+
+test('where calls do not tell hashes, the end takes one request more, and says the same', async () => {
+  const service = start({ finality: { depth: 12 }, rpcUrls: two() })
   await service.ask()
+  await mine(3)
+  const [refused, wrong] = [{ code: -32000, message: 'out of gas' }, `0x${'ab'.repeat(32)}`]
+  const isAsked = ({ method, params }: SeenRequest) =>
+    method === 'eth_call' && params[1] === 'latest' && (params[0] as { readonly data: string }).data === '0x'
+  const seen = await service.rounds((request) => (isAsked(request) ? { kind: 'error', error: refused } : undefined))
+  expect(seen).toMatchObject({ events: TOTAL, rounds: 3, end: await newest() })
+  await mine(3)
+  const lie = { kind: 'change', change: (answer: unknown) => String(answer).slice(0, -64) + wrong.slice(2) } as const
+  const misled = await service.rounds((request) => (isAsked(request) ? lie : undefined))
+  expect(misled).toMatchObject({ events: TOTAL, end: await newest() })
+}, 60_000)
+
+test('what was read for a final block that the others then lack is dropped', async () => {
+  const silent = await startFaultyRpc(devnet.rpcUrl)
+  closers.push(silent.stop)
+  const created = await freshDatabase()
+  const service = start({ finality: { depth: 12 }, rpcUrls: [far.url, silent.url] }, created)
+  await service.ask()
+  await aaveEvent()
+  await mine(20)
+  const head = await newest()
+  const final = `0x${(head - 12n).toString(16)}`
+  silent.rule(({ method, params }) =>
+    method === 'eth_getBlockByNumber' && params[0] === final ? { kind: 'result', result: null } : undefined,
+  )
+  const stored = () => created.db.run('select max(anchor_number) as last from history_chain', [])
+  const before = await stored()
+  // The end begins at the block that was final before.
+  expect(await service.rounds()).toMatchObject({ events: TOTAL + 1, end: head })
+  expect(await stored()).toEqual(before)
+  silent.rule(() => undefined)
   await mine(1)
-  const seen = await service.rounds()
-  // The market and the head; the final block; its logs beside the end; the balances that they are checked against.
-  expect(seen).toEqual({ events: TOTAL, rounds: 5 })
+  expect(await service.rounds()).toMatchObject({ events: TOTAL + 1, end: head + 1n })
+  expect(await stored()).not.toEqual(before)
 }, 60_000)
 
 test.each([400, 700])(
   'over an endpoint at %d ms it says what it waits for, and then answers',
   async (delayMs) => {
-    const { ask, budgeted } = start({ depth: 12 }, await freshDatabase())
+    const { ask, budgeted } = start({ finality: { depth: 12 } }, await freshDatabase())
     far.rule(() => ({ kind: 'delay', ms: delayMs }))
     const { answer, said } = await answered(budgeted)
     expect(answer).toBeDefined()

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
 
@@ -7,6 +8,7 @@ const DELAY_MS = 400
 
 let scene: PnlScene
 let far: FaultyRpc
+const databases: TestDatabase[] = []
 
 beforeAll(async () => {
   scene = await startPnlScene({ seed: 5, count: 12 })
@@ -16,18 +18,32 @@ beforeAll(async () => {
 afterAll(async () => {
   await far?.stop()
   await scene?.close()
+  for (const database of databases) await database.close()
 }, 60_000)
 
-test('profit and loss of a new block takes five requests in a row, its final block stored among them', async () => {
-  const { pnl: route } = scene.routes({ chain: { rpcUrls: [far.url] } })
-  const [tokenId] = scene.lives.positions.flatMap((each) => (each.isBurned ? [] : each.tokenId))
-  if (tokenId === undefined) throw new Error('Cannot test without a position')
-  await askAbout(route, tokenId)
-  await scene.devnet.rpc.call('anvil_mine', '0x1')
-  far.reset()
-  far.rule(() => ({ kind: 'delay', ms: DELAY_MS }))
-  await askAbout(route, tokenId)
-  far.rule(() => undefined)
-  // The position; the head and the anchor; the final block; its logs beside the parents of the end; logs of the end.
-  expect(far.depth()).toBe(5)
-}, 60_000)
+const CASES = ([1, 2] as const).flatMap((endpoints) =>
+  (['pnl', 'events'] as const).map((name) => ({ name, endpoints, requests: { 1: 14, 2: 19 }[endpoints] })),
+)
+
+test.each(CASES)(
+  '$name of a new block take two requests in a row over $endpoints endpoints, its final block stored and checked',
+  async ({ name, endpoints, requests }) => {
+    const rpcUrls = [far.url, `${far.url}second`].slice(0, endpoints)
+    const database = await testDatabase()
+    databases.push(database)
+    const { [name]: route } = scene.routes({ chain: { rpcUrls }, database })
+    const [tokenId] = scene.lives.positions.flatMap((each) => (each.isBurned ? [] : each.tokenId))
+    if (tokenId === undefined) throw new Error('Cannot test without a position')
+    await askAbout(route, tokenId)
+    await scene.devnet.rpc.call('anvil_mine', '0x1')
+    far.reset()
+    far.rule(() => ({ kind: 'delay', ms: DELAY_MS }))
+    const { reply } = await askAbout(route, tokenId)
+    far.rule(() => undefined)
+    // The position, the heads and the anchor; what is final, its logs and the position there, and the end.
+    expect({ rounds: far.depth(), requests: far.seen.length }).toEqual({ rounds: 2, requests })
+    const newest = BigInt(await scene.devnet.rpc.call<string>('eth_blockNumber'))
+    expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: newest }])
+  },
+  60_000,
+)
