@@ -1,13 +1,13 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import { type BlockCache, createBlockCache } from '../chain/block_cache.ts'
-import { readHeader } from '../chain/read_block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { decodeSettled } from './cover.ts'
 import type { ExpectedTip } from './final/finality.ts'
 import type { LogRange } from './logs/check_logs.ts'
+import { HASHED_BLOCKS, hashesOf } from './logs/newest_blocks.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import { LogsRefusedError } from './logs/refusal.ts'
 import { createLogSource } from './logs/source.ts'
@@ -41,8 +41,6 @@ interface Tails {
   read<Row, Place extends StreamPlace>(request: TailRequest<Row, Place>, signal: AbortSignal): Promise<Tail<Row>>
 }
 
-/** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */
-const HASHED_BLOCKS = 3
 const REQUESTS_MAX = 8
 /** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is no witness. */
 const PROOFS_MAX = 8
@@ -188,37 +186,6 @@ function piecesFor(
   const reads = [piecesOf(range, first ?? blocks, false), piecesOf(range, second ?? blocks, true)] as const
   if (reads.flat().length + range.hashedBlocks > requests) throw new LogsRefusedError(0, TOO_LONG_FOR_US)
   return reads
-}
-
-/** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
-async function hashesOf(
-  endpoint: Endpoint,
-  of: {
-    readonly client: ChainClient
-    readonly tip: ExpectedTip
-    readonly grandparent: Hex | undefined
-    readonly fromBlock: number
-  },
-  signal: AbortSignal,
-): Promise<readonly LogRange[]> {
-  const { client, tip, grandparent, fromBlock } = of
-  const hashes: LogRange[] = []
-  let block: Pick<PinnedBlock, 'number' | 'hash' | 'parentHash'> = tip.block
-  for (;;) {
-    hashes.unshift({ blockHash: block.hash, number: Number(block.number) })
-    if (Number(block.number) - 1 < fromBlock) return hashes
-    if (hashes.length === HASHED_BLOCKS - 1) {
-      return [{ blockHash: block.parentHash, number: Number(block.number) - 1 }, ...hashes]
-    }
-    const { parentHash: hash, number } = block
-    if (grandparent !== undefined && block === tip.block) {
-      block = { number: number - 1n, hash, parentHash: grandparent }
-      continue
-    }
-    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, signal)
-    if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
-    block = parent
-  }
 }
 
 /** The number of one of these blocks that the endpoint has with another hash. */

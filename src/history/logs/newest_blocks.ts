@@ -1,0 +1,41 @@
+import type { Hex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
+import { readHeader } from '../../chain/read_block.ts'
+import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
+import { UpstreamError } from '../../lib/error.ts'
+import type { ExpectedTip } from '../final/finality.ts'
+import type { LogRange } from './check_logs.ts'
+
+/** The newest blocks are asked for by their hash: a node that lacks one says so, but gives nothing for a range. */
+export const HASHED_BLOCKS = 3
+
+/** The newest blocks by their hashes, each the parent of the next, so that all are of the chain that ends at the tip. */
+export async function hashesOf(
+  endpoint: Endpoint,
+  of: {
+    readonly client: ChainClient
+    readonly tip: ExpectedTip
+    readonly grandparent: Hex | undefined
+    readonly fromBlock: number
+  },
+  signal: AbortSignal,
+): Promise<readonly LogRange[]> {
+  const { client, tip, grandparent, fromBlock } = of
+  const hashes: LogRange[] = []
+  let block: Pick<PinnedBlock, 'number' | 'hash' | 'parentHash'> = tip.block
+  for (;;) {
+    hashes.unshift({ blockHash: block.hash, number: Number(block.number) })
+    if (Number(block.number) - 1 < fromBlock) return hashes
+    if (hashes.length === HASHED_BLOCKS - 1) {
+      return [{ blockHash: block.parentHash, number: Number(block.number) - 1 }, ...hashes]
+    }
+    const { parentHash: hash, number } = block
+    if (grandparent !== undefined && block === tip.block) {
+      block = { number: number - 1n, hash, parentHash: grandparent }
+      continue
+    }
+    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, signal)
+    if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
+    block = parent
+  }
+}
