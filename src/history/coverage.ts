@@ -164,10 +164,9 @@ export function createCoverage(db: Database, holder: string): Coverage {
   }
 }
 
-/** True if some of a subject's history is stored, or of everybody's. */
-export async function isBegun(coverage: Coverage, name: HistoryName, subject: Hex): Promise<boolean> {
-  const stored = await coverage.find(name, [null, subject])
-  return [...stored.values()].some(({ ranges }) => ranges.length > 0)
+/** True if something is stored. */
+export function isBegun(covered: ReadonlyMap<Hex | null, Covered>): boolean {
+  return [...covered.values()].some(({ ranges }) => ranges.length > 0)
 }
 
 /**

@@ -179,16 +179,14 @@ export function createHistory(options: {
     { client, tip, foreseen }: { readonly client: ChainClient; readonly tip: ExpectedTip; foreseen: Foreseen<Row> },
     signal: AbortSignal,
   ): Promise<void> {
-    const { stream, place, subject, startBlock } = request
-    if (!(await isBegun(coverage, { place, stream: stream.name }, subject)) || foreseen.isOver || signal.aborted) return
+    const { stream, place, subject } = request
+    const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
+    if (!isBegun(covered) || foreseen.isOver || signal.aborted) return
     const tail = tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
     tail.catch(() => {})
     foreseen.end = { tip, tail }
-    const range = { fromBlock: Math.max(place.startBlock, startBlock ?? 0), toBlock: Number(tip.finalized.number) }
-    if (range.fromBlock > range.toBlock) return
     const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
-    stream.foresee?.(place, { subject, client, finalized }, signal)
-    await followerOf(client, stream, place).foresee({ subject, ...range }, place, signal)
+    followerOf(client, stream, place).foresee({ ...request, finalized, covered }, place, signal)
   }
 
   async function ensure<Row, Place extends StreamPlace>(
@@ -214,7 +212,7 @@ export function createHistory(options: {
     try {
       const [place, tip] = await Promise.all([placing, begun.tip(expect), switching])
       foreseen.isOver = true
-      return await ensureAt({ ...unplaced, place }, { client, tip, startedMs, foreseen }, signal)
+      return await ensureAt({ ...unplaced, place }, { client, tip, startedMs, foreseen, shared }, signal)
     } finally {
       over.abort()
     }
@@ -222,20 +220,22 @@ export function createHistory(options: {
 
   async function ensureAt<Row, Place extends StreamPlace>(
     request: PlacedRequest<Row, Place>,
-    within: AtTip<Row> & { readonly startedMs: number },
+    within: AtTip<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
     signal: AbortSignal,
   ): Promise<Ensured<Row>> {
-    const { client, tip, startedMs } = within
+    const { client, tip, startedMs, foreseen, shared } = within
     const { stream, subject, place } = request
-    whenLate(signal, () => {
-      const follower = followerOf(client, stream, place)
-      return follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject))
-    })
+    const follower = followerOf(client, stream, place)
+    whenLate(signal, () => follower.failureOf(subject) ?? notYet(client, follower.paceOf(subject)))
     for (const each of sourcesOf(client)) if (tip.holders.includes(each.source.index)) each.gave(tip.finalized)
     const storedTo = Number(tip.finalized.number)
-    const hasBegun = await isBegun(coverage, { place, stream: stream.name }, subject)
+    const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
+    const hasBegun = isBegun(covered)
     const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
+    // Its logs are read beside what they are then checked against.
+    const { finalized } = tip
+    if (hasBegun && foreseen.end === undefined) follower.foreseeCheck({ ...request, finalized, covered }, place, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
     const { isAgreed, block, rows } = await readBoth(request, { ...within, waitMs, isBegun: hasBegun }, signal)
     if (request.upTo === undefined || request.upTo > block.number) checkEnd(client, block, clock)

@@ -16,7 +16,7 @@ import { groupsOf, type Lacking, planOf, type Task, widestOf } from './plan.ts'
 import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
-export interface Follower<Place extends StreamPlace> extends Pick<Foresight<Place>, 'foresee'> {
+export interface Follower<Place extends StreamPlace> extends Pick<Foresight<Place>, 'foresee' | 'foreseeCheck'> {
   /**
    * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all of them. Throws `UnavailableError` if they cannot be, `AbortedError`
    * if `signal` fires; the work then goes on for half a minute, in case the caller comes back.
@@ -285,7 +285,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       await completed
       return entry.isAgreed
     },
-    foresee: foresight.foresee,
+    ...foresight,
     paceOf: (subject) => entries.get(subject)?.pace,
     failureOf: (subject) => entries.get(subject)?.failure,
     get scanLeft() {

@@ -2,24 +2,29 @@ import type { Hex } from 'viem'
 import { createAhead } from '../../lib/async/ahead.ts'
 import { askersOf } from '../../lib/async/askers.ts'
 import { type BegunPart, beginPart, blocksAtOnce } from '../cover.ts'
+import type { Covered } from '../coverage.ts'
 import { missingOf } from '../logs/ranges.ts'
 import { lengthOf, type Range } from '../logs/window.ts'
-import type { StreamPlace } from '../stream.ts'
-import { countedOf } from './counted.ts'
+import type { EnsureRequest, ForeseenBlock, StreamPlace } from '../stream.ts'
+import { countedOf, isChecked } from './counted.ts'
 import type { FollowerOptions } from './options.ts'
 
-/** Blocks of a subject that will be wanted if the last one turns out to be final. */
-interface Foreseen extends Range {
-  readonly subject: Hex
+/** What of a subject will be wanted if a block turns out to be final. */
+interface Foreseen extends Pick<EnsureRequest<never, never>, 'subject' | 'startBlock'> {
+  readonly finalized: ForeseenBlock
+  /** What is stored of it, and of everybody. */
+  readonly covered: ReadonlyMap<Hex | null, Covered>
 }
 
 /** Parts of histories that are read while endpoints still agree on which block is final. */
 export interface Foresight<Place extends StreamPlace> {
   /**
    * Begins to read what a subject lacks, or where everybody's history is kept what that lacks, if one request to each
-   * endpoint is enough. Dropped when `signal` fires.
+   * endpoint is enough; and what the check of its rows needs. Dropped when `signal` fires.
    */
-  foresee(wanted: Foreseen, place: Place, signal: AbortSignal): Promise<void>
+  foresee(wanted: Foreseen, place: Place, signal: AbortSignal): void
+  /** The check alone. */
+  foreseeCheck(wanted: Foreseen, place: Place, signal: AbortSignal): void
   /** True if one of these ranges was begun for it alone. */
   has(subject: Hex | null, ranges: readonly Range[]): boolean
   /** Once; undefined if it was not begun for exactly these subjects (null: everybody), or failed. */
@@ -31,15 +36,25 @@ const FORESEEN_MAX = 4
 
 /** Makes it for one stream. `isBusy` is true if a task works on a subject already (null: on everybody). */
 export function createForesight<Row, Place extends StreamPlace>(
-  options: Pick<FollowerOptions<Row, Place>, 'stream' | 'sources' | 'coverage' | 'onHealed'>,
+  options: Pick<FollowerOptions<Row, Place>, 'stream' | 'client' | 'sources' | 'onHealed'>,
   isBusy: (subject: Hex | null) => boolean,
 ): Foresight<Place> {
-  const { stream, sources, coverage, onHealed } = options
+  const { stream, client, sources, onHealed } = options
   const ahead = createAhead<BegunPart>({ readsMax: FORESEEN_MAX })
 
+  function foreseeCheck(wanted: Foreseen, place: Place, signal: AbortSignal): void {
+    const { subject, covered, finalized } = wanted
+    const range = rangeOf(wanted, place)
+    if (range.fromBlock > range.toBlock || isChecked({ subject, range }, covered.get(subject))) return
+    stream.foresee?.(place, { subject, client, finalized }, signal)
+  }
+
   return {
-    async foresee({ subject, ...range }, place, signal) {
-      const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
+    foreseeCheck,
+    foresee(wanted, place, signal) {
+      foreseeCheck(wanted, place, signal)
+      const { subject, covered } = wanted
+      const range = rangeOf(wanted, place)
       const everybody = countedOf(covered.get(null), sources)
       const of = everybody.length > 0 ? null : subject
       const stored = of === null ? everybody : countedOf(covered.get(of), sources)
@@ -55,6 +70,10 @@ export function createForesight<Row, Place extends StreamPlace>(
     has: (subject, ranges) => ranges.some((range) => ahead.has(nameOf(subject === null ? null : [subject], range))),
     take: (subjects, range) => ahead.take(nameOf(subjects, range)),
   }
+}
+
+function rangeOf({ startBlock = 0, finalized }: Foreseen, place: StreamPlace): Range {
+  return { fromBlock: Math.max(place.startBlock, startBlock), toBlock: Number(finalized.number) }
 }
 
 function nameOf(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
