@@ -9,16 +9,20 @@ const ABI = parseAbi(['function multicall(bytes[] data) payable returns (bytes[]
 const MINTS_PER_TRANSACTION = 50
 /** More at once only make the node slower. */
 const TRANSACTIONS_AT_ONCE = 40
+/** The node works out the whole state for each block, so all that are sent at once are to fit in one. */
+const WIDE_BLOCK_GAS = 1_000_000_000
+const BLOCK_GAS = 60_000_000
 
 /** Mints a wallet `count` (a multiple of 50) small full-range positions in one pool, as whoever mails spam does: cheaply. */
 export async function mailMany(
-  { send }: Pick<Builder, 'send'>,
+  { send, rpc }: Pick<Builder, 'send' | 'rpc'>,
   { wallet, pool, count }: { readonly wallet: Address; readonly pool: Pool; readonly count: number },
 ): Promise<void> {
   if (count % MINTS_PER_TRANSACTION !== 0) throw new Error(`Cannot mail ${count} positions: expected a multiple of 50`)
   const mint = mintCall({ pool, ...fullRange(pool), amount0: 1_000n, amount1: 1_000n, recipient: wallet })
   const calls = Array.from({ length: MINTS_PER_TRANSACTION }, () => mint.data)
   const data = encodeFunctionData({ abi: ABI, functionName: 'multicall', args: [calls] })
+  await rpc.call('evm_setBlockGasLimit', `0x${WIDE_BLOCK_GAS.toString(16)}`)
   for (let left = count / MINTS_PER_TRANSACTION; left > 0; left -= TRANSACTIONS_AT_ONCE) {
     const transactions = Array.from({ length: Math.min(left, TRANSACTIONS_AT_ONCE) }, () => ({
       from: BANK,
@@ -27,4 +31,5 @@ export async function mailMany(
     }))
     await send(transactions)
   }
+  await rpc.call('evm_setBlockGasLimit', `0x${BLOCK_GAS.toString(16)}`)
 }

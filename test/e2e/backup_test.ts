@@ -89,7 +89,7 @@ describe.each([
 
 test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, serves the same key with the same credits', async () => {
   const old = await startPostgres17()
-  const from = program(sourceProgram, { DATABASE_URL: old.url })
+  const from = program(executableProgram, { DATABASE_URL: old.url })
   await runJson(from, ['migrate'])
   const { id } = await runJson(from, ['org', 'create', 'Acme'])
   await runJson(from, ['credits', 'grant', id, '500', '--reason', 'welcome'])
@@ -101,7 +101,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
   expect((await runJson(from, ['backup', '--to', file])).postgresql).toStartWith('17.')
   await old.close()
 
-  const to = program(sourceProgram)
+  const to = program(executableProgram)
   await runJson(to, ['restore', '--from', file])
   const again = await spawnService(to)
   expect(await call(again, key)).toEqual({ status: 200, remaining: 496, logged: 3 })
@@ -110,7 +110,7 @@ test('from PostgreSQL 17 to 18: a backup of the one, restored into the other, se
 }, 120_000)
 
 test('a backup warns of credits that do not add up and of charges that wait to be taken back, and can still be restored', async () => {
-  const odd = program(sourceProgram)
+  const odd = program(executableProgram)
   await createDatabase(odd)
   const { id } = await runJson(odd, ['org', 'create', 'Acme'])
   await runJson(odd, ['credits', 'grant', id, '500', '--reason', 'welcome'])
@@ -130,7 +130,7 @@ test('a backup warns of credits that do not add up and of charges that wait to b
     /^Credits do not add up in 2 of 2 organizations: .+\nCharges to be taken back wait in ".+journal".+\n$/,
   )
 
-  const to = program(sourceProgram)
+  const to = program(executableProgram)
   await runJson(to, ['restore', '--from', file])
   expect(await runJson(to, ['credits', 'show', id])).toMatchObject({ balance: '501', granted: '500' })
 }, 120_000)
@@ -141,7 +141,7 @@ test.each([
   { words: ['restore'] },
   { words: ['restore', 'file'] },
 ])('wrong usage is told in one line, status 2: $words', async ({ words }) => {
-  const { status, stdout, stderr } = await runCommand(program(sourceProgram), words)
+  const { status, stdout, stderr } = await runCommand(program(executableProgram), words)
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
   expect(stderr).toMatch(/^walletscope: .+\n$/)
 })
@@ -159,7 +159,7 @@ describe('with a large log', () => {
       [],
       { lane: 'background', deadlineMs: 60_000 },
     )
-    source = sourceProgram({ ...CHAIN, DATABASE_URL: database.url })
+    source = executableProgram({ ...CHAIN, DATABASE_URL: database.url })
     whole = join(source.directory, 'whole')
     await runJson(source, ['backup', '--to', whole])
   }, 60_000)
@@ -188,7 +188,7 @@ describe('with a large log', () => {
 
   test('through a pipe it is the same backup, and its report goes to standard error', async () => {
     const target = await emptyDatabase()
-    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const to = program(executableProgram, { DATABASE_URL: target.url })
     const writing = spawn(source, ['backup', '--to', '-', '--json'])
     const reading = Bun.spawn([...to.command, 'restore', '--from', '-', '--json'], {
       cwd: to.directory,
@@ -250,7 +250,7 @@ describe('with a large log', () => {
   }, 60_000)
 
   test('a file that is cut short is refused before anything is made', async () => {
-    const to = program(sourceProgram)
+    const to = program(executableProgram)
     const cut = join(to.directory, '../cut')
     await Bun.write(cut, Bun.file(whole))
     truncateSync(cut, statSync(cut).size - 30)
@@ -266,7 +266,7 @@ describe('with a large log', () => {
 
   test('a file that is a pipe is read once', async () => {
     const target = await emptyDatabase()
-    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const to = program(executableProgram, { DATABASE_URL: target.url })
     const child = Bun.spawn(
       ['/bin/bash', '-c', 'f=$1; shift; "$@" --from <(cat "$f")', 'bash', whole, ...to.command, 'restore'],
       {
@@ -288,7 +288,7 @@ describe('with a large log', () => {
     const db = openDatabase({ url: target.url, clock: systemClock, log: silentLog, max: 1 })
     await db.run('create view organization as select 1 as id limit 0', [])
     await db.close()
-    const to = program(sourceProgram, { DATABASE_URL: target.url })
+    const to = program(executableProgram, { DATABASE_URL: target.url })
     expect(await runCommand(to, ['restore', '--from', whole])).toEqual({
       status: 1,
       stdout: '',
@@ -299,7 +299,7 @@ describe('with a large log', () => {
   }, 60_000)
 
   test('kill -9 in the middle of a restore: nothing serves, nothing is half restored, and a second restore works', async () => {
-    const to = program(sourceProgram)
+    const to = program(executableProgram)
     const child = spawn(to, ['restore', '--from', '-'])
     const bytes = await Bun.file(whole).bytes()
     child.stdin.write(bytes.subarray(0, bytes.length / 2))

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
+import { alone } from '../support/alone.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** What a build is made from: when all of it is older than the build, the build is fresh. */
@@ -12,14 +13,16 @@ const BUILDS = [
 
 /** Builds the executable and the Node bundle if those in `dist` are older than the source. Throws a build's output. */
 export function buildWhatIsStale(): void {
-  const changed = Math.max(
-    ...SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT, dot: true })]).map(changedMs),
-  )
-  for (const { file, script } of BUILDS) {
-    if (existsSync(join(ROOT, file)) && changedMs(file) > changed) continue
-    const { success, stdout, stderr } = Bun.spawnSync([process.execPath, script], { cwd: ROOT })
-    if (!success) throw new Error(`Cannot build ${file}: ${stdout}${stderr}`)
-  }
+  alone('build', () => {
+    const changed = Math.max(
+      ...SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT, dot: true })]).map(changedMs),
+    )
+    for (const { file, script } of BUILDS) {
+      if (existsSync(join(ROOT, file)) && changedMs(file) > changed) continue
+      const { success, stdout, stderr } = Bun.spawnSync([process.execPath, script], { cwd: ROOT })
+      if (!success) throw new Error(`Cannot build ${file}: ${stdout}${stderr}`)
+    }
+  })
 }
 
 function changedMs(file: string): number {

@@ -11,12 +11,15 @@ import { logsOf } from '../family/aave_v3/event/support.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
-import { type Finished, type Program, runCommand, sourceProgram } from './program.ts'
+import { buildWhatIsStale } from './builds.ts'
+import { executableProgram, type Finished, type Program, runCommand } from './program.ts'
 
 const DEPTH = 10
 const BUILD_LIMIT_MS = 120_000
 const FULL = '[########################] 100 %'
 const EMPTY = '[------------------------]   0 %'
+
+buildWhatIsStale()
 
 let devnet: Devnet
 let upstream: FaultyRpc
@@ -32,7 +35,7 @@ beforeAll(async () => {
   final = Number(await devnet.rpc.call<string>('eth_blockNumber')) - DEPTH
   upstream = await startFaultyRpc(devnet.rpcUrl)
   database = await testDatabase()
-  program = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
+  program = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   const chain = { ...DEVNET_ROW, finality: { depth: DEPTH }, rpcUrls: [upstream.url] }
   writeFileSync(join(program.directory, '../chains.json'), JSON.stringify({ chains: [chain] }))
 }, BUILD_LIMIT_MS)
@@ -174,7 +177,7 @@ test('a check that fails though two endpoints agree ends it at once: it says whi
   for (const proxy of proxies) {
     proxy.drop(({ blockNumber, logIndex }) => blockNumber === lost?.blockNumber && logIndex === lost.logIndex)
   }
-  const other = sourceProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
+  const other = executableProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json', DATABASE_URL: database.url })
   const chain = { ...DEVNET_ROW, finality: { depth: DEPTH }, rpcUrls: proxies.map(({ url }) => url) }
   writeFileSync(join(other.directory, '../chains.json'), JSON.stringify({ chains: [chain] }))
   try {

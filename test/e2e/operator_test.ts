@@ -8,20 +8,13 @@ import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask } from './http.ts'
-import {
-  createDatabase,
-  nodeProgram,
-  type Program,
-  runCommand,
-  type Service,
-  sourceProgram,
-  spawnService,
-} from './program.ts'
+import { executableProgram, nodeProgram, type Program, runCommand, type Service, spawnService } from './program.ts'
 
 const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
 const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9/rpc-secret' }
 
+buildWhatIsStale()
 let programs: Program[] = []
 
 afterEach(() => {
@@ -30,7 +23,7 @@ afterEach(() => {
 })
 
 function program(env: Readonly<Record<string, string>> = {}): Program {
-  const made = sourceProgram({ ...CHAIN, ...env })
+  const made = executableProgram({ ...CHAIN, ...env })
   programs.push(made)
   return made
 }
@@ -135,8 +128,7 @@ test('a service that others can reach warns if links follow the Host of each req
 }, 60_000)
 
 test('credits are taken back by a number below zero, never below what is left', async () => {
-  const operated = program()
-  await createDatabase(operated)
+  const { operated, close } = await programOn('Bun')
   const { id } = await runJson(operated, ['org', 'create', 'Acme'])
   await runJson(operated, ['credits', 'grant', id, '10', '--reason', 'welcome'])
   expect(await runJson(operated, ['credits', 'grant', id, '-4', '--reason', 'mistake'])).toMatchObject({ balance: '6' })
@@ -146,6 +138,7 @@ test('credits are taken back by a number below zero, never below what is left', 
     stdout: '',
     stderr: 'walletscope: Cannot take back 7 credits: the organization has 6 left\n',
   })
+  await close()
 }, 60_000)
 
 test('a data directory that cannot be used is named, with the reason', async () => {
@@ -190,17 +183,17 @@ test('what a command prints reaches a slow reader to the last byte, and a reader
   expect([left?.stdout, left?.stderr]).toEqual(['{', '0\n'])
 }, 60_000)
 
-/** The source on Bun with a database of its own, or the bundle on Node with one of the tests'. */
+/** The executable, or the bundle on Node, with one of the tests' databases. */
 async function programOn(
   runtime: string,
-  env: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly operated: Program; close(): Promise<void> }> {
-  if (runtime === 'Bun') return { operated: program(env), close: async () => {} }
   const database = await testDatabase()
-  buildWhatIsStale()
+  const close = () => database.close()
+  if (runtime === 'Bun') return { operated: program({ ...env, DATABASE_URL: database.url }), close }
   const operated = nodeProgram({ ...CHAIN, ...env, DATABASE_URL: database.url })
   programs.push(operated)
-  return { operated, close: () => database.close() }
+  return { operated, close }
 }
 
 test.each(['Bun', 'Node'])(
@@ -227,7 +220,7 @@ test.each(['Bun', 'Node'])(
 test('a chain whose newest block is a day old is not ready, unless its row allows that', async () => {
   const anvil = await startAnvil({ timestampSec: Math.floor(Date.now() / 1_000) - 86_400 })
   try {
-    const operated = program({ RPC_URL_1: anvil.rpcUrl })
+    const { operated, close } = await programOn('Bun', { RPC_URL_1: anvil.rpcUrl })
     const ready = async (service: Service) => {
       const { status, body } = await ask(service.port, { method: 'GET', target: '/readyz', headers: {} })
       return { ...JSON.parse(body), status }
@@ -239,6 +232,7 @@ test('a chain whose newest block is a day old is not ready, unless its row allow
     const tolerant = await spawnService(operated, { CHAINS_FILE: 'chains.json' })
     expect(await ready(tolerant)).toMatchObject({ status: 200, database: true, chains: { 1: true } })
     await tolerant.stop()
+    await close()
   } finally {
     await anvil.stop()
   }

@@ -1,6 +1,7 @@
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, linkSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { temporaryDirectory } from '../support/database.ts'
 import { ask } from './http.ts'
 
 const ROOT = join(import.meta.dir, '../..')
@@ -49,19 +50,29 @@ export function sourceProgram(env: Environment): Program {
 export function executableProgram(env: Environment): Program {
   const { directory, remove } = emptyDirectory()
   const path = join(directory, '../walletscope')
-  copyFileSync(join(ROOT, 'dist/walletscope'), path)
-  chmodSync(path, 0o755)
+  linkSync(copyOfExecutable(), path)
   return { directory, env, serve: [path], command: [path], remove }
 }
 
-/** A copy of the bundle, on Node; its commands are the source's. */
+let copy: string | undefined
+
+/** One copy for all tests of this process, where their programs are: it has 137 MB. */
+function copyOfExecutable(): string {
+  if (copy !== undefined) return copy
+  copy = join(temporaryDirectory(), 'walletscope')
+  copyFileSync(join(ROOT, 'dist/walletscope'), copy)
+  chmodSync(copy, 0o755)
+  return copy
+}
+
+/** A copy of the bundle, on Node; its commands are the executable's. */
 export function nodeProgram(env: Environment): Program {
   const { directory, remove } = emptyDirectory()
   const node = Bun.which('node')
   if (node === null) throw new Error('Cannot run the Node bundle: there is no node on the PATH')
   const path = join(directory, '../walletscope.mjs')
   copyFileSync(join(ROOT, 'dist/node/walletscope.mjs'), path)
-  return { directory, env, serve: [node, path], command: [process.execPath, join(ROOT, 'src/main.ts')], remove }
+  return { directory, env, serve: [node, path], command: [join(ROOT, 'dist/walletscope')], remove }
 }
 
 /** Starts `serve` and waits until it is ready. Throws with what it said when it ends before. */

@@ -5,12 +5,13 @@ import { until } from '../support/until.ts'
 import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { ask, type RawAnswer } from './http.ts'
-import { nodeProgram, type Program, runCommand, sourceProgram, spawnService } from './program.ts'
+import { executableProgram, nodeProgram, type Program, runCommand, spawnService } from './program.ts'
 
 const TOKEN = 'the-operators-own-token'
 /** No chain is ever reached here. */
 const ENV = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, PORT: '0' }
 
+buildWhatIsStale()
 let programs: Program[] = []
 
 afterEach(() => {
@@ -49,9 +50,8 @@ test.each(['Bun', 'Node'])(
   'on %s a printed link signs in once, and switches, keys and sessions act at once on both services of a database',
   async (runtime) => {
     const database = await testDatabase()
-    if (runtime === 'Node') buildWhatIsStale()
     const env = { ...ENV, DATABASE_URL: database.url }
-    const program = runtime === 'Bun' ? sourceProgram(env) : nodeProgram(env)
+    const program = runtime === 'Bun' ? executableProgram(env) : nodeProgram(env)
     programs.push(program)
     const [one, other] = await Promise.all([spawnService(program), spawnService(program)])
     const { id } = await runJson(program, ['org', 'create', 'Acme', '--rate-limit', '1000'])
@@ -117,7 +117,7 @@ test.each(['Bun', 'Node'])(
 )
 
 test('the first start prints links of the operator and of its organization, each on the port of its page', async () => {
-  const program = sourceProgram({ ...ENV, OPERATOR_PORT: '0' })
+  const program = executableProgram({ ...ENV, OPERATOR_PORT: '0' })
   programs.push(program)
   const service = await spawnService(program)
   const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
