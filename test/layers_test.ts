@@ -11,11 +11,12 @@ const TOP = ['main', 'node', 'service', 'command']
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['http', 'family', 'account'],
   operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],
-  account: ['db', 'http', 'lib', 'sql'],
+  account: ['job', 'db', 'http', 'lib', 'sql'],
   family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
   history: ['chain', 'db', 'lib', 'sql'],
   http: ['lib'],
   dashboard: ['node_modules'],
+  job: ['db', 'lib', 'sql'],
   db: ['lib', 'sql'],
   chain: ['lib'],
   finance: ['history', 'chain', 'db', 'lib', 'sql'],

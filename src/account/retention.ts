@@ -2,7 +2,7 @@ import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
 import forgetSql from '../../sql/queries/session_spending_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
-import { UnavailableError } from '../lib/error.ts'
+import type { Job } from '../job/job.ts'
 import type { Log } from '../lib/log.ts'
 
 const forget = query(forgetSql, 'background')
@@ -37,34 +37,20 @@ export async function tendLog(
   }
 }
 
-/** Tends the log now and every hour until `stop`. Several processes may do so at once. */
-export function startRetention(options: { readonly db: Database; readonly log: Log; readonly days: number }): {
-  stop(): void
-} {
+/** Tends the log every hour. Several processes may do so at once. */
+export function retentionJob(options: { readonly db: Database; readonly log: Log; readonly days: number }): Job {
   const { db, log, days } = options
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let stopped = false
-
-  async function run(): Promise<void> {
-    let nextMs = EVERY_MS
-    try {
-      await tendLog(db, { days, log })
-    } catch (error) {
-      nextMs = AGAIN_MS
-      const isExpected =
-        error instanceof UnavailableError || (error instanceof SqlError && error.code === LOCK_NOT_AVAILABLE)
-      if (!isExpected && !stopped) log.error({ msg: 'Could not tend the request log', error })
-    }
-    if (stopped) return
-    timer = setTimeout(() => void run(), nextMs)
-    timer.unref()
-  }
-
-  void run()
   return {
-    stop() {
-      stopped = true
-      clearTimeout(timer)
+    name: 'log_retention',
+    everyMs: EVERY_MS,
+    retryMs: { least: AGAIN_MS, most: AGAIN_MS },
+    async round() {
+      await tendLog(db, { days, log })
+      return undefined
+    },
+    failed(error) {
+      if (error instanceof SqlError && error.code === LOCK_NOT_AVAILABLE) return
+      log.error({ msg: 'Could not tend the request log', error })
     },
   }
 }

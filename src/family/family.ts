@@ -57,7 +57,7 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
     setup: ContractsSetup & { readonly settings: ReadonlyMap<number, Setting> },
   ) => readonly Needed[]
   /** What the family does while nobody asks, for a feature; absent if that is nothing. */
-  readonly work?: { readonly feature: Feature; readonly start: (setup: FamilySetup<Setting>) => Work }
+  readonly work?: { readonly feature: Feature; readonly rounds: (setup: FamilySetup<Setting>) => Work['round'] }
 }
 
 /** Where contracts are read. */
@@ -81,10 +81,12 @@ export interface FollowedHistory {
   complete(reader: HistoryReader, signal: AbortSignal): Promise<void>
 }
 
-/** Work that no caller waits for. */
+/** Work that no caller waits for, done in rounds. */
 export interface Work {
-  /** Starts nothing more. */
-  stop(): void
+  /** `aave-v3 snapshots`. */
+  readonly name: string
+  /** One round; gives the pause until the next one, milliseconds. Throws to be tried again. */
+  round(signal: AbortSignal): Promise<number>
 }
 
 /** A protocol: a folder here and a line in `mod.ts`. Nobody outside needs the types of its settings. */
@@ -109,7 +111,7 @@ export interface ConfiguredFamily {
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Contracts that its answers need on these chains. */
   contracts(setup: ContractsSetup): readonly Needed[]
-  /** Starts what it does while nobody asks, unless that is for a feature that is off. */
+  /** What it does while nobody asks, unless that is for a feature that is off. */
   work(setup: ConfiguredSetup, featuresOff: readonly Feature[]): Work | undefined
 }
 
@@ -152,7 +154,9 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
         work: (setup, featuresOff) =>
-          work === undefined || featuresOff.includes(work.feature) ? undefined : work.start(here(setup)),
+          work === undefined || featuresOff.includes(work.feature)
+            ? undefined
+            : { name: `${name} ${work.feature}`, round: work.rounds(here(setup)) },
       }
     },
   }

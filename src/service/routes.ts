@@ -25,8 +25,8 @@ export function historiesOf(config: Config, connect: () => FamilyServices): read
   return config.families.flatMap((family) => family.histories(setupOf(config, connect)))
 }
 
-/** Starts what families do while nobody asks. */
-export function startWork(config: Config, connect: () => FamilyServices): readonly Work[] {
+/** What families do while nobody asks. */
+export function workOf(config: Config, connect: () => FamilyServices): readonly Work[] {
   const works = config.families.map((family) => family.work(setupOf(config, connect), config.featuresOff))
   return works.filter((work) => work !== undefined)
 }

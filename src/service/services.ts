@@ -3,7 +3,7 @@ import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
 import { createSessionSpending } from '../account/gate/session_spending.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
-import { startRetention } from '../account/retention.ts'
+import { retentionJob } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
 import { createRpcMetrics } from '../chain/rpc/metrics.ts'
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
@@ -11,11 +11,14 @@ import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import { checkSchema, migrate, SchemaError } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
+import type { Work } from '../family/family.ts'
 import { familyAliases } from '../family/mod.ts'
 import { createHistory } from '../history/history.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { type App, createApp } from '../http/app.ts'
 import type { Probe } from '../http/page/probes.ts'
+import { type Job, startJob } from '../job/job.ts'
+import { createJobMetrics } from '../job/metrics.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createMetrics } from '../lib/metrics.ts'
@@ -29,7 +32,7 @@ import { createFaces } from './faces.ts'
 import { hostNames } from './host_names.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createPlanes } from './planes.ts'
-import { openapiText, routesOf, startWork } from './routes.ts'
+import { openapiText, routesOf, workOf } from './routes.ts'
 
 /** Everything that serves, built once from configuration. */
 export interface Services {
@@ -63,6 +66,7 @@ interface ServicesOptions {
 const FINISH_MS = 2_500
 const CANCEL_MS = 500
 const GATE_CLOSE_MS = 1_000
+const WORK_RETRY_MS = { least: 5_000, most: 60_000 }
 /** A little more than the limits that the parts keep by themselves. With those of `serve` they add up to ten seconds. */
 const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, postgres: 3_050, instant: 50 }
 
@@ -74,6 +78,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
   const clock = systemClock
   const { log, life } = options
   const metrics = createMetrics()
+  const jobs = { ...createJobMetrics(metrics), random }
   const embedded = config.databaseUrl === undefined ? await startOwnDatabase(config, options) : undefined
   const db = await life.start({
     name: 'database connections',
@@ -103,12 +108,6 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started.close(GATE_CLOSE_MS),
     limitMs: STOP_LIMITS_MS.gate,
   })
-  await life.start({
-    name: 'log retention',
-    start: () => startRetention({ db, log, days: config.logRetentionDays }),
-    stop: (retention) => retention.stop(),
-    limitMs: STOP_LIMITS_MS.instant,
-  })
   const history = await life.start({
     name: 'history',
     start: () =>
@@ -127,10 +126,14 @@ export async function createServices(config: Config, options: ServicesOptions): 
   createHistoryGauge(metrics, history.working)
   const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
   await life.start({
-    name: 'work of families',
-    start: () => startWork(config, connect),
-    stop(works) {
-      for (const work of works) work.stop()
+    name: 'jobs',
+    start: () =>
+      [
+        retentionJob({ db, log, days: config.logRetentionDays }),
+        ...workOf(config, connect).map((work) => jobOf(work, log)),
+      ].map((job) => startJob(job, jobs)),
+    stop(started) {
+      for (const job of started) job.stop()
     },
     limitMs: STOP_LIMITS_MS.instant,
   })
@@ -168,6 +171,21 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.requests,
   })
   return { app, createFirst: async () => (embedded === undefined ? undefined : createFirst(db)) }
+}
+
+/** Work of a family as a job. */
+function jobOf(work: Work, log: Log): Job {
+  const { name } = work
+  return {
+    ...work,
+    retryMs: WORK_RETRY_MS,
+    failed: (error) => log.error({ msg: 'Could not do the work', job: name, error }),
+  }
+}
+
+/** A number from 0 to below 1. */
+function random(): number {
+  return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32
 }
 
 async function createFirst(db: Database): Promise<First | undefined> {

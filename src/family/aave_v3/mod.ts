@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { startDaily } from '../../finance/lending/series/daily.ts'
+import { takeDaily } from '../../finance/lending/series/daily.ts'
 import { createHasMoved } from '../../finance/lending/series/moved.ts'
 import { createSnapshotSeries } from '../../finance/lending/series/series.ts'
 import { createSnapshotStore } from '../../finance/lending/series/store.ts'
@@ -80,14 +80,15 @@ export const AAVE_V3 = defineFamily({
   },
   work: {
     feature: 'snapshots',
-    start({ settings, connect }) {
+    rounds({ settings, connect }) {
       const services = connect()
       const { clock, log } = services
       const reader = createLendingReader({ ...services, deployments: settings })
       const markets = [...reader.places.values()].flatMap((place) =>
         place.deployments.map((deployment) => snapshotMarket(reader, { ...place, deployments: [deployment] })),
       )
-      return startDaily({ ...snapshotParts(services), markets, clock, log })
+      const parts = { ...snapshotParts(services), markets, clock, log }
+      return (signal) => takeDaily(parts, signal)
     },
   },
 })

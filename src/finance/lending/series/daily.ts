@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { NoBlockError } from '../../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
 import { pause } from '../../../lib/async/abort.ts'
@@ -92,21 +91,4 @@ async function untilOver(
       await pause(1_000, signal)
     }
   }
-}
-
-/** Takes rounds until it is stopped. */
-export function startDaily(parts: DailyParts): { stop(): void } {
-  const controller = new AbortController()
-  const { signal } = controller
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const waitMs = await takeDaily(parts, signal)
-      // Only `stop` ends the pause early. It does not keep the process.
-      await setTimeout(waitMs, undefined, { signal, ref: false }).catch(() => {})
-    }
-  }
-
-  void run()
-  return { stop: () => controller.abort() }
 }
