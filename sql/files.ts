@@ -13,6 +13,7 @@ import sessionPage0010 from './migrations/0010_session_page.sql' with { type: 't
 import witness0011 from './migrations/0011_witness.sql' with { type: 'text' }
 import historySwitch0012 from './migrations/0012_history_switch.sql' with { type: 'text' }
 import historyAgreed0013 from './migrations/0013_history_agreed.sql' with { type: 'text' }
+import lease0014 from './migrations/0014_lease.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -28,6 +29,8 @@ import historyCut from './functions/history_cut.sql' with { type: 'text' }
 import historyFallBack from './functions/history_fall_back.sql' with { type: 'text' }
 import historyForget from './functions/history_forget.sql' with { type: 'text' }
 import historyIsAgreed from './functions/history_is_agreed.sql' with { type: 'text' }
+import leaseRelease from './functions/lease_release.sql' with { type: 'text' }
+import leaseTake from './functions/lease_take.sql' with { type: 'text' }
 import lendingEventStore from './functions/lending_event_store.sql' with { type: 'text' }
 import lendingSeriesStore from './functions/lending_series_store.sql' with { type: 'text' }
 import lendingSnapshotStore from './functions/lending_snapshot_store.sql' with { type: 'text' }
@@ -57,6 +60,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: '0011_witness', text: witness0011 },
   { version: 12, name: '0012_history_switch', text: historySwitch0012 },
   { version: 13, name: '0013_history_agreed', text: historyAgreed0013 },
+  { version: 14, name: '0014_lease', text: lease0014 },
 ]
 
 /** Every function, after those that it calls. */
@@ -76,6 +80,8 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'history_fall_back', text: historyFallBack },
   { name: 'history_forget', text: historyForget },
   { name: 'history_is_agreed', text: historyIsAgreed },
+  { name: 'lease_release', text: leaseRelease },
+  { name: 'lease_take', text: leaseTake },
   { name: 'lending_event_store', text: lendingEventStore },
   { name: 'lending_series_store', text: lendingSeriesStore },
   { name: 'lending_snapshot_store', text: lendingSnapshotStore },

@@ -200,7 +200,7 @@ declare module '*/queries/history_coverage_list.sql' {
 declare module '*/queries/history_coverage_release.sql' {
   const text: SqlText<
     [chain_id: string | number, contract: string, stream: string, subjects: readonly string[], holder: string],
-    Record<never, never>
+    { released: boolean | null }
   >
   export default text
 }
@@ -247,7 +247,7 @@ declare module '*/queries/lending_event_list.sql' {
 
 declare module '*/queries/lending_series_claim.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, day: number, lease_seconds: number, max: string | number],
+    [chain_id: string | number, contract: string, day: number, holder: string, sec: number, max: string | number],
     { wallet: string }
   >
   export default text
@@ -255,7 +255,7 @@ declare module '*/queries/lending_series_claim.sql' {
 
 declare module '*/queries/lending_series_done.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, wallets: readonly string[], day: number],
+    [chain_id: string | number, contract: string, wallets: readonly string[], holder: string, day: number],
     Record<never, never>
   >
   export default text

@@ -8,12 +8,18 @@
 -- $7 from_block bigint, the blocks that are wanted
 -- $8 to_block bigint
 -- subject not null
-insert into history_coverage as c (subject, place, stream, lease_holder, lease_until, wanted)
-select
-  decode(s.subject, 'hex'), history_place_id($1, decode($2, 'hex')), $3, $5,
-  now() + $6::integer * interval '1 second', int8range($7, $8, '[]')
-from (select distinct u.subject from unnest($4::text[]) u (subject) order by u.subject) s
-on conflict (subject, place, stream) do update
-set lease_holder = excluded.lease_holder, lease_until = excluded.lease_until, wanted = excluded.wanted
-where c.lease_holder = excluded.lease_holder or c.lease_until is null or c.lease_until <= now()
+with place as (
+  select history_place_id($1, decode($2, 'hex')) as id
+),
+taken as materialized (
+  select s.id, s.subject
+  from (
+    select distinct place.id, lower(u.subject) as subject from place cross join unnest($4::text[]) u (subject)
+    order by place.id, lower(u.subject)
+  ) s
+  where lease_take('history', concat_ws(':', s.id, $3::text, s.subject), $5, $6)
+)
+insert into history_coverage as c (subject, place, stream, wanted)
+select decode(t.subject, 'hex'), t.id, $3, int8range($7, $8, '[]') from taken t
+on conflict (subject, place, stream) do update set wanted = excluded.wanted
 returning encode(c.subject, 'hex') as subject

@@ -20,6 +20,10 @@ select
   array(select lower(r) from unnest(c.agreed) r order by lower(r))::text[] as first_agreed,
   array(select upper(r) - 1 from unnest(c.agreed) r order by lower(r))::text[] as last_agreed,
   c.checked_to,
-  coalesce(c.lease_until > now() and c.lease_holder <> $5, false) as is_leased
+  exists (
+    select from lease l
+    where l.job = 'history' and l.subject = concat_ws(':', place.id, $3::text, encode(c.subject, 'hex'))
+      and l.holder <> $5 and l.until > now()
+  ) as is_leased
 from place join history_coverage c on c.place = place.id
 where c.stream = $3 and c.subject = any (array(select decode(u.subject, 'hex') from unnest($4::text[]) u (subject)))

@@ -4,9 +4,7 @@
 -- $3 stream text
 -- $4 subjects text[], '' for everybody
 -- $5 holder text
-update history_coverage c
-set lease_holder = null, lease_until = null
+select lease_release('history', concat_ws(':', p.id, $3::text, lower(u.subject)), $5) as released
 from history_place p
-where
-  p.chain_id = $1 and p.contract = decode($2, 'hex') and c.place = p.id and c.stream = $3 and c.lease_holder = $5
-  and c.subject = any (array(select decode(u.subject, 'hex') from unnest($4::text[]) u (subject)))
+cross join unnest($4::text[]) u (subject)
+where p.chain_id = $1 and p.contract = decode($2, 'hex')

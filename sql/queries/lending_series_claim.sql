@@ -2,22 +2,20 @@
 -- $1 chain_id bigint
 -- $2 contract text, hexadecimal without prefix
 -- $3 day integer
--- $4 lease_seconds integer
--- $5 max bigint
+-- $4 holder text
+-- $5 sec integer
+-- $6 max bigint
 -- wallet not null
-with due as (
-  select s.wallet, s.place
+with due as materialized (
+  select encode(s.wallet, 'hex') as wallet, concat_ws(':', s.place, encode(s.wallet, 'hex')) as subject
   from history_place p
   join lending_series s on s.place = p.id
   where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.taken_day < $3
-    and (s.lease_until is null or s.lease_until < now())
     and not exists (select from feature_disabled f where f.feature = 'snapshots')
   order by s.wallet
-  limit $5
-  for update of s skip locked
 )
-update lending_series s
-set lease_until = now() + make_interval(secs => $4::integer)
-from due
-where s.wallet = due.wallet and s.place = due.place
-returning encode(s.wallet, 'hex') as wallet
+select d.wallet
+from due d
+where not exists (select from lease l where l.job = 'lending_series' and l.subject = d.subject and l.until > now())
+  and lease_take('lending_series', d.subject, $4, $5)
+limit $6

@@ -1,11 +1,17 @@
--- Notes that a midnight was taken for wallets of a market, bytes in hexadecimal without prefix.
+-- Notes that a midnight was taken for wallets of a market that are still leased, bytes in hexadecimal without prefix.
 -- $1 chain_id bigint
 -- $2 contract text
 -- $3 wallets text[]
--- $4 day integer
+-- $4 holder text
+-- $5 day integer
+with released as materialized (
+  select p.id as place, decode(u.wallet, 'hex') as wallet
+  from history_place p
+  cross join unnest($3::text[]) u (wallet)
+  where p.chain_id = $1 and p.contract = decode($2, 'hex')
+    and lease_release('lending_series', concat_ws(':', p.id, lower(u.wallet)), $4)
+)
 update lending_series s
-set taken_day = $4, lease_until = null
-from history_place p
-where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.place = p.id
-  and s.wallet = any (array(select decode(u.wallet, 'hex') from unnest($3::text[]) u (wallet)))
-  and s.taken_day < $4
+set taken_day = $5
+from released r
+where s.place = r.place and s.wallet = r.wallet and s.taken_day < $5

@@ -15,6 +15,8 @@ export interface FamilyServices {
   /** Absent if Solana is not served. */
   readonly solana: SolanaClient | undefined
   readonly db: Database
+  /** Names this process in leases. */
+  readonly holder: string
   readonly history: History
   readonly clock: Clock
   readonly log: Log

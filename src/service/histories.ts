@@ -20,8 +20,9 @@ export function openHistories(
   { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
 ): Histories {
   const clients = createClients(config, { clock, log, recorder: () => () => {} })
-  const history = createHistory({ clients: clients.evm, db, clock, log, holder: crypto.randomUUID() })
-  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
+  const holder = crypto.randomUUID()
+  const history = createHistory({ clients: clients.evm, db, clock, log, holder })
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock, log })
   return {
     followed: historiesOf(config, connect),
     history,

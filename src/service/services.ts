@@ -76,6 +76,7 @@ const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550, postg
  */
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
   const clock = systemClock
+  const holder = crypto.randomUUID()
   const { log, life } = options
   const metrics = createMetrics()
   const jobs = { ...createJobMetrics(metrics), random }
@@ -116,7 +117,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         db,
         clock,
         log,
-        holder: crypto.randomUUID(),
+        holder,
         recorder: createHistoryMetrics(metrics),
         isOff: config.featuresOff.includes('history'),
       }),
@@ -124,7 +125,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     limitMs: STOP_LIMITS_MS.instant,
   })
   createHistoryGauge(metrics, history.working)
-  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock, log })
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock, log })
   await life.start({
     name: 'jobs',
     start: () =>

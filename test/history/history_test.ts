@@ -226,7 +226,7 @@ test('a process that dies at any statement loses nothing and repeats nothing', a
       )
       database = fresh
       // What the dead process held is free after a while.
-      await fresh.db.run("update history_coverage set lease_until = now() - interval '1 second'", [])
+      await fresh.db.run("update lease set until = now() - interval '1 second'", [])
       expect(await read(open())).toEqual(expected)
     }
     for (const close of closers.splice(0)) await close()

@@ -84,7 +84,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
     expect(child.signalCode).toBe('SIGKILL')
     stored.push(await storedBlocks())
     // What it held is free after a while.
-    const held = 'update history_coverage set lease_until = now() where lease_until > now() returning 1 as held'
+    const held = 'update lease set until = now() where until > now() returning 1 as held'
     expect((await database.db.run(held, [])).length).toBe(1)
   }
   // Each went on with what the one before had stored, and was killed in the middle.

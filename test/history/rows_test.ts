@@ -317,7 +317,7 @@ test('one process at a time has the work on a subject', async () => {
   await mine?.release(name, [ALICE])
   expect(await other?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE])
   // What a process that died left is free when its time is over.
-  await database.db.run("update history_coverage set lease_until = now() - interval '1 second'", [])
+  await database.db.run("update lease set until = now() - interval '1 second'", [])
   expect(await mine?.lease(name, [ALICE, BOB], WANTED)).toEqual([ALICE, BOB])
 })
 

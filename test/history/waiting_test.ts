@@ -176,7 +176,7 @@ test('an endpoint that never answers for logs holds up no caller, and nothing is
   expect(logRequests()).toBe(1)
   await history.close()
   await until('no request to be left', () => proxy.waiting() === 0)
-  expect(await database.db.run('select from history_coverage where lease_until > now()', [])).toEqual([])
+  expect(await database.db.run('select from lease where until > now()', [])).toEqual([])
 })
 
 test.each([

@@ -43,7 +43,8 @@ const DEAD_CHAIN: ChainReport = {
 export async function openProcess(db: Database, env: Readonly<Record<string, string>> = {}): Promise<Process> {
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
   const shared = { db, clock: systemClock, log: silentLog }
-  const routes = routesOf(config, () => ({ ...shared, clients: new Map(), solana: undefined, history: NO_HISTORY }))
+  const none = { clients: new Map(), solana: undefined, history: NO_HISTORY }
+  const routes = routesOf(config, () => ({ ...shared, ...none, holder: 'test' }))
   const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
   const app = createApp({
     routes,

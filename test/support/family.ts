@@ -25,7 +25,7 @@ export function familyRoutes(
   return family.configure(new Map(rows)).routes({
     chainIds: [...clients.keys()],
     servesSolana: solana !== undefined,
-    connect: () => ({ clients, solana, db, history, clock, log }),
+    connect: () => ({ clients, solana, db, holder: 'test', history, clock, log }),
   })
 }
 

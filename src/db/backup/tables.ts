@@ -41,14 +41,14 @@ export const REPLACED: readonly string[] = ['ledger', 'request_path']
 
 /**
  * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two
- * number changes and transactions of one database, which mean nothing in another, and a session that has ended must not
- * come back.
+ * number changes and transactions of one database, which mean nothing in another, a session that has ended must not come
+ * back, and no process has work in a database that is restored.
  */
 export const LEFT_OUT: readonly string[] = [
   ...['schema_migration', 'schema_function'],
   ...['rate_window', 'rate_window_state'],
   ...['account_change', 'request_rollup_floor'],
-  ...['login_link', 'session'],
+  ...['login_link', 'session', 'lease'],
 ]
 
 /** A table as the catalogue has it, without generated columns. */

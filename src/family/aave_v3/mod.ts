@@ -94,8 +94,8 @@ export const AAVE_V3 = defineFamily({
 })
 
 /** What taking snapshots needs: the stored midnights and snapshots, and who reads new ones. */
-function snapshotParts({ db, clock }: FamilyServices) {
+function snapshotParts({ db, clock, holder }: FamilyServices) {
   const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db)
+  const store = createSnapshotStore(db, holder)
   return { midnights, store, taker: createSnapshotTaker({ midnights, store }) }
 }

@@ -43,12 +43,13 @@ async function main(): Promise<void> {
   const db = openDatabase({ url: config.databaseUrl ?? '', clock: systemClock, log })
   const clients = createClients(config, { clock: systemClock, log, recorder: () => () => {} })
   let requests = 0
+  const holder = `listing_${process.pid}`
   const history = createHistory({
     clients: clients.evm,
     db,
     clock: systemClock,
     log,
-    holder: `listing_${process.pid}`,
+    holder,
     recorder: {
       requested: (_, outcome) => {
         if (outcome === 'useful') requests++
@@ -57,7 +58,7 @@ async function main(): Promise<void> {
       healed: () => {},
     },
   })
-  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, history, clock: systemClock, log })
+  const connect = () => ({ clients: clients.evm, solana: clients.solana, db, holder, history, clock: systemClock, log })
   const gate = await createGate({ db, clock: systemClock, log, journalDir: process.env['BENCH_JOURNAL'] ?? '' })
   const app = createApp({
     routes: routesOf(config, connect),

@@ -84,12 +84,12 @@ test('a restored database has every row of every table as it was, odd texts, nul
   for (const statement of [
     `insert into history_chain values (1, 9007199254740993, '\\x00ff', null)`,
     `insert into history_place (chain_id, contract) values (1, '\\x00ff')`,
-    `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', 2, 8, null, null)`,
+    `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', 2, 8)`,
     `insert into lending_event values ('\\x01', 1, 2, 3, 4, 'supply', '\\x02', ${2n ** 256n - 1n}, null, '\\x03', null, 1)`,
     `insert into position_flow values (${2n ** 256n - 1n}, 1, 2, 3, 'collect', 4, 5, 6, '\\x03', null)`,
     `insert into price_at values (1, 'stablecoin', '\\x02', 3, 1, 0, 'stablecoin', 'state')`,
     `insert into midnight values (1, 20000, 2, '\\x03', '\\x04', 5, false)`,
-    `insert into lending_series values ('\\x01', 1, null, 0, null)`,
+    `insert into lending_series values ('\\x01', 1, null, 0)`,
     `insert into lending_snapshot values ('\\x01', 1, 20000, 0.000000000000000001, -1, 1e60, null)`,
   ]) {
     await db.run(statement, [])

@@ -107,7 +107,7 @@ function readWith(price: bigint | undefined, broken: readonly BrokenPart[] = [])
 /** Takes the day of all three wallets of such a chain, as so many endpoints agree; what is stored then, by wallet. */
 async function taken(found: ChainRead, endpoints: readonly number[]) {
   await database.db.run('delete from lending_snapshot', [])
-  const store = createSnapshotStore(database.db)
+  const store = createSnapshotStore(database.db, 'test')
   const place = {
     client: { chain: { id: CHAIN_ID, name: 'Test', rpcUrls: ['one', 'two'] } } as unknown as ChainClient,
     deployments: [DEPLOYMENT],

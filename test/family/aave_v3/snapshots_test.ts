@@ -319,20 +319,29 @@ describe('the daily job', () => {
   test('several processes share the wallets; none is taken twice, and none while snapshots are switched off', async () => {
     const fresh = await testDatabase()
     try {
-      const store = createSnapshotStore(fresh.db)
+      const [store, other, third] = ['one', 'two', 'three'].map((holder) => createSnapshotStore(fresh.db, holder))
+      if (store === undefined) throw new Error('No store')
       const market = { chainId: 1, contract: MARKETS.main.provider }
       for (const wallet of crowd) await store.follow(market, wallet, undefined)
       const day = 20_000
-      const claim = (max: number) => store.claim(market, { day, leaseSec: 60, max })
+      const claim = async (max: number, by = store) => by.claim(market, { day, leaseSec: 60, max })
       await fresh.db.run("insert into feature_disabled (feature) values ('snapshots')", [])
       expect(await claim(10)).toEqual([])
       await fresh.db.run('delete from feature_disabled', [])
-      const shares = await Promise.all([claim(10), claim(10), claim(10)])
+      const shares = await Promise.all([claim(10), claim(10, other), claim(10, third)])
       const claimed = shares.flat()
       expect(new Set(claimed).size).toBe(claimed.length)
       expect(claimed.length).toBe(crowd.length)
       expect(await claim(10)).toEqual([])
-      await store.done(market, day, claimed)
+      // Whoever was too slow notes nothing: the one that took it then does.
+      await fresh.db.run("update lease set until = now() - interval '1 second' where holder = 'two'", [])
+      const late = shares[1] ?? []
+      expect(await claim(10)).toEqual(late)
+      await other?.done(market, day, late)
+      await fresh.db.run("update lease set until = now() - interval '1 second' where holder = 'one'", [])
+      expect((await claim(100, third)).toSorted()).toEqual([...(shares[0] ?? []), ...late].toSorted())
+      await third?.done(market, day, claimed)
+      expect(await fresh.db.run('select from lease', [])).toEqual([])
       expect(await claim(10)).toEqual([])
       expect((await store.claim(market, { day: day + 1, leaseSec: 60, max: 100 })).length).toBe(crowd.length)
     } finally {
@@ -365,7 +374,7 @@ describe('the daily job', () => {
   test('a midnight whose block is replaced before it is final loses its snapshots, a final one never', async () => {
     const fresh = await testDatabase()
     try {
-      const store = createSnapshotStore(fresh.db)
+      const store = createSnapshotStore(fresh.db, 'test')
       const market = { chainId: 1, contract: MARKETS.main.provider }
       const midnight = (hash: string, isFinal: boolean) =>
         fresh.db.run<{ stored: boolean }>('select midnight_store($1, $2, $3, $4, $5, $6, $7, $8) as stored', [
@@ -418,7 +427,7 @@ function partsOf(over: EvmClient<FinanceChain>, { db }: TestDatabase): DailyPart
   const deployments = [{ market: 'main', poolAddressesProvider: MARKETS.main.provider, startBlock: 0 }]
   const reader = createLendingReader({ clients: new Map([[1, over]]), deployments: new Map([[1, deployments]]), clock })
   const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db)
+  const store = createSnapshotStore(db, 'test')
   const taker = createSnapshotTaker({ midnights, store })
   const markets = [...reader.places.values()].map((place) => snapshotMarket(reader, place))
   return { markets, midnights, store, taker, clock, log: silentLog }

@@ -57,8 +57,8 @@ export interface SnapshotStore {
 /** What the database stores for the literal of a health factor without debt. */
 const NO_DEBT = 'MAX'
 
-/** Makes it over the database. */
-export function createSnapshotStore(db: Database): SnapshotStore {
+/** Makes it over the database; `holder` names this process in leases. */
+export function createSnapshotStore(db: Database, holder: string): SnapshotStore {
   const named = ({ chainId, contract }: Market) => [chainId, toDigits(contract)] as const
   const namedParams = ({ chainId, contract }: Market) => ({ chainId, contract: toDigits(contract) })
   return {
@@ -104,11 +104,11 @@ export function createSnapshotStore(db: Database): SnapshotStore {
       })
     },
     async claim(market, { day, leaseSec, max }) {
-      const rows = await claim(db, [...named(market), day, leaseSec, max])
+      const rows = await claim(db, [...named(market), day, holder, leaseSec, max])
       return rows.map(({ wallet }): Address => `0x${wallet}`)
     },
     async done(market, day, wallets) {
-      await done(db, [...named(market), wallets.map(toDigits), day])
+      await done(db, [...named(market), wallets.map(toDigits), holder, day])
     },
   }
 }

@@ -1,0 +1,17 @@
+-- Work that one process does while the others leave it alone. A row that a dead process left is taken by the next one.
+create table lease (
+  -- What kind of work, and what of it is done.
+  job text not null,
+  subject text not null,
+  -- The process that does it.
+  holder text not null,
+  -- From then on others may take it.
+  until timestamptz not null,
+  primary key (job, subject)
+);
+
+alter table history_coverage drop column lease_holder, drop column lease_until;
+alter table lending_series drop column lease_until;
+
+-- Which features there are is for the program to say.
+alter table feature_disabled drop constraint feature_disabled_feature_check;
