@@ -405,14 +405,6 @@ declare module '*/queries/request_rollup_credits.sql' {
   export default text
 }
 
-declare module '*/queries/request_rollup_fold.sql' {
-  const text: SqlText<
-    [],
-    { request_rollup_fold: string | null }
-  >
-  export default text
-}
-
 declare module '*/queries/request_rollup_list.sql' {
   const text: SqlText<
     [organization_id: string | null, from_hour: string | number, to_hour: string | number, step_hours: number, by_path: boolean, by_key: boolean, by_status: boolean, by_organization: boolean, max: string | number],

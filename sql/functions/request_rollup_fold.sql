@@ -1,4 +1,5 @@
 -- Counts what is pending into the rollups; one process at a time, the others do nothing.
+-- lane background
 create or replace function request_rollup_fold() returns void language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare

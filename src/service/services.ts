@@ -103,6 +103,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         clock,
         log,
         metrics,
+        jobs,
         journalDir: join(config.dataDir, 'journal'),
         featuresOff: config.featuresOff,
       }),

@@ -3,6 +3,7 @@ import { type Database, SqlError } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import type { Admission, Gate, Settled, Settlement } from '../../http/exchange/gate.ts'
 import type { Feature } from '../../http/route/route.ts'
+import { type JobOptions, startJob } from '../../job/job.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
 import { before } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,7 +16,7 @@ import { createFacts } from './facts.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLimit } from './refusals.ts'
-import { createRollupFolder } from './rollup.ts'
+import { rollupJob } from './rollup.ts'
 import { type SettleOutcome, settleBatch, storable } from './settle.ts'
 import { createStrangerLimit } from './strangers.ts'
 import { createVoider } from './voider.ts'
@@ -42,6 +43,7 @@ interface GateOptions {
   /** How long a journal must have stood still before it is adopted. @default 10,000 */
   readonly leaseMs?: number
   readonly metrics?: Metrics
+  readonly jobs?: JobOptions
   /** Switched off whatever the database says. @default none */
   readonly featuresOff?: readonly Feature[]
   /** Log rows of one organization's refused requests in one second. @default 100, and one that stands for the rest */
@@ -71,6 +73,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     deadlineMs = DEADLINE_MS,
     leaseMs = LEASE_MS,
     metrics = createMetrics(),
+    jobs = {},
   } = options
   const facts = createFacts({ clock, featuresOff: options.featuresOff ?? [] })
   const strangers = createStrangerLimit({ clock })
@@ -80,8 +83,9 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     log,
     open: async () => openJournal({ directory: journalDir, ledger: await ledgerIdOf(db), clock, log, leaseMs }),
     tendMs: leaseMs / BEATS_PER_LEASE,
+    jobs,
   })
-  const folder = createRollupFolder({ db, log })
+  const rollups = startJob(rollupJob({ db, log }), jobs)
   const { observed, unlogged, turnedAway } = createGateMetrics(metrics, { clock, voider })
   const limits = { clock, itemsMax: BATCH_MAX, queueMax: QUEUE_MAX }
   const admissions = createBatcher<AdmitRequest, Admission>({
@@ -125,7 +129,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     })
     try {
       const outcomes = await settleBatch(within(db, { deadlineMs, clock }), batch)
-      folder.wake()
+      rollups.wake()
       return outcomes
     } catch (error) {
       if (!(error instanceof UnavailableError)) {
@@ -169,7 +173,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       const drained = Promise.all([admissions.idle(), settlements.idle()]).then(() => voider.idle())
       await before(timeoutMs, drained).catch(() => {})
       voider.stop()
-      folder.stop()
+      rollups.stop()
       // A settlement under way may still need the journal, until its deadline at the latest.
       const closing = settlements.idle().then(() => voider.close())
       if (settlements.size === 0) await closing

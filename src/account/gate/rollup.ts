@@ -1,51 +1,24 @@
-import foldSql from '../../../sql/queries/request_rollup_fold.sql' with { type: 'text' }
+import { requestRollupFold } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import { UnavailableError } from '../../lib/error.ts'
+import type { Job } from '../../job/job.ts'
 import type { Log } from '../../lib/log.ts'
-
-const fold = query(foldSql, 'background')
-
-/** Counts new log rows into the rollups, a moment after they were written. Totals are exact before and after. */
-interface RollupFolder {
-  /** To be called when something was logged. */
-  wake(): void
-  /** Starts nothing more. */
-  stop(): void
-}
 
 const EVERY_MS = 1_000
 const DEADLINE_MS = 10_000
 
-/** Makes a folder; it begins with what earlier processes left uncounted. */
-export function createRollupFolder({ db, log }: { readonly db: Database; readonly log: Log }): RollupFolder {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let stopped = false
-
-  function wake(): void {
-    if (timer !== undefined || stopped) return
-    timer = setTimeout(() => void run(), EVERY_MS)
-    timer.unref()
-  }
-
-  async function run(): Promise<void> {
-    let failed = false
-    try {
-      await fold(db, [], { deadlineMs: DEADLINE_MS })
-    } catch (error) {
-      failed = true
-      if (!(error instanceof UnavailableError)) log.error({ msg: 'Could not count the log', error })
-    }
-    timer = undefined
-    if (failed) wake()
-  }
-
-  wake()
+/**
+ * Counts new log rows into the rollups, a moment after they were written; to be woken when something was logged. It
+ * begins with what earlier processes left uncounted. Totals are exact before and after.
+ */
+export function rollupJob({ db, log }: { readonly db: Database; readonly log: Log }): Job {
   return {
-    wake,
-    stop() {
-      stopped = true
-      clearTimeout(timer)
+    name: 'log_rollup',
+    gatherMs: EVERY_MS,
+    retryMs: { least: EVERY_MS, most: EVERY_MS },
+    async round() {
+      await requestRollupFold(db, {}, { deadlineMs: DEADLINE_MS })
+      return undefined
     },
+    failed: (error) => log.error({ msg: 'Could not count the log', error }),
   }
 }

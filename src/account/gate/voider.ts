@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/exchange/gate.ts'
+import { type JobOptions, startJob } from '../../job/job.ts'
 import { createIdle } from '../../lib/async/wait.ts'
-import { UnavailableError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
@@ -29,8 +29,7 @@ interface Voider {
 }
 
 const BATCH_MAX = 512
-const BACKOFF_MIN_MS = 25
-const BACKOFF_MAX_MS = 250
+const RETRY_MS = { least: 25, most: 250 }
 
 /** Makes a voider; it begins with what dead processes left. */
 export function createVoider(options: {
@@ -40,14 +39,11 @@ export function createVoider(options: {
   readonly open: () => Promise<Journal>
   /** How often the journal is tended. */
   readonly tendMs: number
+  readonly jobs?: JobOptions
 }): Voider {
-  const { db, log, open, tendMs } = options
+  const { db, log, open, tendMs, jobs } = options
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
-  let stopped = false
-  let running = false
-  let backoffMs = BACKOFF_MIN_MS
-  let timer: ReturnType<typeof setTimeout> | undefined
   const size = () => journal?.size ?? 0
   const idle = createIdle(() => size() === 0)
 
@@ -64,47 +60,43 @@ export function createVoider(options: {
     return opening
   }
 
-  async function drain(): Promise<void> {
-    if (running || stopped || journal === undefined) return
-    running = true
-    while (journal.size > 0 && !stopped) {
+  async function drain(signal: AbortSignal): Promise<void> {
+    while (journal !== undefined && journal.size > 0 && !signal.aborted) {
       const batch = journal.peek(BATCH_MAX)
-      try {
-        const refused = await voidBatch(db, batch)
-        for (const { settlementId } of refused) log.error({ msg: 'The database refused a void', settlementId })
-        await journal.drop(batch.length)
-        backoffMs = BACKOFF_MIN_MS
-        log.info({ msg: 'Voided settlements with an unknown outcome', settlements: batch.length })
-      } catch (error) {
-        if (!(error instanceof UnavailableError)) log.error({ msg: 'Could not void settlements', error })
-        await pause()
-      }
+      const refused = await voidBatch(db, batch)
+      for (const { settlementId } of refused) log.error({ msg: 'The database refused a void', settlementId })
+      await journal.drop(batch.length)
+      log.info({ msg: 'Voided settlements with an unknown outcome', settlements: batch.length })
     }
-    running = false
-    idle.check()
   }
 
-  function pause(): Promise<void> {
-    return new Promise((resolve) => {
-      timer = setTimeout(resolve, backoffMs)
-      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
-    })
-  }
-
-  async function tend(): Promise<void> {
-    try {
-      await ready()
-      if (!stopped) await journal?.tend()
-      void drain()
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) log.warn({ msg: 'Cannot open the journal', error })
-    }
-    if (!stopped) tending = setTimeout(tend, tendMs)
-    tending?.unref()
-  }
-
-  let tending: ReturnType<typeof setTimeout> | undefined
-  void tend()
+  const voiding = startJob(
+    {
+      name: 'gate_void',
+      retryMs: RETRY_MS,
+      async round(signal) {
+        await drain(signal).finally(idle.check)
+        return undefined
+      },
+      failed: (error) => log.error({ msg: 'Could not void settlements', error }),
+    },
+    jobs,
+  )
+  const tending = startJob(
+    {
+      name: 'gate_journal',
+      everyMs: tendMs,
+      retryMs: { least: tendMs, most: tendMs },
+      async round(signal) {
+        await ready()
+        if (!signal.aborted) await journal?.tend()
+        voiding.wake()
+        return undefined
+      },
+      failed: (error) => log.warn({ msg: 'Cannot open the journal', error }),
+    },
+    jobs,
+  )
   return {
     get waiting() {
       return size()
@@ -119,13 +111,12 @@ export function createVoider(options: {
     async add(settlements) {
       await ready()
       await journal?.append(settlements)
-      void drain()
+      voiding.wake()
     },
     idle: idle.wait,
     stop() {
-      stopped = true
-      timer?.unref()
-      clearTimeout(tending)
+      voiding.stop()
+      tending.stop()
     },
     async close() {
       await journal?.close()

@@ -1,2 +1,0 @@
--- Counts new log rows into the rollups.
-select request_rollup_fold()
