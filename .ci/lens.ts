@@ -25,7 +25,10 @@ interface SolcOutput {
 /** The text of `lens_artifact.ts` for the source as it is now. */
 export function compileLens(folder: string): string {
   const path = `${folder}/lens.sol`
-  const paths = [path, ...new Glob('src/chain/**/*.sol').scanSync(ROOT)].sort()
+  const paths = [
+    path,
+    ...['chain', 'finance'].flatMap((room) => [...new Glob(`src/${room}/**/*.sol`).scanSync(ROOT)]),
+  ].sort()
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(paths.map((each) => [each, { content: readFileSync(join(ROOT, each), 'utf8') }])),

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import { type Decimal, rescale } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
-import { onceEach } from '../../lib/once_each.ts'
 import type { ChainPrices, UsdFeed } from '../chain.ts'
 
 /** US dollars per whole token, exact, and the source of the price. */
@@ -11,18 +10,6 @@ export interface UsdPrice extends Decimal {
 
 /** Possible sources of a price: a USD feed of the token, Aave's oracle, or the list of stablecoins. */
 export const USD_PRICE_SOURCES = ['feed', 'aave_oracle', 'stablecoin'] as const
-
-/** Contracts that a reading asks for prices of a chain's tokens. */
-export interface PriceSources {
-  readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
-  readonly aaveOracle: Address | undefined
-}
-
-/** The contracts that give a chain's prices. */
-export const priceSourcesOf = onceEach(({ usdFeeds, aaveOracle }: ChainPrices): PriceSources => {
-  const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
-  return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
-})
 
 /** Latest round of an aggregator, from `latestRoundData` and `decimals`. */
 export interface FeedRound {

@@ -21,7 +21,7 @@ import type {
   RawRead,
 } from '../../../src/family/morpho_blue/read/state.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
-import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price.ts'
+import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
 import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
 

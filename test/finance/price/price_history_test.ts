@@ -3,7 +3,7 @@ import { getAddress } from 'viem'
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
-import { createPriceHistory } from '../../../src/finance/price/price_history.ts'
+import { createPriceReader } from '../../../src/finance/price/price_reader.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -62,7 +62,7 @@ function over(endpoints: 1 | 2) {
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [] })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
-  const history = createPriceHistory({ db: database.db, clock })
+  const history = createPriceReader({ db: database.db, clock })
   return async (isFinal = true, at = block) => {
     const wanted = [{ token: TOKEN, block: at, isFinal }]
     const [outcome] = await history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)

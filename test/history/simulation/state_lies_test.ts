@@ -3,7 +3,7 @@ import { type Address, getAddress } from 'viem'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
 import type { PriceAsker } from '../../../src/finance/price/past/sources.ts'
-import { createPriceHistory } from '../../../src/finance/price/price_history.ts'
+import { createPriceReader } from '../../../src/finance/price/price_reader.ts'
 import { createMidnights, DAY_SEC } from '../../../src/history/midnight.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
@@ -118,7 +118,7 @@ async function ask(lies: readonly Lie[]) {
   const lateMs = Number((await feeds.moment()).timestampSec + BigInt(2 * DAY_SEC)) * 1_000
   const clock: Clock = { now: () => lateMs, monotonicMs: systemClock.monotonicMs }
   const client = createChainClient({ chain, clock: systemClock, log: silentLog, fetch: fetchLied as typeof fetch })
-  const history = createPriceHistory({ db: database.db, clock })
+  const history = createPriceReader({ db: database.db, clock })
   const found = createMidnights({ db: database.db, clock })
   return {
     async prices({ asker, block }: Subject) {

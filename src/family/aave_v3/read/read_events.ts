@@ -12,7 +12,7 @@ import {
   readLendingEvents,
 } from '../../../finance/lending/lending_event.ts'
 import type { PricedEvent } from '../../../finance/lending/present.ts'
-import { createPriceHistory } from '../../../finance/price/price_history.ts'
+import { createPriceReader } from '../../../finance/price/price_reader.ts'
 import { createTokenReader } from '../../../finance/token/read_tokens.ts'
 import type { Ensured, History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
@@ -63,7 +63,7 @@ export function createEventReader(options: {
   const { history, db, clock } = options
   const markets = createMarketReader(clock)
   const tokens = createTokenReader(clock)
-  const prices = createPriceHistory({ db, clock })
+  const prices = createPriceReader({ db, clock })
   const stream = createLendingStream({ clock })
 
   return {

@@ -1,14 +1,12 @@
 import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
-import { addressOf, encodeArray, encodeCall, encodeStruct, wordOf } from '../../../chain/call/words.ts'
+import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
-import type { FeedRound, PriceSources } from '../../../finance/price/price.ts'
+import type { FeedRound } from '../../../finance/price/price.ts'
+import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { onceEach } from '../../../lib/once_each.ts'
 import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
 
-const READ = toFunctionSelector(
-  'read(address morpho, bytes32 id, address wallet, (address[] tokens, address[] feeds) feeds, address aaveOracle)',
-)
+const READ = toFunctionSelector(`read(address morpho, bytes32 id, address wallet, ${PRICE_SOURCES_ARGUMENT})`)
 /** Length of the lens' `Reading` in words: every field is static and takes one word. */
 const READING_WORDS = 45
 
@@ -19,13 +17,9 @@ export interface Question {
   readonly wallet: Address
 }
 
-const encodeFeeds = onceEach((feeds: PriceSources['feeds']) =>
-  encodeStruct(encodeArray(feeds.map(({ token }) => token)), encodeArray(feeds.map(({ feed }) => feed))),
-)
-
 /** Call data of the lens. */
-export function encodeRead({ morpho, marketId, wallet }: Question, { feeds, aaveOracle }: PriceSources): Hex {
-  return encodeCall(READ, morpho, marketId, wallet, encodeFeeds(feeds), aaveOracle ?? zeroAddress)
+export function encodeRead({ morpho, marketId, wallet }: Question, sources: PriceSources): Hex {
+  return encodeCall(READ, morpho, marketId, wallet, encodePriceSources(sources))
 }
 
 /**

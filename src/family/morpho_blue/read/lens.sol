@@ -2,6 +2,7 @@
 pragma solidity 0.8.27;
 
 import {BlockHeight} from '../../../chain/call/block_height.sol';
+import {Prices, PriceSources} from '../../../finance/price/prices.sol';
 
 struct MarketParams {
     address loanToken;
@@ -46,28 +47,18 @@ interface IToken {
     function decimals() external view returns (uint256);
 }
 
-interface IFeed {
-    function latestRoundData() external view returns (uint256, int256, uint256, uint256, uint256);
-}
-
-interface IAaveOracle {
-    function getSourceOfAsset(address) external view returns (address);
-    function getAssetPrice(address) external view returns (uint256);
-}
-
 /// Reads one wallet's position in one market of Morpho Blue, and all that its figures depend on, in one `eth_call`. It
 /// is never deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
 ///
 /// The market is read as it is stored, and again after the contract itself has accrued its interest, which the end of
 /// the call undoes. Whatever is not Morpho's has a gas cap, and of its answer only the first words are copied, so that
 /// an oracle or a token can say nothing worse than nothing. The answer is the struct `Reading`: a row of words.
-contract Lens is BlockHeight {
+contract Lens is BlockHeight, Prices {
     uint256 private constant MORPHO_GAS = 300_000;
     uint256 private constant ACCRUE_GAS = 1_500_000;
     uint256 private constant IRM_GAS = 1_000_000;
     /// Vaults that are priced through several feeds have taken a third of this.
     uint256 private constant ORACLE_GAS = 3_000_000;
-    uint256 private constant AAVE_GAS = 1_000_000;
     uint256 private constant TOKEN_GAS = 100_000;
 
     struct Optional {
@@ -80,11 +71,6 @@ contract Lens is BlockHeight {
         int256 answer;
         uint256 updatedAt;
         uint256 decimals;
-    }
-
-    struct Feeds {
-        address[] tokens;
-        address[] feeds;
     }
 
     struct Reading {
@@ -118,8 +104,7 @@ contract Lens is BlockHeight {
         address morpho,
         bytes32 id,
         address wallet,
-        Feeds calldata feeds,
-        address aaveOracle
+        PriceSources calldata prices
     ) external returns (Reading memory reading) {
         reading.chainId = block.chainid;
         reading.timestamp = block.timestamp;
@@ -136,7 +121,7 @@ contract Lens is BlockHeight {
             } catch {}
         }
         reading.oraclePrice = number(params.oracle, ORACLE_GAS, abi.encodeCall(IOracle.price, ()));
-        readUsd(reading, params.loanToken, feeds, aaveOracle);
+        readUsd(reading, params.loanToken, prices);
     }
 
     function readStored(
@@ -158,31 +143,31 @@ contract Lens is BlockHeight {
     function readUsd(
         Reading memory reading,
         address token,
-        Feeds calldata feeds,
-        address aaveOracle
+        PriceSources calldata prices
     ) private view {
         reading.loanDecimals = number(token, TOKEN_GAS, abi.encodeCall(IToken.decimals, ()));
-        for (uint256 i = 0; i < feeds.tokens.length; i++) {
-            if (feeds.tokens[i] == token) reading.round = round(feeds.feeds[i]);
+        uint256 scratch = reserve(160);
+        address feed = feedOf(prices, token);
+        if (feed != address(0)) {
+            (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) = latestRound(feed, scratch);
+            reading.round = Round(ok, int256(answer), updatedAt, decimals);
         }
-        if (aaveOracle == address(0)) return;
-        reading.aaveSource = address(
-            uint160(number(aaveOracle, AAVE_GAS, abi.encodeCall(IAaveOracle.getSourceOfAsset, (token))).value)
+        (reading.aaveSource, reading.aavePrice.known, reading.aavePrice.value) = aavePrice(
+            prices.aaveOracle,
+            token,
+            scratch
         );
-        if (reading.aaveSource == address(0)) return;
-        reading.aavePrice = number(aaveOracle, AAVE_GAS, abi.encodeCall(IAaveOracle.getAssetPrice, (token)));
+    }
+
+    function reserve(uint256 size) private pure returns (uint256 place) {
+        assembly ("memory-safe") {
+            place := mload(0x40)
+            mstore(0x40, add(place, size))
+        }
     }
 
     function rate(MarketParams memory params, Market memory market) private view returns (Optional memory) {
         return number(params.irm, IRM_GAS, abi.encodeCall(IIrm.borrowRateView, (params, market)));
-    }
-
-    function round(address feed) private view returns (Round memory latest) {
-        (bool ok, bytes memory answer) = ask(feed, TOKEN_GAS, 160, abi.encodeCall(IFeed.latestRoundData, ()));
-        Optional memory decimals = number(feed, TOKEN_GAS, abi.encodeCall(IToken.decimals, ()));
-        if (!ok || !decimals.known) return latest;
-        (, int256 value, , uint256 updatedAt, ) = abi.decode(answer, (uint256, int256, uint256, uint256, uint256));
-        return Round(true, value, updatedAt, decimals.value);
     }
 
     function number(

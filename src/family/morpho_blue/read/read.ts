@@ -1,7 +1,7 @@
 import { createBlockCache } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
-import { priceSourcesOf } from '../../../finance/price/price.ts'
+import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'

@@ -1,8 +1,8 @@
-import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
-import type { PriceSources } from '../../../finance/price/price.ts'
+import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -20,14 +20,13 @@ import type {
 } from './state.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
-const PRICES = '(address[] tokens, address[] feeds, address aaveOracle) prices'
-const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICES}, uint256 offset, uint256 count, uint256 bytesMax`
+const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`
 const LIST = toFunctionSelector(`list(${PAGE})`)
 const SCAN = toFunctionSelector(`scan(${PAGE})`)
 const SOME = toFunctionSelector(
-  `some(address owner, uint256[] indexes, uint256[] ids, ${DEPLOYMENTS}, ${PRICES}, uint256 bytesMax)`,
+  `some(address owner, uint256[] indexes, uint256[] ids, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
 )
-const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICES})`)
+const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
 export interface LensSubject extends PriceSources {
@@ -73,16 +72,11 @@ export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
   return encodeCall(ONE, tokenId, ...contracts(subject))
 }
 
-function contracts({ deployments, feeds, aaveOracle = zeroAddress }: LensSubject) {
-  const { tokens, sources } = encodeFeeds(feeds)
-  return [encodeDeployments(deployments), encodeStruct(tokens, sources, aaveOracle)] as const
+function contracts({ deployments, feeds, aaveOracle }: LensSubject) {
+  return [encodeDeployments(deployments), encodePriceSources({ feeds, aaveOracle })] as const
 }
 
 const NO_FEEDS: PriceSources['feeds'] = []
-const encodeFeeds = onceEach((feeds: PriceSources['feeds']) => ({
-  tokens: encodeArray(feeds.map(({ token }) => token)),
-  sources: encodeArray(feeds.map(({ feed }) => feed)),
-}))
 const encodeDeployments = onceEach((deployments: LensSubject['deployments']) =>
   encodeStruct(
     encodeArray(deployments.map(({ manager }) => manager)),

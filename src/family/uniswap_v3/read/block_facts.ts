@@ -11,7 +11,7 @@ import { tellsPoolPrice } from '../../../finance/liquidity/pool_price.ts'
 import type { PositionFlow } from '../../../finance/liquidity/position_flow.ts'
 import type { Both } from '../../../finance/math/pnl/flow.ts'
 import type { PriceAtOutcome, PriceBlock } from '../../../finance/price/past/prices_at.ts'
-import type { PriceHistory } from '../../../finance/price/price_history.ts'
+import type { PriceReader } from '../../../finance/price/price_reader.ts'
 import { together } from '../../../lib/async/together.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -44,7 +44,7 @@ const POOL_PRICES_MAX = 50_000
 const ALONE_MS = 10 * 60_000
 
 /** Makes a reader of times and prices, over stored prices, that remembers what it read. */
-export function createFactsReader(services: { readonly prices: PriceHistory; readonly clock: Clock }): ReadFacts {
+export function createFactsReader(services: { readonly prices: PriceReader; readonly clock: Clock }): ReadFacts {
   const { prices, clock } = services
   const blocks = createBlockFinder(clock)
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })

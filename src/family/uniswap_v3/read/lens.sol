@@ -2,6 +2,7 @@
 pragma solidity 0.8.27;
 
 import {LensPage} from '../../../chain/call/page.sol';
+import {Prices, PriceSources} from '../../../finance/price/prices.sol';
 
 interface IManager {
     function balanceOf(address) external view returns (uint256);
@@ -27,15 +28,6 @@ interface IToken {
     function decimals() external view;
 }
 
-interface IFeed {
-    function latestRoundData() external view;
-}
-
-interface IAaveOracle {
-    function getSourceOfAsset(address) external view returns (address);
-    function getAssetPrice(address) external view returns (uint256);
-}
-
 /// Reads Uniswap-V3-style positions, their pools, tokens and USD prices in one `eth_call`. It is never deployed: its
 /// code stands at an address for the length of one call, or runs as the creation code of one.
 ///
@@ -58,35 +50,23 @@ interface IAaveOracle {
 /// Texts are as in `page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
 /// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
 /// gas or `bytesMax` could run out in the middle of a record.
-contract Lens is LensPage {
+contract Lens is LensPage, Prices {
     uint256 private constant POSITIONS_MAX = 512;
     uint256 private constant BRIEFS_MAX = 4096;
     /// A page of briefs ends where it has met so many.
     uint256 private constant POOLS_MAX = 512;
     /// Power of two, at least twice the tokens that so many pools can have.
     uint256 private constant SLOTS = 2048;
-    uint256 private constant FEED_GAS = 100_000;
-    uint256 private constant FEED_DECIMALS_GAS = 30_000;
-    uint256 private constant AAVE_SOURCE_GAS = 100_000;
-    /// Plenty: behind a price may stand several contracts.
-    uint256 private constant AAVE_PRICE_GAS = 1_000_000;
     /// What one position with a new pool and two new hostile tokens can burn, and then what their prices can.
     uint256 private constant POSITION_GAS = 1_200_000;
-    uint256 private constant FEEDS_GAS = 2 * (FEED_GAS + FEED_DECIMALS_GAS);
-    uint256 private constant AAVE_GAS = 2 * (AAVE_SOURCE_GAS + AAVE_PRICE_GAS);
+    uint256 private constant FEEDS_GAS = 2 * FEED_GAS_MAX;
+    uint256 private constant AAVE_GAS = 2 * AAVE_GAS_MAX;
     /// The longest records that one position can cause.
     uint256 private constant POSITION_BYTES_MAX = 2_000;
 
     struct Deployments {
         address[] managers;
         address[] factories;
-    }
-
-    struct Prices {
-        address[] tokens;
-        address[] feeds;
-        /// Zero where the chain has none.
-        address aaveOracle;
     }
 
     /// What the page has met so far.
@@ -107,7 +87,7 @@ contract Lens is LensPage {
     function list(
         address wallet,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 offset,
         uint256 count,
         uint256 bytesMax
@@ -121,7 +101,7 @@ contract Lens is LensPage {
     function scan(
         address wallet,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 offset,
         uint256 count,
         uint256 bytesMax
@@ -137,7 +117,7 @@ contract Lens is LensPage {
         Seen memory seen,
         address wallet,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 offset,
         uint256 count,
         uint256 bytesMax
@@ -172,7 +152,7 @@ contract Lens is LensPage {
         uint256[] calldata indexes,
         uint256[] calldata ids,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 bytesMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
@@ -186,7 +166,7 @@ contract Lens is LensPage {
     }
 
     /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
-    function one(uint256 id, Deployments calldata deployments, Prices calldata prices) external view {
+    function one(uint256 id, Deployments calldata deployments, PriceSources calldata prices) external view {
         (Page memory page, Seen memory seen) = open();
         presence(page, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -207,7 +187,7 @@ contract Lens is LensPage {
         Page memory page,
         Seen memory seen,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 index,
         address wallet,
         uint256 offset
@@ -223,7 +203,7 @@ contract Lens is LensPage {
         Page memory page,
         Seen memory seen,
         Deployments calldata deployments,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 index,
         uint256 id,
         address owner
@@ -248,7 +228,7 @@ contract Lens is LensPage {
     function position(
         Page memory page,
         Seen memory seen,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 index,
         address factory,
         uint256 id,
@@ -295,7 +275,7 @@ contract Lens is LensPage {
     function poolOf(
         Page memory page,
         Seen memory seen,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 index,
         address factory
     ) private view returns (uint256 ordinal, address pool) {
@@ -356,7 +336,7 @@ contract Lens is LensPage {
     function tokenOf(
         Page memory page,
         Seen memory seen,
-        Prices calldata prices,
+        PriceSources calldata prices,
         address token
     ) private view returns (uint256 ordinal) {
         uint256 slot;
@@ -375,43 +355,30 @@ contract Lens is LensPage {
         put(page, ok ? word(page.answer) : 0, 1);
         text(page, token, IToken.symbol.selector);
         text(page, token, IToken.name.selector);
-        for (uint256 i = 0; i < prices.tokens.length; i++) {
-            if (prices.tokens[i] == token) readFeed(page, ordinal, prices.feeds[i]);
-        }
-        if (prices.aaveOracle != address(0)) readAave(page, ordinal, token, prices.aaveOracle);
+        readFeed(page, ordinal, feedOf(prices, token));
+        readAave(page, ordinal, prices.aaveOracle, token);
     }
 
     function readFeed(Page memory page, uint256 ordinal, address feed) private view {
+        if (feed == address(0)) return;
+        (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) = latestRound(feed, page.answer);
+        ok = ok && decimals < 256 && updatedAt < 1 << 64;
         put(page, 6, 1);
         put(page, ordinal, 2);
-        uint256 answer = page.answer;
-        (bool ok, uint256 size) = askFor(page, feed, IFeed.latestRoundData.selector, 4, FEED_GAS, 160);
-        ok = ok && size >= 160;
-        page.answer = answer + 160;
-        if (ok) {
-            (ok, size) = askFor(page, feed, IToken.decimals.selector, 4, FEED_DECIMALS_GAS, 32);
-            ok = ok && size >= 32 && word(page.answer) < 256 && word(answer + 96) < 1 << 64;
-        }
-        page.answer = answer;
         put(page, ok ? 1 : 0, 1);
-        put(page, ok ? word(answer + 32) : 0, 32);
-        put(page, ok ? word(answer + 96) : 0, 8);
-        put(page, ok ? word(answer + 160) : 0, 1);
+        put(page, ok ? answer : 0, 32);
+        put(page, ok ? updatedAt : 0, 8);
+        put(page, ok ? decimals : 0, 1);
     }
 
-    /// Aave's oracle is asked about tokens with a feed too: whether that feed's answer is usable is not decided here.
-    function readAave(Page memory page, uint256 ordinal, address token, address oracle) private view {
-        argument(page, 0, uint160(token));
-        (bool ok, uint256 size) = askFor(page, oracle, IAaveOracle.getSourceOfAsset.selector, 36, AAVE_SOURCE_GAS, 32);
-        address source = ok && size >= 32 ? address(uint160(word(page.answer))) : address(0);
+    function readAave(Page memory page, uint256 ordinal, address oracle, address token) private view {
+        (address source, bool ok, uint256 price) = aavePrice(oracle, token, page.answer);
         if (source == address(0)) return;
         put(page, 7, 1);
         put(page, ordinal, 2);
         put(page, uint160(source), 20);
-        (ok, size) = askFor(page, oracle, IAaveOracle.getAssetPrice.selector, 36, AAVE_PRICE_GAS, 32);
-        ok = ok && size >= 32;
         put(page, ok ? 1 : 0, 1);
-        put(page, ok ? word(page.answer) : 0, 32);
+        put(page, price, 32);
     }
 
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
@@ -425,7 +392,7 @@ contract Lens is LensPage {
     function room(
         Page memory page,
         Seen memory seen,
-        Prices calldata prices,
+        PriceSources calldata prices,
         uint256 bytesMax
     ) private view returns (bool) {
         if (seen.poolCount == POOLS_MAX) return false;

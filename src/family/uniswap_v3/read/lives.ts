@@ -8,7 +8,7 @@ import type { FinanceClient } from '../../../finance/chain.ts'
 import type { BlockFacts } from '../../../finance/liquidity/life.ts'
 import { positionSubject, readPositionFlows } from '../../../finance/liquidity/position_flow.ts'
 import type { CountedLife } from '../../../finance/liquidity/profit.ts'
-import { createPriceHistory } from '../../../finance/price/price_history.ts'
+import { createPriceReader } from '../../../finance/price/price_reader.ts'
 import type { BegunTip } from '../../../history/final/begun_tip.ts'
 import type { History } from '../../../history/stream.ts'
 import { whenLate } from '../../../lib/async/late.ts'
@@ -73,7 +73,7 @@ export function createLifeReader(services: {
   const findMint = createMintFinder()
   const lives = createKeptLives(clock)
   const births = createCache<Birth>({ clock, entriesMax: BIRTHS_MAX })
-  const readFacts = createFactsReader({ prices: createPriceHistory({ db, clock }), clock })
+  const readFacts = createFactsReader({ prices: createPriceReader({ db, clock }), clock })
 
   async function flowsUpTo(question: LifeQuestion, kept: Kept | undefined, signal: AbortSignal) {
     const { client, deployment, tokenId, block, begun } = question

@@ -5,7 +5,7 @@ import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { LENDING_EVENT_TYPES } from '../../../../src/finance/lending/lending_event.ts'
 import { readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
-import { createPriceHistory } from '../../../../src/finance/price/price_history.ts'
+import { createPriceReader } from '../../../../src/finance/price/price_reader.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -346,7 +346,7 @@ test('prices that were found are kept while the last one of a page is still awai
     block: { number: BigInt(blockNumber), timestampSec: BigInt(timestamp) },
   }))
   const { provider, oracle } = MARKETS.main
-  const prices = createPriceHistory({ db: database.db, clock: systemClock })
+  const prices = createPriceReader({ db: database.db, clock: systemClock })
   const question = { asker: { kind: 'aave_market', provider, oracle }, wanted } as const
   const others = page.filter(({ blockNumber }) => blockNumber !== broken.blockNumber)
   const found = new Set(others.map((each) => `${each.blockNumber} ${each.asset.address}`))

@@ -36,8 +36,8 @@ const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered 
 
 type Found = Extract<PriceAtOutcome, { kind: 'price' }>
 
-/** Prices at past blocks, each read from the chain once. */
-export interface PriceHistory {
+/** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
+export interface PriceReader {
   /**
    * Prices in the order in which they are wanted. Those that are not kept yet are read, all blocks at the same time, and
    * some of those that one endpoint alone gave are read again if another one may serve. Throws `UnavailableError` if the
@@ -50,8 +50,8 @@ export interface PriceHistory {
   ): Promise<PriceAtOutcome[]>
 }
 
-/** Makes the history of prices over a database. */
-export function createPriceHistory({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceHistory {
+/** Makes it over a database. */
+export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceReader {
   const recheck = createRecheck(clock)
 
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
