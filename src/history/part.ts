@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Database } from '../db/database.ts'
 import type { StoredPart, StreamPlace, StreamTable } from './stream.ts'
 
 /** Time limit of a statement that stores, milliseconds: thousands of rows on a slow disk. */
@@ -60,12 +61,15 @@ const PIECE_ROWS = 2_000
 
 /**
  * Stores parts by a statement for each piece of some thousand rows, the newest first, so that what is stored stays if a
- * later one fails. A block is never divided.
+ * later one fails. A block is never divided. `store` gives false if nothing may be stored.
  */
 export function inPieces<Row extends { readonly block: number }>(
-  store: StreamTable<Row>['store'],
+  store: (db: Database, piece: StoredPart<Row>) => Promise<boolean>,
 ): StreamTable<Row>['store'] {
   return async (db, part) => {
+    const storeRows = async (piece: StoredPart<Row>) => {
+      if (!(await store(db, piece))) throw new NotStoredError(part.place)
+    }
     const { rows } = part
     let { toBlock } = part
     let end = rows.length
@@ -74,10 +78,10 @@ export function inPieces<Row extends { readonly block: number }>(
       const fromBlock = rows[start]?.block ?? toBlock
       while (rows[start - 1]?.block === fromBlock) start--
       if (start === 0) break
-      await store(db, { ...part, fromBlock, toBlock, rows: rows.slice(start, end) })
+      await storeRows({ ...part, fromBlock, toBlock, rows: rows.slice(start, end) })
       toBlock = fromBlock - 1
       end = start
     }
-    await store(db, { ...part, toBlock, rows: rows.slice(0, end) })
+    await storeRows({ ...part, toBlock, rows: rows.slice(0, end) })
   }
 }

@@ -238,6 +238,7 @@ describe('inPieces()', () => {
       pieces.push([fromBlock, toBlock, some.length])
       stored.unshift(...some)
       expect(some.every(({ block }) => fromBlock <= block && block <= toBlock)).toBe(true)
+      return true
     })
     await store(database.db, part)
     expect(stored).toEqual(rows)

@@ -3,15 +3,7 @@ import { lendingEventStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/lending_event_list.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import {
-  fromBytes,
-  inPieces,
-  NotStoredError,
-  nameParams,
-  partParams,
-  STORE_DEADLINE_MS,
-  toDigits,
-} from '../../history/part.ts'
+import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
@@ -56,8 +48,8 @@ export interface LendingEvent {
 /** Lending events as a stream stores them. */
 export const LENDING_EVENTS: StreamTable<LendingEvent> = {
   subjectOf: ({ wallet }) => wallet,
-  store: inPieces(async (db, part) => {
-    const { place, rows } = part
+  store: inPieces((db, part) => {
+    const { rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toDigits(wallet)),
       blocks: rows.map(({ block }) => block),
@@ -71,8 +63,7 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
       indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
     }
-    const isStored = await lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-    if (!isStored) throw new NotStoredError(place)
+    return lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 

@@ -3,15 +3,7 @@ import { positionFlowStore } from '../../../sql/functions.ts'
 import listSql from '../../../sql/queries/position_flow_list.sql' with { type: 'text' }
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
-import {
-  fromBytes,
-  inPieces,
-  NotStoredError,
-  nameParams,
-  partParams,
-  STORE_DEADLINE_MS,
-  toDigits,
-} from '../../history/part.ts'
+import { fromBytes, inPieces, nameParams, partParams, STORE_DEADLINE_MS, toDigits } from '../../history/part.ts'
 import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
@@ -38,8 +30,8 @@ export interface PositionFlow {
 /** Flows of liquidity positions as a stream stores them. */
 export const POSITION_FLOWS: StreamTable<PositionFlow> = {
   subjectOf: ({ tokenId }) => positionSubject(tokenId),
-  store: inPieces(async (db, part) => {
-    const { place, rows } = part
+  store: inPieces((db, part) => {
+    const { rows } = part
     const columns = {
       tokenIds: rows.map(({ tokenId }) => String(tokenId)),
       blocks: rows.map(({ block }) => block),
@@ -53,8 +45,7 @@ export const POSITION_FLOWS: StreamTable<PositionFlow> = {
       rowSubjects: rows.map(({ tokenId }) => toDigits(positionSubject(tokenId))),
       subjectIds: (part.subjects ?? []).map((subject) => String(BigInt(subject))),
     }
-    const isStored = await positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
-    if (!isStored) throw new NotStoredError(place)
+    return positionFlowStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
 }
 
