@@ -130,6 +130,9 @@ export class SilentError extends UpstreamError {
 /** No endpoint keeps the state of the block, as far as is known. */
 export class DepthError extends UnavailableError {}
 
+/** No endpoint answered, and one that may yet was late or asked for a pause: with fewer questions at once it might. */
+export class LateError extends UnavailableError {}
+
 /** The endpoint answered with a JSON-RPC error that is about the request, not about its health. */
 export class RpcRefusedError extends Error {
   override readonly name = 'RpcRefusedError'

@@ -1,4 +1,4 @@
-import { UnavailableError } from '../../lib/error.ts'
+import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import { readLatestBlock } from '../read_block.ts'
@@ -7,6 +7,7 @@ import {
   DepthError,
   type Endpoint,
   IncapableError,
+  LateError,
   type PastBlock,
   type ReadOptions,
   SilentError,
@@ -14,11 +15,13 @@ import {
 import type { ClientOptions } from './connection.ts'
 import { withinDeadline } from './deadline.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
-import { MissingBlockError, MissingStateError, ShallowError } from './error.ts'
+import { BusyError, MissingBlockError, MissingStateError, ShallowError } from './error.ts'
 import { createDepths, type Depths } from './memory/depth.ts'
 import { createHeads } from './memory/heads.ts'
 import { createSpread } from './memory/health.ts'
 import { createRotation, type EndpointReport, type Exhaustion, type RotationPolicy } from './rotation/rotation.ts'
+import { CrowdedError } from './slots/slots.ts'
+import { LateAnswerError } from './transport.ts'
 
 /** Time limit of one read, over all its tries, milliseconds. */
 const BUDGET_MS = 2_500
@@ -140,12 +143,17 @@ async function verified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, sig
   return answered.value
 }
 
+/** What an endpoint might have answered if it had more time, or fewer other questions. */
+const LATE = [LateAnswerError, BusyError, CrowdedError, AbortedError] as const
+
 function unavailable({ id, name }: Chain, { attempts, errors, busyMs }: Exhaustion): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
   const isIncapable = errors.length > 0 && errors.every((error) => error instanceof IncapableError)
   const silent = errors.find((error) => error instanceof SilentError)
   const because = silent === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${silent.message}`
-  return new UnavailableError(`Cannot read chain ${id} (${name})${because}`, {
+  const isLate =
+    silent === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
+  return new (isLate ? LateError : UnavailableError)(`Cannot read chain ${id} (${name})${because}`, {
     cause: silent ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   })

@@ -2,15 +2,16 @@ import type { Address, Hex } from 'viem'
 import deleteSql from '../../../sql/queries/price_at_delete.sql' with { type: 'text' }
 import insertSql from '../../../sql/queries/price_at_insert.sql' with { type: 'text' }
 import listSql from '../../../sql/queries/price_at_list.sql' with { type: 'text' }
-import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
+import { DisputeError, isLasting, QUORUM } from '../../chain/past/quorum.ts'
 import type { Database } from '../../db/database.ts'
 import { query } from '../../db/query.ts'
 import { fromBytes, toDigits } from '../../history/part.ts'
 import { createRecheck } from '../../history/recheck.ts'
-import { together } from '../../lib/async/together.ts'
+import { turn } from '../../lib/async/turns.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { grouped } from '../../lib/grouped.ts'
+import { createRecent } from '../../lib/recent.ts'
 import type { FinanceClient } from '../chain.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
 import type { PriceAsker } from './past/sources.ts'
@@ -22,6 +23,9 @@ const drop = query(deleteSql, 'read')
 
 /** Blocks whose prices one request reads again because one endpoint alone gave them. */
 const RECHECKED_MAX = 24
+/** Prices that are remembered to be missing, and for how long if one endpoint alone says so though there are others. */
+const ABSENT_MAX = 50_000
+const ALONE_MS = 10 * 60_000
 
 /** One price that is wanted. */
 interface WantedPrice {
@@ -35,6 +39,12 @@ interface WantedPrice {
 const UNKNOWN: PriceAtOutcome = { kind: 'missing', because: 'no source answered for it', witnesses: 0 }
 
 type Found = Extract<PriceAtOutcome, { kind: 'price' }>
+
+/** That final blocks have no price. It is only remembered: another configuration may know one. */
+interface Absent {
+  readonly outcome: PriceAtOutcome
+  readonly untilMs: number
+}
 
 /** Prices at the newest block or a past one; those at a block that is final are kept and read from the chain once. */
 export interface PriceReader {
@@ -53,6 +63,18 @@ export interface PriceReader {
 /** Makes it over a database. */
 export function createPriceReader({ db, clock }: { readonly db: Database; readonly clock: Clock }): PriceReader {
   const recheck = createRecheck(clock)
+  const absent = createRecent<Absent>({ entriesMax: ABSENT_MAX })
+
+  function absentOf(name: string): PriceAtOutcome | undefined {
+    const found = absent.get(name)
+    return found !== undefined && found.untilMs > clock.monotonicMs() ? found.outcome : undefined
+  }
+
+  function noteAbsent(client: FinanceClient, name: string, outcome: PriceAtOutcome): void {
+    if (outcome.witnesses === 0) return
+    const lifeMs = isLasting(client, outcome.witnesses) ? Number.POSITIVE_INFINITY : ALONE_MS
+    absent.set(name, { outcome, untilMs: clock.monotonicMs() + lifeMs })
+  }
 
   /** Reads the prices of one block anew; undefined if all of them are kept already and the chain cannot be read now. */
   async function readBlock(
@@ -84,14 +106,20 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
         for (const [key, found] of await readKept(db, client, { name, wanted: group })) kept.set(key, found)
       }
       const known = new Map<string, PriceAtOutcome>(kept)
+      const nameOf = (each: WantedPrice) => `${client.chain.id}:${askerOf(client, asker, each.token)}:${keyOf(each)}`
+      for (const each of wanted) {
+        const outcome = each.isFinal && !kept.has(keyOf(each)) ? absentOf(nameOf(each)) : undefined
+        if (outcome !== undefined) known.set(keyOf(each), outcome)
+      }
       const missing = wanted.filter((each) => !known.has(keyOf(each)))
       const doubtful = wanted.filter((each) => recheck.isDue(client, kept.get(keyOf(each))?.witnesses ?? QUORUM))
       const blocks = [
         ...grouped(missing, ({ block }) => block.number).values(),
         ...[...grouped(doubtful, ({ block }) => block.number).values()].slice(0, RECHECKED_MAX),
       ]
-      const read = (group: readonly WantedPrice[]) => async (shared: AbortSignal) => {
-        const outcomes = await readBlock(client, asker, { group, kept }, shared)
+      const read = async (group: readonly WantedPrice[]) => {
+        if (blocks.length > 1) await turn()
+        const outcomes = await readBlock(client, asker, { group, kept }, signal)
         if (outcomes === undefined) return
         const found = new Map<string, WantedPrice & Found>()
         const denied: WantedPrice[] = []
@@ -102,12 +130,15 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
           known.set(keyOf(each), outcome)
           if (each.isFinal && outcome.kind === 'price') found.set(keyOf(each), { ...each, ...outcome })
           else if (before !== undefined) denied.push(each)
+          else if (each.isFinal) noteAbsent(client, nameOf(each), outcome)
         }
         // Kept block by block: a caller who leaves before the last one finds the others when they come back.
         await keep(db, client, { asker, found: [...found.values()] })
         await forget(db, client, { asker, denied })
       }
-      await together(blocks.map(read), signal)
+      // One that fails takes none of the others with it: what they give is kept.
+      const ends = await Promise.allSettled(blocks.map(read))
+      for (const end of ends) if (end.status === 'rejected') throw end.reason
       return wanted.map((each) => known.get(keyOf(each)) ?? UNKNOWN)
     },
   }

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { isLasting } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import { type ChainClient, LateError } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { BlockFacts } from '../../../finance/liquidity/life.ts'
@@ -109,6 +109,24 @@ export function createLifeReader(services: {
     return births.get({ key: `${client.chain.id}:${deployment.manager}:${first.tokenId}`, read }, signal)
   }
 
+  /** Facts of blocks; who has no more time for them is told how far they are. */
+  async function factsOf(
+    question: LifeQuestion,
+    asked: Omit<Parameters<typeof readFacts>[0], 'client' | 'onRead'>,
+    signal: AbortSignal,
+  ) {
+    let missing = pricesMissing(question, 0, 1)
+    const onRead = (blocks: number, of: number) => {
+      missing = pricesMissing(question, blocks, of)
+    }
+    whenLate(signal, () => missing)
+    try {
+      return await readFacts({ ...asked, client: question.client, onRead }, signal)
+    } catch (error) {
+      throw error instanceof LateError ? missing : error
+    }
+  }
+
   return {
     prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
     async read(question, signal) {
@@ -127,8 +145,7 @@ export function createLifeReader(services: {
       const known = before?.facts ?? new Map<number, BlockFacts>()
       await turnBefore(rows)
       const unknown = { rows: unknownRows({ rows, stored }, known), finalTo: storedTo }
-      whenLate(signal, () => pricesMissing(question))
-      const read = await readFacts({ client, pool, tokens: subject.tokens, ...unknown }, signal)
+      const read = await factsOf(question, { pool, tokens: subject.tokens, ...unknown }, signal)
       await turnBefore(rows)
       const facts = read.size === 0 ? known : new Map([...known, ...read])
       // A life up to an earlier block is not kept.
@@ -153,10 +170,11 @@ function mintMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError
   return new PendingError(`The history of ${where} is being read: the block of its mint is being looked for`)
 }
 
-/** Said if the request's time ends when all flows are known; what was priced is kept. */
-function pricesMissing({ client: { chain }, tokenId }: LifeQuestion): PendingError {
+/** Said if there is no time left when all flows are known; what was priced is kept. */
+function pricesMissing({ client: { chain }, tokenId }: LifeQuestion, blocks: number, of: number): PendingError {
   const where = `position ${tokenId} on chain ${chain.id} (${chain.name})`
-  return new PendingError(`The history of ${where} is read; the prices of its flows are being read`)
+  const done = `${Math.floor((100 * blocks) / of)} % done, ${(of - blocks).toLocaleString('en')} blocks left`
+  return new PendingError(`The history of ${where} is read; the prices of its flows are being read: ${done}`)
 }
 
 function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {

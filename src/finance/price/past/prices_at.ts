@@ -4,6 +4,7 @@ import { readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressIn } from '../../../chain/call/words.ts'
 import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
+import { LateError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -46,7 +47,8 @@ const BUDGET_MS = 3_000
  * Prices of tokens at one block, by token: what the live routes would have said then, by the same sources. Two endpoints
  * are asked at the same time. If one alone keeps the state of the block, a feed's round is compared with those that the
  * feed keeps now. If none does, the rounds that Chainlink feeds keep are searched. Throws `DisputeError` if endpoints
- * contradict each other or a feed's rounds, `UnavailableError` if the chain cannot be read at all.
+ * contradict each other or a feed's rounds, `LateError` if endpoints that may keep the state were late and no round
+ * tells, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
   client: FinanceClient,
@@ -57,7 +59,13 @@ export async function readPricesAt(
     return await readState(client, question, signal)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-    return await readRounds(client, question, signal)
+    if (!(error instanceof LateError)) return await readRounds(client, question, signal)
+    const outcomes = await readRounds(client, question, signal).catch((reason: unknown) => {
+      throw reason instanceof UnavailableError && !(reason instanceof DisputeError) ? error : reason
+    })
+    // One that keeps the state was late: nothing is known to be missing.
+    if ([...outcomes.values()].some(({ kind, witnesses }) => kind === 'missing' && witnesses === 0)) throw error
+    return outcomes
   }
 }
 

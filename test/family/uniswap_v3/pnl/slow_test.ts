@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toFunctionSelector } from 'viem'
+import { createChainClient, type EvmClient } from '../../../../src/chain/rpc/evm.ts'
+import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
+import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
+import { createDeadlines } from '../../../../src/http/exchange/deadline.ts'
+import { readParameters } from '../../../../src/http/request/parameters.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { PendingError } from '../../../../src/lib/error.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { UNISWAP_V3 as DEPLOYED } from '../../../devnet/addresses.ts'
+import { chainOf } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { increaseLiquidityCall } from '../../../devnet/uniswap_v3_calls.ts'
+import { askRoute, type RouteAnswer } from '../../../support/ask_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { familyRoutes } from '../../../support/family.ts'
+import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
+import { DEPLOYMENT } from '../support.ts'
+
+const BUILD_LIMIT_MS = 120_000
+/** Blocks in which the position has a flow, its mint among them. */
+const BLOCKS = 31
+const FINALITY_DEPTH = 12
+/** The time of a request. */
+const BUDGET_MS = 5_000
+const TRIES_MAX = 8
+const PATH = '/v1/positions/uniswap-v3/:id/events'
+
+let devnet: Devnet
+let slow: FaultyRpc
+let head: number
+let tokenId: bigint
+const closers: (() => unknown)[] = []
+
+beforeAll(async () => {
+  devnet = await startDevnet({ ageSec: 86_400 })
+  closers.push(devnet.stop)
+  ;[tokenId] = (await devnet.mintMany(devnet.wallets.receiver, 1)) as [bigint]
+  for (let block = 1; block < BLOCKS; block++) {
+    await devnet.send([increaseLiquidityCall({ tokenId, amount0: 10n ** 9n, amount1: 10n ** 15n })])
+  }
+  await devnet.rpc.call('anvil_mine', `0x${(FINALITY_DEPTH + 8).toString(16)}`)
+  head = Number(await devnet.rpc.call<string>('eth_blockNumber'))
+  slow = await startFaultyRpc(devnet.rpcUrl)
+  closers.push(slow.stop)
+}, BUILD_LIMIT_MS)
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+}, BUILD_LIMIT_MS)
+
+/** True for a question about a round of a feed that is not its newest: as if it kept none. */
+function isOfRounds({ params: [call] }: SeenRequest): boolean {
+  return JSON.stringify(call ?? null).includes(toFunctionSelector('getRoundData(uint80)').slice(2))
+}
+
+/** The past block whose prices a request is about. */
+function pricedAt({ method, params: [call, at] }: SeenRequest): string | undefined {
+  const { to } = (call ?? {}) as { readonly to?: string }
+  const isPast = method === 'eth_call' && typeof at === 'string' && Number(at) < head - FINALITY_DEPTH
+  return isPast && to?.toLowerCase() !== DEPLOYED.manager.toLowerCase() ? at : undefined
+}
+
+async function freshDatabase(): Promise<TestDatabase> {
+  const fresh = await testDatabase()
+  closers.push(fresh.close)
+  return fresh
+}
+
+/** The events of a new process over a database: asked without end, or under the deadline of a request. */
+function start({ db }: TestDatabase) {
+  const chain = chainOf(devnet, { rpcUrls: [slow.url], finality: { depth: FINALITY_DEPTH } })
+  const client: EvmClient<FinanceChain> = createChainClient({ chain, clock: systemClock, log: silentLog })
+  closers.push(client.close)
+  const clients = new Map([[1, client]])
+  const made = { clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() }
+  const history: HistoryService = createHistory(made)
+  closers.push(history.close)
+  const rows = [[1, { uniswapV3: [DEPLOYMENT] }]] as const
+  const routes = familyRoutes(UNISWAP_V3, { rows, clients: [client], db, history })
+  const route = routes.find(({ path }) => path === PATH) as Route
+  const input = { params: { id: String(tokenId) }, query: 'chain_id=1&limit=25' }
+  return {
+    ask: (): Promise<RouteAnswer> => askRoute(route, input),
+    async budgeted(): Promise<unknown> {
+      const parameters = () => readParameters(route.input, input)
+      const call = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
+      const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
+      return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(call, reader)
+    },
+  }
+}
+
+function checkAll({ reply }: RouteAnswer): void {
+  expect(reply.pagination?.total).toBe(BLOCKS)
+  const events = reply.data as readonly { readonly prices: unknown }[]
+  expect(events.map(({ prices }) => prices)).not.toContain(null)
+}
+
+test('a node that answers nobody if it is asked too much at once is asked less, until everything is priced', async () => {
+  let running = 0
+  slow.rule((request) => {
+    if (isOfRounds(request)) return { kind: 'error', error: { code: -32_000, message: 'failed' } }
+    if (pricedAt(request) === undefined) return undefined
+    const done = async () => {
+      running++
+      await Bun.sleep(200)
+      if (running > 6) await Bun.sleep(1_500)
+      running--
+    }
+    return { kind: 'meanwhile', done }
+  })
+  const process = start(await freshDatabase())
+  const said: unknown[] = []
+  for (let tries = 1; ; tries++) {
+    const error = await process.budgeted().then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    if (error === undefined) break
+    said.push(error)
+    expect(tries).toBeLessThan(TRIES_MAX)
+  }
+  slow.rule(() => undefined)
+  for (const error of said) {
+    expect(error).toBeInstanceOf(PendingError)
+    expect(error).toHaveProperty('message', expect.stringMatching(/^The history of .* \d+ % done/))
+  }
+  checkAll(await process.ask())
+}, 60_000)
+
+test('prices that were read before the time was over are not read again, be it in another process', async () => {
+  const database = await freshDatabase()
+  const answered = new Set<string>()
+  slow.rule((request) => {
+    const block = pricedAt(request)
+    if (block === undefined || answered.has(block)) return undefined
+    if (answered.size === 10) return { kind: 'hang' }
+    answered.add(block)
+    return undefined
+  })
+  const error = await start(database)
+    .budgeted()
+    .catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(PendingError)
+  expect(error).toHaveProperty('message', expect.stringMatching(/prices of its flows are being read: \d+ % done/))
+  expect(answered.size).toBe(10)
+  slow.rule(() => undefined)
+  slow.reset()
+  checkAll(await start(database).ask())
+  const again = new Set(slow.seen.flatMap((request) => pricedAt(request) ?? []))
+  expect(again.size).toBeGreaterThan(0)
+  expect([...again].filter((block) => answered.has(block))).toEqual([])
+}, 60_000)
