@@ -178,25 +178,37 @@ function outdatedFunctions(
   })
 }
 
+/**
+ * How migrations that were applied somewhere differ from this program's: `other` is the first that this program does not
+ * have like that; else `isNewer` says that there are more of them.
+ */
+export function compareMigrations(
+  applied: readonly AppliedMigration[],
+  known: readonly Migration[],
+): { readonly other: AppliedMigration | undefined; readonly isNewer: boolean } {
+  const other = applied.slice(0, known.length).find(({ version, name, sha256 }, index) => {
+    const ours = known[index]
+    return ours?.version !== version || ours.name !== name || hash('sha256', ours.text) !== sha256
+  })
+  return { other, isNewer: other === undefined && applied.length > known.length }
+}
+
 function checkHistory(present: readonly AppliedMigration[], migrations: readonly Migration[]): void {
-  const last = present.at(-1)
-  if (last !== undefined && last.version > migrations.length) {
+  const { other, isNewer } = compareMigrations(present, migrations)
+  if (isNewer) {
     throw new SchemaError(
-      `Cannot use the database: its schema is at version ${last.version}, this program knows ${migrations.length}; ` +
+      `Cannot use the database: its schema is at version ${present.length}, this program knows ${migrations.length}; ` +
         'run the newer program',
     )
   }
-  for (const [index, { version, name, sha256 }] of present.entries()) {
-    const known = migrations[index]
-    if (known?.version !== version || known.name !== name) {
-      throw new SchemaError(
-        `Cannot use the database: its migration ${version} is "${name}", this program's is "${known?.name ?? 'none'}"`,
-      )
-    }
-    // After an edited migration, statements would not fit the tables.
-    if (sha256 === hash('sha256', known.text)) continue
-    throw new SchemaError(`Cannot use the database: its migration "${name}" had another text than this program's`)
-  }
+  if (other === undefined) return
+  // Statements would not fit the tables.
+  const ours = migrations[other.version - 1]?.name ?? 'none'
+  const difference = ours === other.name ? 'had another text than' : `is not "${ours}" as`
+  throw new SchemaError(
+    `Cannot use the database: its migration ${other.version}, "${other.name}", ${difference} this program's; run the ` +
+      'program that made it, or use an empty database',
+  )
 }
 
 function migrationStatement({ version, name, text }: Migration): string {

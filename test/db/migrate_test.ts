@@ -68,7 +68,7 @@ test('migrate() refuses a database that a newer program has migrated', () =>
   withEmpty(async (open) => {
     const db = open()
     await migrate(db, { migrations: STEPS })
-    await expect(migrate(db, { migrations: STEPS.slice(0, 1) })).rejects.toBeInstanceOf(SchemaError)
+    await expect(migrate(db, { migrations: STEPS.slice(0, 1) })).rejects.toThrow('run the newer program')
   }))
 
 test('migrate() refuses a database whose history is another one', () =>
@@ -76,7 +76,23 @@ test('migrate() refuses a database whose history is another one', () =>
     const db = open()
     await migrate(db, { migrations: STEPS.slice(0, 1) })
     const other = [{ version: 1, name: '0001_other', text: 'select 1' }]
-    await expect(migrate(db, { migrations: other })).rejects.toThrow('this program\'s is "0001_other"')
+    await expect(migrate(db, { migrations: other })).rejects.toThrow(
+      'its migration 1, "0001_shelf", is not "0001_other" as this program\'s',
+    )
+  }))
+
+test('migrate() refuses a database with more migrations, of which one is another, without calling it newer', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    await migrate(db, { migrations: STEPS })
+    await db.run('insert into shelf values (2)', [])
+    const squashed = [{ version: 1, name: '0001_shelf', text: STEPS.map(({ text }) => text).join(';') }]
+    await expect(migrate(db, { migrations: squashed })).rejects.toBeInstanceOf(SchemaError)
+    await expect(checkSchema(db, { migrations: squashed })).rejects.toThrow(
+      'its migration 1, "0001_shelf", had another text than this program\'s; run the program that made it, or use an empty database',
+    )
+    expect(await versions(db)).toEqual([1, 2])
+    expect(await db.run('select id from shelf order by id', [])).toEqual([{ id: 1 }, { id: 2 }])
   }))
 
 test('migrate() refuses a database that an edited migration has made', () =>
@@ -84,7 +100,7 @@ test('migrate() refuses a database that an edited migration has made', () =>
     const db = open()
     await migrate(db, { migrations: STEPS })
     const edited = STEPS.map((step) => (step.version === 1 ? { ...step, text: `${step.text} select 2;` } : step))
-    await expect(migrate(db, { migrations: edited })).rejects.toThrow('"0001_shelf" had another text')
+    await expect(migrate(db, { migrations: edited })).rejects.toThrow('"0001_shelf", had another text')
   }))
 
 /** A release with one function, and with as many of the steps as it knows. */

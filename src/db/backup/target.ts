@@ -1,22 +1,17 @@
-import { hash } from 'node:crypto'
 import type { Database } from '../database.ts'
-import type { Migration } from '../migrate.ts'
-import { listApplied } from '../migrate.ts'
+import { compareMigrations, listApplied, type Migration } from '../migrate.ts'
 import { BackupError, type Header } from './format.ts'
 import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 
 /** Throws `BackupError` unless the backup was made by this program or an older one. */
 export function checkOrigin({ migrations }: Header, known: readonly Migration[]): void {
-  if (migrations.length > known.length) {
+  const { other, isNewer } = compareMigrations(migrations, known)
+  if (isNewer) {
     throw new BackupError(
       `Cannot restore the backup: its tables are of version ${migrations.length}, this program knows ${known.length}; ` +
         'run the newer program',
     )
   }
-  const other = migrations.find(({ version, name, sha256 }, index) => {
-    const ours = known[index]
-    return ours?.version !== version || ours.name !== name || hash('sha256', ours.text) !== sha256
-  })
   if (migrations.length > 0 && other === undefined) return
   throw new BackupError('Cannot restore the backup: its tables are not those of any version of this program')
 }
