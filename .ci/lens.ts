@@ -23,7 +23,7 @@ interface SolcOutput {
 }
 
 /** The text of `lens_artifact.ts` for the source as it is now. */
-export function compileLens(folder: string): string {
+function compileLens(folder: string): string {
   const path = `${folder}/lens.sol`
   const paths = [
     path,

@@ -3,15 +3,13 @@ import { BANK, UNISWAP_V3 } from './addresses.ts'
 import type { Builder } from './scenario.ts'
 import { fullRange } from './ticks.ts'
 import { mintCall, type Pool } from './uniswap_v3_calls.ts'
+import { inWideBlocks } from './wide_blocks.ts'
 
 const ABI = parseAbi(['function multicall(bytes[] data) payable returns (bytes[] results)'])
 /** About ten million gas. */
 const MINTS_PER_TRANSACTION = 50
 /** More at once only make the node slower. */
 const TRANSACTIONS_AT_ONCE = 40
-/** The node works out the whole state for each block, so all that are sent at once are to fit in one. */
-const WIDE_BLOCK_GAS = 1_000_000_000
-const BLOCK_GAS = 60_000_000
 
 /** Mints a wallet `count` (a multiple of 50) small full-range positions in one pool, as whoever mails spam does: cheaply. */
 export async function mailMany(
@@ -22,14 +20,14 @@ export async function mailMany(
   const mint = mintCall({ pool, ...fullRange(pool), amount0: 1_000n, amount1: 1_000n, recipient: wallet })
   const calls = Array.from({ length: MINTS_PER_TRANSACTION }, () => mint.data)
   const data = encodeFunctionData({ abi: ABI, functionName: 'multicall', args: [calls] })
-  await rpc.call('evm_setBlockGasLimit', `0x${WIDE_BLOCK_GAS.toString(16)}`)
-  for (let left = count / MINTS_PER_TRANSACTION; left > 0; left -= TRANSACTIONS_AT_ONCE) {
-    const transactions = Array.from({ length: Math.min(left, TRANSACTIONS_AT_ONCE) }, () => ({
-      from: BANK,
-      to: UNISWAP_V3.manager,
-      data,
-    }))
-    await send(transactions)
-  }
-  await rpc.call('evm_setBlockGasLimit', `0x${BLOCK_GAS.toString(16)}`)
+  await inWideBlocks(rpc, async () => {
+    for (let left = count / MINTS_PER_TRANSACTION; left > 0; left -= TRANSACTIONS_AT_ONCE) {
+      const transactions = Array.from({ length: Math.min(left, TRANSACTIONS_AT_ONCE) }, () => ({
+        from: BANK,
+        to: UNISWAP_V3.manager,
+        data,
+      }))
+      await send(transactions)
+    }
+  })
 }

@@ -28,7 +28,7 @@ const KEY = /ws_sk_[0-9A-Za-z]{24}/
 const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9/' }
 const LOG_ROWS = 200_000
 
-buildWhatIsStale()
+await buildWhatIsStale()
 
 let programs: Program[] = []
 afterEach(() => {

@@ -12,8 +12,8 @@ const BUILDS = [
 ] as const
 
 /** Builds the executable and the Node bundle if those in `dist` are older than the source. Throws a build's output. */
-export function buildWhatIsStale(): void {
-  alone('build', () => {
+export function buildWhatIsStale(): Promise<void> {
+  return alone('build', () => {
     const changed = Math.max(
       ...SOURCES.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: ROOT, dot: true })]).map(changedMs),
     )

@@ -7,7 +7,7 @@ import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, runCommand, type Service, startService } from './program.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 const devnet = await sharedDevnet()
 
 let program: Program

@@ -6,7 +6,7 @@ import { buildWhatIsStale } from './builds.ts'
 import { untilEmpty } from './processes.ts'
 import { createDatabase, executableProgram, type Finished, runCommand, sourceProgram } from './program.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 
 /** Both are the same code, and the source takes five times as long to start: it is shown the first three. */
 const WRONG = [

@@ -8,7 +8,7 @@ import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, type Program, type Service, startService } from './program.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 const devnet = await sharedDevnet()
 const LIMIT = { timeout: 20_000 }
 

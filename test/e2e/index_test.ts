@@ -19,7 +19,7 @@ const BUILD_LIMIT_MS = 120_000
 const FULL = '[########################] 100 %'
 const EMPTY = '[------------------------]   0 %'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 
 let devnet: Devnet
 let upstream: FaultyRpc

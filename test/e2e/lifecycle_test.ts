@@ -14,7 +14,7 @@ const EXIT_LIMIT_MS = 10_000
 const LOGS = '/v1/usage/logs'
 const KEY = /ws_sk_[0-9A-Za-z]{24}/g
 
-buildWhatIsStale()
+await buildWhatIsStale()
 
 describe.each([
   ['the source', sourceProgram],

@@ -10,7 +10,7 @@ import { runJson } from './accounts.ts'
 import { buildWhatIsStale } from './builds.ts'
 import { executableProgram, nodeProgram, type Program, type Service, startService } from './program.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 const devnet = await sharedDevnet()
 const LIST = 'uniswap_positions'
 

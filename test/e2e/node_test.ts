@@ -10,7 +10,7 @@ import { answered, type ExampleWorld, startExampleWorld } from './examples.ts'
 import { ask, type RawAnswer } from './http.ts'
 import { nodeProgram, type Program, type Service, startService } from './program.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 const ROOT = join(import.meta.dir, '../..')
 
 describe('the bundle', () => {

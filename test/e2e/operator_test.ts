@@ -14,7 +14,7 @@ const KEY = /ws_sk_[0-9A-Za-z]{24}/
 /** No chain is ever reached here. */
 const CHAIN = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9/rpc-secret' }
 
-buildWhatIsStale()
+await buildWhatIsStale()
 let programs: Program[] = []
 
 afterEach(() => {

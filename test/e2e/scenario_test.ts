@@ -13,7 +13,7 @@ import { ask, type RawAnswer } from './http.ts'
 import { executableProgram, nodeProgram, type Program, type Service, sourceProgram, startService } from './program.ts'
 import { type Json, ORGANIZATIONS, type Scenario, scenarios } from './scenarios.ts'
 
-buildWhatIsStale()
+await buildWhatIsStale()
 const devnet = await sharedDevnet()
 const TABLE = scenarios(devnet)
 

@@ -11,7 +11,7 @@ const TOKEN = 'the-operators-own-token'
 /** No chain is ever reached here. */
 const ENV = { CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, PORT: '0' }
 
-buildWhatIsStale()
+await buildWhatIsStale()
 let programs: Program[] = []
 
 afterEach(() => {

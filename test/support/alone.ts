@@ -1,50 +1,29 @@
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { Database } from 'bun:sqlite'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemCode } from '../../src/lib/error.ts'
 
 const CACHE = join(import.meta.dir, '../../.cache')
 const LOOK_MS = 50
 
-/** Runs `work` while no other process of this checkout runs work of that name; who died in it does not hold it up. */
-export function alone<T>(name: string, work: () => T): T {
+/** Runs `work` while nobody else runs work of that name in this checkout. A process that dies holds up nobody. */
+export async function alone<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   mkdirSync(CACHE, { recursive: true })
-  const path = join(CACHE, `${name}.lock`)
-  while (!isTaken(path)) Bun.sleepSync(LOOK_MS)
+  // The system lets go of a database's lock with the process.
+  const lock = new Database(join(CACHE, `${name}.lock`), { create: true })
   try {
-    return work()
+    while (!takes(lock)) await Bun.sleep(LOOK_MS)
+    return await work()
   } finally {
-    rmSync(path, { force: true })
+    lock.close()
   }
 }
 
-function isTaken(path: string): boolean {
+function takes(lock: Database): boolean {
   try {
-    const file = openSync(path, 'wx')
-    writeSync(file, String(process.pid))
-    closeSync(file)
+    lock.run('begin exclusive')
     return true
   } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error
-    const holder = Number(readText(path))
-    if (holder > 0 && !isAlive(holder)) rmSync(path, { force: true })
-    return false
-  }
-}
-
-/** Empty if it is gone meanwhile. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return systemCode(error) === 'EPERM'
+    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') return false
+    throw error
   }
 }

@@ -1,29 +1,30 @@
 import { expect, test } from 'bun:test'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { alone } from './alone.ts'
+import { until } from './until.ts'
 
-const LOCK = join(import.meta.dir, '../../.cache/alone_test.lock')
 /** Says when it comes in and when it leaves. */
-const CHILD = `
+const child = (stayMs: number) => `
   const { alone } = await import(${JSON.stringify(`${import.meta.dir}/alone.ts`)})
-  alone('alone_test', () => { console.log('in'); Bun.sleepSync(100); console.log('out') })`
+  await alone('alone_test', async () => { console.log('in'); await Bun.sleep(${stayMs}); console.log('out') })`
 
-test('alone() lets one process in after another, also behind one that was killed', async () => {
-  rmSync(LOCK, { force: true })
-  const dead = Bun.spawn(['true'])
-  await dead.exited
-  writeFileSync(LOCK, String(dead.pid))
+test('alone() lets one in after another, from any process, also behind one that was killed', async () => {
   const seen: string[] = []
-  await Promise.all(
-    [1, 2, 3].map(async () => {
-      const child = Bun.spawn([process.execPath, '-e', CHILD], { stdout: 'pipe', stderr: 'inherit' })
-      const decoder = new TextDecoder()
-      for await (const chunk of child.stdout) seen.push(...decoder.decode(chunk).trim().split('\n'))
-      expect(await child.exited).toBe(0)
-    }),
-  )
-  expect(seen).toEqual(['in', 'out', 'in', 'out', 'in', 'out'])
-  expect(existsSync(LOCK)).toBe(false)
-  expect(alone('alone_test', () => 7)).toBe(7)
+  const start = async (stayMs: number, onStart: (running: Bun.Subprocess) => void = () => {}) => {
+    const running = Bun.spawn([process.execPath, '-e', child(stayMs)], { stdout: 'pipe', stderr: 'inherit' })
+    onStart(running)
+    const decoder = new TextDecoder()
+    for await (const chunk of running.stdout) seen.push(...decoder.decode(chunk).trim().split('\n'))
+  }
+  let victim: Bun.Subprocess | undefined
+  const killed = start(60_000, (running) => {
+    victim = running
+  })
+  await until('the first to be in', () => seen.length === 1)
+  const others = [start(50), start(50), alone('alone_test', () => seen.push('here'))]
+  victim?.kill('SIGKILL')
+  await Promise.all([killed, ...others])
+  const after = seen.slice(1).join(' ')
+  expect(after.replace('here', '').trim().split(/ +/).join(' ')).toBe('in out in out')
+  expect(after).not.toContain('in here')
+  expect(await alone('alone_test', async () => 7)).toBe(7)
 }, 30_000)

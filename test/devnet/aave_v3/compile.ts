@@ -2,6 +2,7 @@ import { mkdir, rename } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
+import { alone } from '../../support/alone.ts'
 import { spawnWatched } from '../watched.ts'
 import { cacheKey, UNITS, type UnitName } from './sources.ts'
 
@@ -22,16 +23,25 @@ const CHILD = join(import.meta.dir, 'compile_child.ts')
 
 /** Aave V3.6 as compiled once on this machine; `onProgress` hears of it when that has to be done now. */
 export async function loadArtifacts(onProgress: (message: string) => void = () => undefined): Promise<Artifacts> {
-  const file = Bun.file(join(CACHE, `${cacheKey()}.json`))
-  if (await file.exists()) return (await file.json()) as Artifacts
+  const path = join(CACHE, `${cacheKey()}.json`)
+  const kept = await readKept(path)
+  return kept ?? alone('aave_v3', async () => (await readKept(path)) ?? compileAll(path, onProgress))
+}
+
+async function readKept(path: string): Promise<Artifacts | undefined> {
+  const file = Bun.file(path)
+  return (await file.exists()) ? ((await file.json()) as Artifacts) : undefined
+}
+
+async function compileAll(path: string, onProgress: (message: string) => void): Promise<Artifacts> {
   const processes = Math.min(PROCESSES_MAX, availableParallelism())
   onProgress(`Compiling Aave V3.6, once on this machine: about ${Math.ceil(totalMs() / processes / 1000)} s`)
   const artifacts = await compile(Object.keys(UNITS) as UnitName[], processes)
   await mkdir(CACHE, { recursive: true })
-  // Renamed into place, because another process may be doing the same.
-  const draft = `${file.name}.${process.pid}`
+  // Renamed into place: who reads it while it is written must not get a part.
+  const draft = `${path}.${process.pid}`
   await Bun.write(draft, JSON.stringify(artifacts))
-  await rename(draft, file.name ?? '')
+  await rename(draft, path)
   return artifacts
 }
 

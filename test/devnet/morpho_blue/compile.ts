@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Hex } from 'viem'
+import { alone } from '../../support/alone.ts'
 import { spawnWatched } from '../watched.ts'
 
 /** Contracts that are compiled: Morpho's own, and ours that stand around it. */
@@ -27,11 +28,14 @@ interface SolcOutput {
  */
 export async function morphoContracts(): Promise<Readonly<Record<MorphoContract, Hex>>> {
   const { path } = compilation()
-  if (!existsSync(path)) {
-    const status = await spawnWatched([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
-    if (status !== 0) throw new Error(`Cannot compile Morpho: the compiler exited with status ${status}`)
-  }
+  if (!existsSync(path)) await alone('morpho_blue', () => compileInChild(path))
   return (await Bun.file(path).json()) as Record<MorphoContract, Hex>
+}
+
+async function compileInChild(path: string): Promise<void> {
+  if (existsSync(path)) return
+  const status = await spawnWatched([process.execPath, import.meta.path], { stderr: 'inherit' }).exited
+  if (status !== 0) throw new Error(`Cannot compile Morpho: the compiler exited with status ${status}`)
 }
 
 function compilation(): { readonly path: string; readonly input: string } {
