@@ -7,15 +7,16 @@
 -- $6 max bigint
 -- wallet not null
 with due as materialized (
-  select encode(s.wallet, 'hex') as wallet, concat_ws(':', s.place, encode(s.wallet, 'hex')) as subject
-  from history_place p
-  join lending_series s on s.place = p.id
-  where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.taken_day < $3
-    and not exists (select from feature_disabled f where f.feature = 'snapshots')
-  order by s.wallet
+  select d.wallet, d.subject
+  from (
+    select encode(s.wallet, 'hex') as wallet, concat_ws(':', s.place, encode(s.wallet, 'hex')) as subject
+    from history_place p
+    join lending_series s on s.place = p.id
+    where p.chain_id = $1 and p.contract = decode($2, 'hex') and s.taken_day < $3
+      and not exists (select from feature_disabled f where f.feature = 'snapshots')
+  ) d
+  where not exists (select from lease l where l.job = 'lending_series' and l.subject = d.subject and l.until > now())
+  order by d.wallet
 )
-select d.wallet
-from due d
-where not exists (select from lease l where l.job = 'lending_series' and l.subject = d.subject and l.until > now())
-  and lease_take('lending_series', d.subject, $4, $5)
-limit $6
+-- Of these only as many are taken as are given.
+select d.wallet from due d where lease_take('lending_series', d.subject, $4, $5) limit $6

@@ -328,10 +328,14 @@ describe('the daily job', () => {
       await fresh.db.run("insert into feature_disabled (feature) values ('snapshots')", [])
       expect(await claim(10)).toEqual([])
       await fresh.db.run('delete from feature_disabled', [])
+      // No more are leased than are given.
+      expect(await claim(3, other)).toHaveLength(3)
+      expect(await fresh.db.run('delete from lease returning 1 as n', [])).toHaveLength(3)
       const shares = await Promise.all([claim(10), claim(10, other), claim(10, third)])
       const claimed = shares.flat()
       expect(new Set(claimed).size).toBe(claimed.length)
       expect(claimed.length).toBe(crowd.length)
+      expect(await fresh.db.run('select from lease', [])).toHaveLength(claimed.length)
       expect(await claim(10)).toEqual([])
       // Whoever was too slow notes nothing: the one that took it then does.
       await fresh.db.run("update lease set until = now() - interval '1 second' where holder = 'two'", [])
