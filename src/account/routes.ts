@@ -12,10 +12,11 @@ import {
   wholeNumber,
 } from '../http/request/input.ts'
 import { pagination } from '../http/request/page.ts'
-import { listOf, moment, whole } from '../http/request/schema.ts'
+import { listOf, moment } from '../http/request/schema.ts'
 import { CALL, type Charge } from '../http/route/charge.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
+import { whole } from '../lib/text/schema.ts'
 import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import type { ApiKey, NewApiKey } from '../account/api_key.ts'
 import type { CreditGrant, Credits } from '../account/credit.ts'
 import type { Organization } from '../account/organization.ts'
-import { wholeText as credits, moment, whole } from '../http/request/schema.ts'
+import { wholeText as credits, moment } from '../http/request/schema.ts'
+import { whole } from '../lib/text/schema.ts'
 import type { Switch } from './switches.ts'
 
 /*

@@ -6,7 +6,8 @@ import {
   ratioOrMaxFigure as ratioOrMax,
   usdFigure as usd,
 } from '../../finance/figure.ts'
-import { chainId, evmAddress, pagination } from '../../finance/schema.ts'
+import { chainId, evmAddress } from '../../finance/schema.ts'
+import { pagination } from '../../lib/text/schema.ts'
 
 const place = { chain_id: chainId, wallet: evmAddress }
 

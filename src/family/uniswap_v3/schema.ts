@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from '../../finance/liquidity/schema.ts'
 import { USD_PRICE_SOURCES } from '../../finance/price/price.ts'
-import { chainId, count, evmAddress, pagination } from '../../finance/schema.ts'
+import { chainId, evmAddress } from '../../finance/schema.ts'
+import { pagination, whole } from '../../lib/text/schema.ts'
 import { fixedDecimal, INTEGER, text } from '../../lib/text/text_format.ts'
 
 const integerText = text(INTEGER)
@@ -89,11 +90,11 @@ export const listOutput = v.strictObject({
   ),
   pagination,
   counts: v.strictObject({
-    totalActive: count,
-    totalInactive: count,
-    total: count,
-    filtered: count,
-    errors: count,
+    totalActive: whole,
+    totalInactive: whole,
+    total: whole,
+    filtered: whole,
+    errors: whole,
     spams: v.pipe(
       v.array(
         v.strictObject({

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
+import { pagination, whole } from '../../lib/text/schema.ts'
 import { DECIMAL, fixedDecimal, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { usdFigure } from '../figure.ts'
-import { chainId, count, pagination } from '../schema.ts'
+import { chainId } from '../schema.ts'
 import { FLOW_PRICE_SOURCES } from './flow_price.ts'
 
 /** A number that is never negative, in digits. */
@@ -56,9 +57,9 @@ export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
 /** One flow of a position. */
 const event = v.strictObject({
   type: v.picklist(['increase', 'decrease', 'collect']),
-  block_number: count,
-  log_index: count,
-  timestamp: v.pipe(count, v.description('Unix seconds')),
+  block_number: whole,
+  log_index: whole,
+  timestamp: v.pipe(whole, v.description('Unix seconds')),
   transaction_hash: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
   liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
   amounts,

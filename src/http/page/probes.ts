@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 export type Probe = (signal: AbortSignal) => Promise<boolean>
 
 /** How far the history of one chain is. */
-export interface HistoryReport {
+export interface HistoryProgress {
   /** True if a block was replaced that had been final: somebody must look. */
   readonly stopped: boolean
   /** Of the history of everybody, as far as it was asked for; null if it never was. */
@@ -19,7 +19,7 @@ export interface Probes {
   /** By chain id. One that answers is enough; with none configured the database alone decides. */
   readonly chains: ReadonlyMap<number, Probe>
   /** By chain id; only told, nothing depends on it. */
-  readonly history?: () => Promise<Readonly<Record<string, HistoryReport>>>
+  readonly history?: () => Promise<Readonly<Record<string, HistoryProgress>>>
 }
 
 /** Answers of the dependencies. */
@@ -29,7 +29,7 @@ interface Readiness {
   /** By chain id. */
   readonly chains: Readonly<Record<string, boolean>>
   /** By chain id; empty if nothing is known. */
-  readonly history: Readonly<Record<string, HistoryReport>>
+  readonly history: Readonly<Record<string, HistoryProgress>>
 }
 
 /** Longest wait for one dependency. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { pagination } from '../../lib/text/schema.ts'
 import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
 
 /*
@@ -6,8 +7,6 @@ import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
  * command line calls them too.
  */
 
-/** A count, a limit or a duration of an answer, 0 or more. */
-export const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
 /** A moment of an answer, ISO 8601. */
 export const moment = v.pipe(v.string(), v.isoTimestamp())
 /** A whole number as text, because it may exceed what a JSON number holds exactly. */
@@ -25,13 +24,7 @@ export const pageEntries = { page: pageNumber, limit: pageSize }
 export function listOf<Item extends v.GenericSchema>(item: Item) {
   return v.strictObject({
     data: v.array(item),
-    pagination: v.strictObject({
-      page: whole,
-      limit: whole,
-      total: whole,
-      next_page: v.nullable(v.string()),
-      prev_page: v.nullable(v.string()),
-    }),
+    pagination,
   })
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { one, whole } from '../../http/request/schema.ts'
+import { one } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
+import { whole } from '../../lib/text/schema.ts'
 import { ADMIN_PREFIX } from '../access.ts'
 
 const historySchema = v.strictObject({

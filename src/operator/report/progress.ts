@@ -1,12 +1,12 @@
 import type { StoredProgress } from '../../history/coverage.ts'
 import type { HistoryService } from '../../history/history.ts'
-import type { HistoryReport } from '../../http/page/probes.ts'
+import type { HistoryProgress } from '../../http/page/probes.ts'
 import { grouped } from '../../lib/grouped.ts'
 
 /** What `/readyz` says about the histories of chains. None of it makes the process unready: live answers need none. */
 export function historyProbe(
   history: Pick<HistoryService, 'progress' | 'troubles'>,
-): () => Promise<Readonly<Record<string, HistoryReport>>> {
+): () => Promise<Readonly<Record<string, HistoryProgress>>> {
   return async () => {
     const byChain = grouped(await history.progress(), ({ place }) => place.chainId)
     const troubles = history.troubles()
@@ -17,7 +17,7 @@ export function historyProbe(
   }
 }
 
-function reportOf(stored: readonly StoredProgress[]): Omit<HistoryReport, 'trouble'> {
+function reportOf(stored: readonly StoredProgress[]): Omit<HistoryProgress, 'trouble'> {
   const wanted = stored.reduce((sum, { asked }) => sum + (asked?.wanted ?? 0), 0)
   const missing = stored.reduce((sum, { asked }) => sum + (asked?.missing ?? 0), 0)
   return {
