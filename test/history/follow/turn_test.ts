@@ -63,22 +63,28 @@ test('another failure than that is told to all who wait at once, and makes no gr
 
 test('each turn of work stores something, even if an endpoint takes longer than that to say what is final', async () => {
   const { time, ...simulated } = simulateTime()
-  const [first, second, third] = [0, 1, 2].map((index) => {
+  /** Requests of the endpoints in order; `late` takes the time of a whole turn. */
+  const asked: string[] = []
+  const quiet = [0, 1, 2].map((index): BackgroundEndpoint => {
     const { endpoint } = quietEndpoint(100)
-    return { ...endpoint, index }
+    const request: BackgroundEndpoint['request'] = async (read, signal) => {
+      if (read.method === 'eth_getBlockByNumber' && index === 2) {
+        asked.push('late')
+        time.nowMs += 10_000
+        throw new UpstreamError('No answer in time')
+      }
+      if (read.method === 'eth_getLogs') asked.push('logs')
+      return await endpoint.request(read, signal)
+    }
+    return { ...endpoint, index, request }
   })
-  if (first === undefined || second === undefined || third === undefined) throw new Error('Cannot test without them')
-  const late: BackgroundEndpoint = {
-    ...third,
-    async request(read, signal) {
-      if (read.method !== 'eth_getBlockByNumber') return await third.request(read, signal)
-      time.nowMs += read.timeoutMs ?? 10_000
-      throw new UpstreamError('No answer in time')
-    },
-  }
-  const follower = follow([first, second, late], simulated)
-  expect(await complete(follower, 2_000, walletOf(1))).toBe(true)
+  const follower = follow(quiet, simulated)
+  // How short ranges must be is learned first; then 2,000 blocks take a turn for each 400.
+  for (const blocks of [200, 2_200]) expect(await complete(follower, blocks, walletOf(1))).toBe(true)
   await follower.close()
+  const turns = asked.join(' ').split('late').slice(1)
+  expect(turns.length).toBe(6)
+  expect(turns.filter((turn) => !turn.includes('logs'))).toEqual([])
 })
 
 /** A check against the chain's state that fails at these blocks, the last of them from then on. */
