@@ -160,10 +160,9 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     if (range === undefined) return
     isScanning = true
     scanLeft = blocksIn(missingOf(wanted, everybody))
-    const task = { of: scanned }
-    startTask(task, async () => {
+    startTask({ of: scanned }, async () => {
       try {
-        await coverTurn(null, { range, wanted }, task)
+        await coverTurn(null, { range, wanted }, { of: scanned })
       } finally {
         isScanning = false
       }
@@ -189,8 +188,9 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       failures.forget(of, isScan)
     } catch (error) {
       if (closing.signal.aborted) return
-      if (error instanceof FilterError && subjectsMax > 1) {
-        subjectsMax = Math.ceil(subjectsMax / 2)
+      if (error instanceof FilterError && !isScan && of.length > 1) {
+        // Groups that are refused at the same time count once.
+        subjectsMax = Math.min(subjectsMax, Math.ceil(of.length / 2))
         subjectsMs = clock.monotonicMs()
         return
       }

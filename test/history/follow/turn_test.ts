@@ -5,16 +5,17 @@ import { HistoryFaultError } from '../../../src/history/follow/failure.ts'
 import type { Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
-import { walletOf } from '../scene.ts'
+import { EMITTED, EMITTER, walletOf } from '../scene.ts'
+import { hashOf } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, quietEndpoint, simulateTime } from './quiet.ts'
 
-/** Takes at most so many wallets in a filter. */
-function takingWallets(most: number) {
+/** Takes at most so many wallets, or kinds of events, in a filter. */
+function takingTopics(most: number) {
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const limit = { most }
   const request: BackgroundEndpoint['request'] = (read, signal) => {
-    const [, wallets = []] = (read.params[0] as Partial<FilterJson>).topics ?? []
-    if ([wallets].flat().length <= limit.most) return endpoint.request(read, signal)
+    const { topics = [] } = read.params[0] as Partial<FilterJson>
+    if (topics.every((each) => [each].flat().length <= limit.most)) return endpoint.request(read, signal)
     throw read.refusal?.({ status: 200, code: -32_000, words: 'exceed max topics', retryAfterMs: undefined })
   }
   return { endpoint: { ...endpoint, request }, answered, limit }
@@ -22,22 +23,43 @@ function takingWallets(most: number) {
 
 test('wallets are asked for in smaller groups if an endpoint takes fewer, and after ten minutes in large ones again', async () => {
   const { time, ...simulated } = simulateTime()
-  const { endpoint, answered, limit } = takingWallets(60)
+  time.nowMs = 600_000
+  const { endpoint, answered, limit } = takingTopics(60)
   const follower = follow([endpoint], simulated)
   const largest = async (blocks: number) => {
     answered.length = 0
     await Promise.all(Array.from({ length: 200 }, (_, number) => complete(follower, blocks, walletOf(number))))
     return Math.max(...answered.map(({ wallets = 0 }) => wallets))
   }
-  const small = await largest(1_000)
-  expect(small).toBeLessThanOrEqual(60)
-  expect(small).toBeGreaterThan(60 / 4)
+  // Of 199 the half, in two groups, and of those the halves.
+  expect(await largest(1_000)).toBe(50)
   limit.most = 1_000
   time.nowMs += 599_999
-  expect(await largest(2_000)).toBe(small)
+  expect(await largest(2_000)).toBe(50)
   time.nowMs += 1
   // The first who asks is alone.
   expect(await largest(3_000)).toBe(199)
+  await follower.close()
+})
+
+test('a scan that is refused for its kinds of events makes no group of wallets smaller: who waits for it is told', async () => {
+  const { endpoint, answered, limit } = takingTopics(10)
+  const kinds = Array.from({ length: 12 }, (_, number) => hashOf(number))
+  const filters = EMITTED.filters
+  const checks: Partial<Stream<LendingEvent>> = {
+    filters: (place, subjects) =>
+      subjects === null ? [{ addresses: [EMITTER], topics: [kinds] }] : filters(place, subjects),
+  }
+  const follower = follow([endpoint], { checks, ...simulateTime() })
+  const ends = (blocks: number, wallets: readonly number[]) =>
+    Promise.allSettled(wallets.map((number) => complete(follower, blocks, walletOf(number))))
+  // The first who asks is alone; the others wait for the next scan together.
+  const told = { status: 'rejected' as const, reason: expect.any(UnavailableError) }
+  expect(await ends(100_000_000, [1, 2, 3])).toEqual([told, told, told])
+  limit.most = 1_000
+  const others = Array.from({ length: 200 }, (_, index) => 100 + index)
+  await ends(1_000, others)
+  expect(Math.max(...answered.map(({ wallets = 0 }) => wallets))).toBe(199)
   await follower.close()
 })
 
