@@ -27,8 +27,8 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /** Short, because names of sockets begin with it. */
 const PREFIX = 'wst-'
-/** Tests wait for much that is no work: two more than there are cores. */
-const WORKERS = Math.min(8, availableParallelism() + 2)
+/** Tests wait for much that is no work: one more than there are cores. More would be late for what they time. */
+const WORKERS = Math.min(8, availableParallelism() + 1)
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const directory = temporaryHome()

@@ -88,13 +88,13 @@ describe('the lens', () => {
 
   test('costs a wallet at most 5,000 gas a reserve beyond what it holds, so that hundreds fit in a call', async () => {
     const gasOf = async (wallets: readonly Address[]): Promise<number> => {
-      const trace = await devnet.rpc.call<{ readonly gas: number }>(
+      const { gasUsed } = await devnet.rpc.call<{ readonly gasUsed: Hex }>(
         'debug_traceCall',
         { to: AT, data: encodeRead({ ...question, wallets }), gas: '0x2faf080' },
         'latest',
-        { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, disableStack: true, disableStorage: true },
+        { stateOverrides: { [AT]: { code: LENS_RUNTIME } }, tracer: 'callTracer', tracerConfig: { onlyTopCall: true } },
       )
-      return trace.gas
+      return Number(gasUsed)
     }
     const strangers = Array.from({ length: 21 }, (_, index) => walletOf(`aave stranger ${index}`))
     const reserves = Object.values(aave.markets).flatMap((market) => market.reserves).length
