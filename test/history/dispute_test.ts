@@ -1,13 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createHistory } from '../../src/history/history.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../devnet/anvil.ts'
-import { createRpc, type Rpc } from '../devnet/rpc.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import type { Fault, SeenRequest } from '../support/rpc.ts'
 import {
   actInBlocks,
   createTestClient,
@@ -22,58 +19,37 @@ import {
   walletOf,
   wordsOf,
 } from './scene.ts'
+import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
-const CHAIN_ID = 31_337
 const BLOCKS = 40
 const WALLET = walletOf(1)
 
-let anvil: Anvil
-let rpc: Rpc
-let proxies: readonly [FaultyRpc, FaultyRpc]
-let database: TestDatabase
 let truth: readonly string[]
-const closers: (() => Promise<void>)[] = []
-
-beforeAll(async () => {
-  anvil = await startAnvil({ chainId: CHAIN_ID })
-  rpc = createRpc(anvil.rpcUrl)
-  await deployEmitter(rpc)
-  await actInBlocks(rpc, BLOCKS)
-  proxies = [await startFaultyRpc(anvil.rpcUrl), await startFaultyRpc(anvil.rpcUrl)]
-  truth = await readTruth(rpc, WALLET, BLOCKS)
-}, 60_000)
-beforeEach(async () => {
-  database = await testDatabase()
-  for (const proxy of proxies) {
-    proxy.rule(() => undefined)
-    proxy.reset()
-  }
+const stage = setStage({
+  endpoints: 2,
+  async prepare(rpc) {
+    await deployEmitter(rpc)
+    await actInBlocks(rpc, BLOCKS)
+    truth = await readTruth(rpc, WALLET, BLOCKS)
+  },
 })
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-  await database.close()
-})
-afterAll(async () => {
-  await Promise.all((proxies ?? []).map((proxy) => proxy.stop()))
-  await anvil?.stop()
-}, 60_000)
 
 /** The wallet's whole history as a new process reads it over both endpoints. */
 async function read(): Promise<readonly string[]> {
   const client = createTestClient(
-    proxies.map(({ url }) => url),
+    stage.proxies.map(({ url }) => url),
     { chainId: CHAIN_ID },
   )
   const clients = new Map([[CHAIN_ID, client]])
-  const history = createHistory({ clients, db: database.db, clock: systemClock, log: silentLog, holder: 'test' })
-  closers.push(async () => {
+  const history = createHistory({ clients, db: stage.database.db, clock: systemClock, log: silentLog, holder: 'test' })
+  stage.closers.push(async () => {
     await history.close()
     client.close()
   })
   const { storedTo, tail } = await history.ensure({ stream: EMITTED, place: placeOf(CHAIN_ID), subject: WALLET }, never)
   const asked = { place: placeOf(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
-  const stored = await readLendingEvents(database.db, { ...asked, toBlock: storedTo, skip: 0, max: 1_000 })
+  const stored = await readLendingEvents(stage.database.db, { ...asked, toBlock: storedTo, skip: 0, max: 1_000 })
   return wordsOf([...(stored?.events ?? []), ...tail])
 }
 
@@ -90,7 +66,7 @@ interface HeaderJson {
 
 /** A pair of logs in a block of its own transaction, and what a liar says about it when it is asked. */
 async function forge(block: number) {
-  const header = await rpc.call<HeaderJson>('eth_getBlockByNumber', numberToHex(block), false)
+  const header = await stage.rpc.call<HeaderJson>('eth_getBlockByNumber', numberToHex(block), false)
   const { hash, timestamp } = header
   const transactionHash = numberToHex(666, { size: 32 })
   const place = { blockNumber: numberToHex(block), blockHash: hash, transactionHash, transactionIndex: '0x9' }
@@ -129,7 +105,7 @@ async function inventor(block: number): Promise<(request: SeenRequest) => Fault 
 
 /** An endpoint that leaves out the logs of a block, and knows no receipt of them. */
 async function denier(block: number): Promise<(request: SeenRequest) => Fault | undefined> {
-  const { transactions } = await rpc.call<{ readonly transactions: readonly Hex[] }>(
+  const { transactions } = await stage.rpc.call<{ readonly transactions: readonly Hex[] }>(
     ...(['eth_getBlockByNumber', numberToHex(block), false] as const),
   )
   const keep = (logs: unknown) => (logs as LogJson[]).filter((log) => Number(log.blockNumber) !== block)
@@ -141,43 +117,43 @@ async function denier(block: number): Promise<(request: SeenRequest) => Fault | 
 }
 
 test.each([0, 1] as const)('a log that endpoint %i alone gives and has a receipt of is not believed', async (liar) => {
-  proxies[liar].rule(await inventor(15))
+  stage.proxies[liar]?.rule(await inventor(15))
   expect(await read()).toEqual(truth)
 })
 
 test.each([0, 1] as const)('nor is one of the unfinalized end', async (liar) => {
-  proxies[liar].rule(await inventor(34))
+  stage.proxies[liar]?.rule(await inventor(34))
   expect(await read()).toEqual(truth)
 })
 
 test.each([0, 1] as const)('a log that endpoint %i leaves out and has no receipt of is proven', async (liar) => {
   for (const block of [16, 34]) {
-    proxies[liar].rule(await denier(block))
+    stage.proxies[liar]?.rule(await denier(block))
     expect(await read()).toEqual(truth)
   }
 })
 
 test('what cannot be proven is 503 that names the check, and nobody is distrusted for it', async () => {
   const lie = await inventor(15)
-  proxies[1].rule(lie)
+  stage.proxies[1]?.rule(lie)
   // Without receipts of blocks, and with a header that nobody can compute, there is no proof.
-  proxies[0].rule(({ method }) =>
+  stage.proxies[0]?.rule(({ method }) =>
     method === 'eth_getBlockReceipts'
       ? { kind: 'error', error: { code: -32601, message: 'method not found' } }
       : undefined,
   )
   const otherRoot = { receiptsRoot: numberToHex(5, { size: 32 }), extraData: '0x01' }
-  proxies[1].rule((request) =>
+  stage.proxies[1]?.rule((request) =>
     request.method === 'eth_getBlockByNumber'
       ? { kind: 'change', change: (block) => ({ ...(block as object), ...otherRoot }) }
       : lie(request),
   )
-  proxies[0].rule(({ method }) =>
+  stage.proxies[0]?.rule(({ method }) =>
     method === 'eth_getBlockByNumber'
       ? { kind: 'change', change: (block) => ({ ...(block as object), extraData: '0x01' }) }
       : undefined,
   )
   await expect(read()).rejects.toThrow('"second witness"')
-  for (const proxy of proxies) proxy.rule(() => undefined)
+  for (const proxy of stage.proxies) proxy.rule(() => undefined)
   expect(await read()).toEqual(truth)
 })

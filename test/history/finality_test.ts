@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type Hex, toHex } from 'viem'
 import type { Chain } from '../../src/chain/chain.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
@@ -6,55 +6,29 @@ import { createFinality } from '../../src/history/final/finality.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../devnet/anvil.ts'
-import { createRpc, type Rpc } from '../devnet/rpc.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import type { Fault, SeenRequest } from '../support/rpc.ts'
 import { createTestClient } from './scene.ts'
+import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
-const CHAIN_ID = 31_337
 const HEAD = 100
 const TAG = { tag: 'finalized' } as const
 
-let anvil: Anvil
-let rpc: Rpc
-let proxies: readonly FaultyRpc[]
-let database: TestDatabase
-const closers: (() => unknown)[] = []
-
-beforeAll(async () => {
-  anvil = await startAnvil({ chainId: CHAIN_ID })
-  rpc = createRpc(anvil.rpcUrl)
-  await rpc.call('anvil_mine', toHex(HEAD))
-  proxies = await Promise.all([0, 1, 2].map(() => startFaultyRpc(anvil.rpcUrl)))
-}, 60_000)
-beforeEach(async () => {
-  database = await testDatabase()
-  for (const proxy of proxies) proxy.rule(() => undefined)
-})
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-  await database.close()
-})
-afterAll(async () => {
-  await Promise.all((proxies ?? []).map((proxy) => proxy.stop()))
-  await anvil?.stop()
-}, 60_000)
+const stage = setStage({ endpoints: 3, prepare: (rpc) => rpc.call('anvil_mine', toHex(HEAD)) })
 
 /** The newest block and the final one, as history would build on them. */
 async function tipOf(finality: Chain['finality'], endpoints = 1, first = 0) {
-  const urls = proxies.slice(first, first + endpoints).map(({ url }) => url)
+  const urls = stage.proxies.slice(first, first + endpoints).map(({ url }) => url)
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
-  closers.push(() => client.close())
-  const coverage = createCoverage(database.db, 'test')
+  stage.closers.push(() => client.close())
+  const coverage = createCoverage(stage.database.db, 'test')
   const { block, finalized } = await createFinality({ coverage, clock: systemClock, log: silentLog }).tip(client, never)
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
 }
 
 /** Answers a question for the final block with the header of another block. */
 async function finalIs(number: number): Promise<(request: SeenRequest) => Fault | undefined> {
-  const header = await rpc.call<object>('eth_getBlockByNumber', toHex(Math.min(number, HEAD)), false)
+  const header = await stage.rpc.call<object>('eth_getBlockByNumber', toHex(Math.min(number, HEAD)), false)
   const result = { ...header, number: toHex(number) }
   return (request) => (asksForFinal(request) ? { kind: 'result', result } : undefined)
 }
@@ -64,13 +38,13 @@ function asksForFinal({ method, params }: SeenRequest): boolean {
 }
 
 async function hashOf(number: number): Promise<Hex> {
-  return (await rpc.call<{ readonly hash: Hex }>('eth_getBlockByNumber', toHex(number), false)).hash
+  return (await stage.rpc.call<{ readonly hash: Hex }>('eth_getBlockByNumber', toHex(number), false)).hash
 }
 
 test('the tag says which block is final', async () => {
-  proxies[0]?.rule(await finalIs(60))
+  stage.proxies[0]?.rule(await finalIs(60))
   expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: 60, hash: await hashOf(60) })
-  expect((await createCoverage(database.db, 'test').ground(CHAIN_ID)).anchor).toMatchObject({
+  expect((await createCoverage(stage.database.db, 'test').ground(CHAIN_ID)).anchor).toMatchObject({
     number: 60,
     isStopped: false,
   })
@@ -79,7 +53,7 @@ test('the tag says which block is final', async () => {
 test.each([HEAD - 7, HEAD, HEAD + 1, HEAD + 1_000])(
   'a tag that is too new, or above the head, is not believed: of block %i the eighth before the head is final',
   async (number) => {
-    proxies[0]?.rule(await finalIs(number))
+    stage.proxies[0]?.rule(await finalIs(number))
     expect(await tipOf(TAG)).toEqual({ block: HEAD, finalized: HEAD - 8, hash: await hashOf(HEAD - 8) })
   },
 )
@@ -100,8 +74,8 @@ test.each<readonly [string, Fault]>([
   ],
   ['has not heard of finality', { kind: 'error', error: { code: -32601, message: 'finalized block not found' } }],
 ])('an endpoint that %s: another one says it, and alone it is 503', async (_, fault) => {
-  proxies[0]?.rule((request) => (asksForFinal(request) ? fault : undefined))
-  proxies[1]?.rule(await finalIs(60))
+  stage.proxies[0]?.rule((request) => (asksForFinal(request) ? fault : undefined))
+  stage.proxies[1]?.rule(await finalIs(60))
   expect(await tipOf(TAG, 2)).toMatchObject({ finalized: 60 })
   await expect(tipOf(TAG)).rejects.toBeInstanceOf(UnavailableError)
   // No endpoint needs the tag if the chain is configured with a depth.
@@ -124,47 +98,47 @@ function tooHigh({ method, params }: SeenRequest): Fault | undefined {
 }
 
 async function anchorOf() {
-  return (await createCoverage(database.db, 'test').ground(CHAIN_ID)).anchor
+  return (await createCoverage(stage.database.db, 'test').ground(CHAIN_ID)).anchor
 }
 
 test('a false hash for the tag alone is not believed: the block is asked for by its number', async () => {
   const final = await finalIs(60)
   const change = (block: unknown) => ({ ...(block as object), number: toHex(60), hash: FALSE_HASH })
-  proxies[0]?.rule((request) => (asksForFinal(request) ? { kind: 'change', change } : undefined))
-  proxies[1]?.rule(final)
+  stage.proxies[0]?.rule((request) => (asksForFinal(request) ? { kind: 'change', change } : undefined))
+  stage.proxies[1]?.rule(final)
   expect(await tipOf(TAG, 2)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
   expect(await anchorOf()).toMatchObject({ number: 60, hash: await hashOf(60), witnesses: 2 })
 })
 
 test('two endpoints with different final blocks: neither is believed, 503 names the check, and it goes on when they agree', async () => {
   for (const liar of [0, 1]) {
-    proxies[liar]?.rule(another(60))
+    stage.proxies[liar]?.rule(another(60))
     const reading = tipOf({ depth: 40 }, 2)
     await expect(reading).rejects.toThrow('(check "final block")')
     await expect(reading).rejects.toBeInstanceOf(UnavailableError)
     await expect(reading).rejects.toMatchObject({ retryAfterSec: 15 })
     expect(await anchorOf()).toBeUndefined()
-    proxies[liar]?.rule(() => undefined)
+    stage.proxies[liar]?.rule(() => undefined)
   }
   expect(await tipOf({ depth: 40 }, 2)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
 })
 
 test.each([0, 1, 2])('of three endpoints, two that agree are believed (the liar is number %i)', async (liar) => {
-  proxies[liar]?.rule(another(60))
+  stage.proxies[liar]?.rule(another(60))
   expect(await tipOf({ depth: 40 }, 3)).toMatchObject({ finalized: 60, hash: await hashOf(60) })
 })
 
 test.each([0, 1])(
   'a head that is far too high moves no anchor beyond the other head (the liar is number %i)',
   async (liar) => {
-    proxies[liar]?.rule(tooHigh)
+    stage.proxies[liar]?.rule(tooHigh)
     expect((await tipOf({ depth: 9 }, 2)).finalized).toBeLessThan(HEAD)
     expect((await anchorOf())?.number).toBeLessThan(HEAD)
   },
 )
 
 async function anchorAt(number: number, hash: Hex, witnesses = 1): Promise<void> {
-  await createCoverage(database.db, 'test').moveAnchor(CHAIN_ID, { number, hash, witnesses }, 0)
+  await createCoverage(stage.database.db, 'test').moveAnchor(CHAIN_ID, { number, hash, witnesses }, 0)
 }
 
 test('a false anchor is taken back to the one before it', async () => {
@@ -178,7 +152,7 @@ test('an anchor beyond every head is taken back, and one endpoint’s word gives
   await anchorAt(1e9, FALSE_HASH)
   expect((await tipOf({ depth: 40 })).finalized).toBe(60)
   expect(await anchorOf()).toMatchObject({ number: 60, previous: undefined })
-  await database.db.run('delete from history_chain', [])
+  await stage.database.db.run('delete from history_chain', [])
   await anchorAt(55, FALSE_HASH)
   expect((await tipOf({ depth: 40 }, 2)).finalized).toBe(60)
 })
@@ -191,7 +165,7 @@ test('a false anchor that two had and nothing before it stops the chain, until t
     await expect(reading).rejects.toMatchObject({ retryAfterSec: 60 })
   }
   expect((await anchorOf())?.isStopped).toBe(true)
-  await database.db.run(`update history_chain set anchor_hash = '\\x${(await hashOf(55)).slice(2)}'`, [])
+  await stage.database.db.run(`update history_chain set anchor_hash = '\\x${(await hashOf(55)).slice(2)}'`, [])
   expect((await tipOf({ depth: 40 }, 2)).finalized).toBe(60)
   expect((await anchorOf())?.isStopped).toBe(false)
 })

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/db/database.ts'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../src/history/history.ts'
@@ -7,8 +7,8 @@ import { UnavailableError } from '../../src/lib/error.ts'
 import { createLog, silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import { testDatabase } from '../support/database.ts'
+import type { Fault, SeenRequest } from '../support/rpc.ts'
 import {
   act,
   actInBlocks,
@@ -23,43 +23,22 @@ import {
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
+import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
-const CHAIN_ID = 31_337
 const BLOCKS = 80
 
-let anvil: Anvil
-let rpc: Rpc
-let proxies: readonly FaultyRpc[]
-let database: TestDatabase
-const closers: (() => unknown)[] = []
-
-beforeAll(async () => {
-  anvil = await startAnvil({ chainId: CHAIN_ID })
-  rpc = createRpc(anvil.rpcUrl)
-  await deployEmitter(rpc)
-  await actInBlocks(rpc, BLOCKS)
-  proxies = await Promise.all([0, 1].map(() => startFaultyRpc(anvil.rpcUrl)))
-}, 60_000)
-beforeEach(async () => {
-  database = await testDatabase()
-  for (const proxy of proxies) {
-    proxy.rule(() => undefined)
-    proxy.reset()
-  }
+const stage = setStage({
+  endpoints: 2,
+  async prepare(rpc) {
+    await deployEmitter(rpc)
+    await actInBlocks(rpc, BLOCKS)
+  },
 })
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-  await database.close()
-})
-afterAll(async () => {
-  await Promise.all((proxies ?? []).map((proxy) => proxy.stop()))
-  await anvil?.stop()
-}, 60_000)
 
 function open(endpoints = 1, log = silentLog): HistoryService {
   return openAt(
-    proxies.slice(0, endpoints).map(({ url }) => url),
+    stage.proxies.slice(0, endpoints).map(({ url }) => url),
     log,
   )
 }
@@ -68,12 +47,12 @@ function openAt(urls: readonly string[], log = silentLog): HistoryService {
   const client = createTestClient(urls, { chainId: CHAIN_ID, log })
   const history = createHistory({
     clients: new Map([[CHAIN_ID, client]]),
-    db: database.db,
+    db: stage.database.db,
     clock: systemClock,
     log,
-    holder: `test ${closers.length}`,
+    holder: `test ${stage.closers.length}`,
   })
-  closers.push(async () => {
+  stage.closers.push(async () => {
     await history.close()
     client.close()
   })
@@ -93,17 +72,17 @@ async function read(history: HistoryService, wallet = walletOf(1)): Promise<read
     skip: 0,
     max: 1_000,
   }
-  const stored = await readLendingEvents(database.db, options)
+  const stored = await readLendingEvents(stage.database.db, options)
   if (stored === undefined) throw new Error('The history has a gap')
   return wordsOf([...stored.events, ...tail])
 }
 
 async function truth(wallet = walletOf(1)): Promise<readonly string[]> {
-  return await readTruth(rpc, wallet, Number(await rpc.call<string>('eth_blockNumber')))
+  return await readTruth(stage.rpc, wallet, Number(await stage.rpc.call<string>('eth_blockNumber')))
 }
 
 function logRequests(): number {
-  return proxies.flatMap(({ seen }) => seen).filter(({ method }) => method === 'eth_getLogs').length
+  return stage.proxies.flatMap(({ seen }) => seen).filter(({ method }) => method === 'eth_getLogs').length
 }
 
 test('stored rows and the end equal the receipts, for every wallet, and nothing is fetched twice', async () => {
@@ -136,7 +115,7 @@ const isWithin = ({ blockNumber }: LogJson, from: number, to: number) =>
 test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
   'a capped endpoint is learned from its refusal, which is no sickness (dialect %i)',
   async (_, dialect) => {
-    proxies[0]?.rule(capped(dialect, 20))
+    stage.proxies[0]?.rule(capped(dialect, 20))
     const lines: string[] = []
     const history = open(1, createLog({ level: 'info', write: (line) => lines.push(line) }))
     expect(await read(history)).toEqual(await truth())
@@ -145,13 +124,13 @@ test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
 )
 
 test('a hole in the index of one endpoint is filled by another', async () => {
-  proxies[0]?.rule(keepLogs((log) => !isWithin(log, 20, 50)))
+  stage.proxies[0]?.rule(keepLogs((log) => !isWithin(log, 20, 50)))
   expect(await read(open(2))).toEqual(await truth())
 })
 
 test('logs that an endpoint leaves out now and then are found by dividing the range elsewhere', async () => {
   let asked = 0
-  proxies[0]?.rule((request) =>
+  stage.proxies[0]?.rule((request) =>
     request.method === 'eth_getLogs' && asked++ % 2 === 0
       ? keepLogs((log) => !isWithin(log, 20, 50))(request)
       : undefined,
@@ -160,7 +139,7 @@ test('logs that an endpoint leaves out now and then are found by dividing the ra
 })
 
 test('a log that every endpoint leaves out is missed by its pair: 503 names the check', async () => {
-  for (const proxy of proxies)
+  for (const proxy of stage.proxies)
     proxy.rule(keepLogs(({ topics }, { params }) => topics[0] !== TOKEN_TOPIC || params.length === 0))
   const reading = read(open(2))
   await expect(reading).rejects.toThrow('"pairing"')
@@ -168,7 +147,7 @@ test('a log that every endpoint leaves out is missed by its pair: 503 names the 
 })
 
 test('an invented log is believed by nobody', async () => {
-  proxies[0]?.rule(({ method }) =>
+  stage.proxies[0]?.rule(({ method }) =>
     method === 'eth_getLogs'
       ? {
           kind: 'change',
@@ -181,9 +160,9 @@ test('an invented log is believed by nobody', async () => {
 })
 
 test('a node that is behind on every other request loses nothing', async () => {
-  const head = Number(await rpc.call<string>('eth_blockNumber'))
+  const head = Number(await stage.rpc.call<string>('eth_blockNumber'))
   let asked = 0
-  proxies[0]?.rule(({ method, params }) => {
+  stage.proxies[0]?.rule(({ method, params }) => {
     if (method !== 'eth_getLogs' || asked++ % 2 === 1) return undefined
     const late = head - 1 - (asked % 5)
     if ('blockHash' in (params[0] as object))
@@ -196,7 +175,7 @@ test('a node that is behind on every other request loses nothing', async () => {
 
 test('failures and cut answers are tried again', async () => {
   let asked = 0
-  proxies[0]?.rule(({ method }) => {
+  stage.proxies[0]?.rule(({ method }) => {
     if (method !== 'eth_getLogs' || asked++ > 2) return undefined
     return asked === 1 ? { kind: 'cut' } : { kind: 'http', status: 502, body: '<html>bad gateway</html>' }
   })
@@ -205,7 +184,7 @@ test('failures and cut answers are tried again', async () => {
 
 test('a process that dies at any statement loses nothing and repeats nothing', async () => {
   const expected = await truth()
-  const whole = database.db
+  const whole = stage.database.db
   for (let survived = 0, isDone = false; !isDone; survived++) {
     const fresh = await testDatabase()
     for (const when of ['before', 'after'] as const) {
@@ -219,20 +198,20 @@ test('a process that dies at any statement loses nothing and repeats nothing', a
           return rows
         },
       }
-      database = { ...fresh, db: dying }
+      stage.database = { ...fresh, db: dying }
       isDone = await read(open()).then(
         () => true,
         () => false,
       )
-      database = fresh
+      stage.database = fresh
       // What the dead process held is free after a while.
       await fresh.db.run("update lease set until = now() - interval '1 second'", [])
       expect(await read(open())).toEqual(expected)
     }
-    for (const close of closers.splice(0)) await close()
+    for (const close of stage.closers.splice(0)) await close()
     await fresh.close()
   }
-  database = await testDatabase()
+  stage.database = await testDatabase()
   await whole.close()
 })
 
@@ -276,13 +255,13 @@ describe('on a chain of its own', () => {
     const lines: string[] = []
     const history = openAt([url], createLog({ level: 'error', write: (line) => lines.push(line) }))
     await read(history)
-    const stored = await database.db.run('select block from lending_event order by block', [])
+    const stored = await stage.database.db.run('select block from lending_event order by block', [])
     await ownRpc.call('anvil_reorg', 25, [])
     await act(ownRpc, [{ wallet: walletOf(1), amount: 777n }])
     await expect(read(history)).rejects.toThrow('block 30 was final and is not part of the chain any more')
     await expect(read(openAt([url]))).rejects.toThrow('is stopped')
     expect(lines.filter((line) => line.includes('a final block was replaced')).length).toBe(1)
-    expect(await database.db.run('select block from lending_event order by block', [])).toEqual(stored)
+    expect(await stage.database.db.run('select block from lending_event order by block', [])).toEqual(stored)
     expect((await history.progress()).map(({ isStopped }) => isStopped)).toEqual([true])
   })
 })

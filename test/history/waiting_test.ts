@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
 import { createCoverage } from '../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../src/history/history.ts'
@@ -6,10 +6,7 @@ import { blocksIn } from '../../src/history/logs/ranges.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { UnavailableError } from '../../src/lib/error.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Anvil, startAnvil } from '../devnet/anvil.ts'
-import { createRpc, type Rpc } from '../devnet/rpc.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
-import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../support/rpc.ts'
+import type { Fault, SeenRequest } from '../support/rpc.ts'
 import { until } from '../support/until.ts'
 import {
   actInBlocks,
@@ -23,52 +20,34 @@ import {
 } from './scene.ts'
 import { capped } from './simulation/capped.ts'
 import { CAP_DIALECTS } from './simulation/endpoint.ts'
+import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = new AbortController().signal
-const CHAIN_ID = 31_337
 const PLACE = placeOf(CHAIN_ID)
 const HEAD = 80
 const FINAL = 70
 const WALLET = walletOf(1)
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
-let anvil: Anvil
-let rpc: Rpc
-let proxy: FaultyRpc
-let database: TestDatabase
-const closers: (() => Promise<unknown>)[] = []
 /** Time that passed apart from the machine's, milliseconds. */
 let skippedMs = 0
 /** How far the wall clock is ahead of the chain. */
 let aheadMs = 0
 const clock: Clock = { now: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + skippedMs }
 
-beforeAll(async () => {
-  anvil = await startAnvil({ chainId: CHAIN_ID })
-  rpc = createRpc(anvil.rpcUrl)
-  await deployEmitter(rpc)
-  await actInBlocks(rpc, HEAD)
-  proxy = await startFaultyRpc(anvil.rpcUrl)
-}, 60_000)
-beforeEach(async () => {
-  database = await testDatabase()
-  proxy.rule(() => undefined)
-  proxy.reset()
+const stage = setStage({
+  endpoints: 1,
+  async prepare(rpc) {
+    await deployEmitter(rpc)
+    await actInBlocks(rpc, HEAD)
+  },
 })
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-  await database.close()
-})
-afterAll(async () => {
-  await proxy?.stop()
-  await anvil?.stop()
-}, 60_000)
 
 function open(): HistoryService {
-  const client = createTestClient([proxy.url], { chainId: CHAIN_ID })
+  const client = createTestClient([stage.proxy.url], { chainId: CHAIN_ID })
   const clients = new Map([[CHAIN_ID, client]])
-  const history = createHistory({ clients, db: database.db, clock, log: silentLog, holder: 'test' })
-  closers.push(async () => {
+  const history = createHistory({ clients, db: stage.database.db, clock, log: silentLog, holder: 'test' })
+  stage.closers.push(async () => {
     await history.close()
     client.close()
   })
@@ -91,12 +70,12 @@ async function failureOf(asking: Promise<unknown>): Promise<UnavailableError> {
 /** Blocks of a wallet's history that are stored. */
 async function storedBlocks(): Promise<number> {
   const name = { place: PLACE, stream: EMITTED.name }
-  const covered = await createCoverage(database.db, 'nobody').find(name, [WALLET])
+  const covered = await createCoverage(stage.database.db, 'nobody').find(name, [WALLET])
   return blocksIn(covered.get(WALLET)?.ranges ?? [])
 }
 
 function logRequests(): number {
-  return proxy.seen.filter(({ method }) => method === 'eth_getLogs').length
+  return stage.proxy.seen.filter(({ method }) => method === 'eth_getLogs').length
 }
 
 /** The range that is asked for; undefined for other requests than those for logs of a range. */
@@ -112,13 +91,13 @@ function hurry({ method, params }: SeenRequest): void {
 
 test('a caller is told after its wait how far the work is and when to come back, and the work goes on', async () => {
   const limited = capped(dialect, 3)
-  proxy.rule(limited)
+  stage.proxy.rule(limited)
   const history = open()
   // What the endpoint takes is learned, so that further histories are stored in several parts.
   await ensure(history, walletOf(9))
 
   let heldTo = FINAL
-  proxy.rule((request): Fault | undefined => {
+  stage.proxy.rule((request): Fault | undefined => {
     hurry(request)
     const range = rangeOf(request)
     const isHeld = range !== undefined && range.fromBlock <= heldTo
@@ -142,13 +121,13 @@ test('a caller is told after its wait how far the work is and when to come back,
 
   heldTo = 0
   await until('the older blocks, with nobody there', async () => (await storedBlocks()) === FINAL)
-  proxy.reset()
+  stage.proxy.reset()
   const { storedTo, tail } = await ensure(history)
   expect(storedTo).toBe(FINAL)
   // Nothing that is stored was asked for again.
-  const oldest = Math.min(...proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
+  const oldest = Math.min(...stage.proxy.seen.flatMap((request) => rangeOf(request)?.fromBlock ?? []))
   expect(oldest).toBeGreaterThan(FINAL)
-  const stored = await readLendingEvents(database.db, {
+  const stored = await readLendingEvents(stage.database.db, {
     place: PLACE,
     stream: EMITTED.name,
     wallet: WALLET,
@@ -157,11 +136,11 @@ test('a caller is told after its wait how far the work is and when to come back,
     skip: 0,
     max: 1_000,
   })
-  expect(wordsOf([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(rpc, WALLET, FINAL))
+  expect(wordsOf([...(stored?.events ?? []), ...tail])).toEqual(await readTruth(stage.rpc, WALLET, FINAL))
 })
 
 test('an endpoint that never answers for logs holds up no caller, and nothing is left behind', async () => {
-  proxy.rule((request) => {
+  stage.proxy.rule((request) => {
     hurry(request)
     return request.method === 'eth_getLogs' ? { kind: 'hang' } : undefined
   })
@@ -175,8 +154,8 @@ test('an endpoint that never answers for logs holds up no caller, and nothing is
   // All of them wait for the same work.
   expect(logRequests()).toBe(1)
   await history.close()
-  await until('no request to be left', () => proxy.waiting() === 0)
-  expect(await database.db.run('select from lease where until > now()', [])).toEqual([])
+  await until('no request to be left', () => stage.proxy.waiting() === 0)
+  expect(await stage.database.db.run('select from lease where until > now()', [])).toEqual([])
 })
 
 test.each([
@@ -185,13 +164,13 @@ test.each([
 ])(
   'an end that takes more than 8 requests is left out: ranges of $cap blocks end at block $end',
   async ({ cap, end }) => {
-    proxy.rule(capped(dialect, cap))
+    stage.proxy.rule(capped(dialect, cap))
     const history = open()
     await ensure(history)
-    proxy.reset()
+    stage.proxy.reset()
     const { storedTo, tail, block } = await ensure(history)
     expect([storedTo, Number(block.number)]).toEqual([FINAL, end])
-    const truth = await readTruth(rpc, WALLET, HEAD)
+    const truth = await readTruth(stage.rpc, WALLET, HEAD)
     const expected = truth.filter((word) => Number(word.split(':')[0]) > FINAL)
     expect(expected.length).toBeGreaterThan(3)
     expect(wordsOf(tail)).toEqual(end === FINAL ? [] : expected)
@@ -200,7 +179,7 @@ test.each([
 )
 
 test('a history that would end at a block that is too old is 503 that names it, unless it is asked for an older one', async () => {
-  proxy.rule(capped(dialect, 3))
+  stage.proxy.rule(capped(dialect, 3))
   const history = open()
   expect(Number((await ensure(history)).block.number)).toBe(FINAL)
   aheadMs = 2e12
@@ -223,12 +202,12 @@ test('a history that would end at a block that is too old is 503 that names it, 
 
 test('while the operator has histories switched off, nothing is read for anybody', async () => {
   const history = open()
-  await database.db.run("insert into feature_disabled (feature) values ('history')", [])
+  await stage.database.db.run("insert into feature_disabled (feature) values ('history')", [])
   const failure = await failureOf(ensure(history))
   expect(failure.message).toBe(
     'The history of chain 31337 (Devnet 31337) is not read: the operator has switched histories off',
   )
   expect(logRequests()).toBe(0)
-  await database.db.run('delete from feature_disabled', [])
+  await stage.database.db.run('delete from feature_disabled', [])
   expect((await ensure(history)).storedTo).toBe(FINAL)
 })
