@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { getAddress } from 'viem'
+import { type Address, getAddress } from 'viem'
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/rpc/evm.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
@@ -14,6 +14,8 @@ import { type Feeds, feedsChain, startFeeds } from './past/feeds.ts'
 
 const never = new AbortController().signal
 const TOKEN = getAddress(walletOf('priced token'))
+/** Taken for a dollar: no feed of it says so. */
+const STABLE = getAddress(walletOf('stable token'))
 /** What the feed answered at the block that is asked for. */
 const UNITS = 1_002n
 
@@ -23,6 +25,8 @@ let database: TestDatabase
 let block: PriceBlock
 /** A block at which the feed had long been silent. */
 let stale: PriceBlock
+/** Blocks in a row at which the feed answered the same. */
+const later: PriceBlock[] = []
 let usdFeeds: Readonly<Record<string, { readonly feed: `0x${string}`; readonly heartbeatSec: number }>>
 const clients: EvmClient[] = []
 /** Time that passed apart from the machine's, milliseconds. */
@@ -40,6 +44,10 @@ beforeAll(async () => {
     await feeds.pass(60)
     if (units === UNITS) block = await feeds.moment()
   }
+  for (let count = 0; count < 25; count++) {
+    await feeds.pass(1)
+    later.push(await feeds.moment())
+  }
   await feeds.pass(5_000)
   stale = await feeds.moment()
   rpcs = await Promise.all([startFaultyRpc(feeds.rpcUrl), startFaultyRpc(feeds.rpcUrl)])
@@ -56,16 +64,24 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** Prices over so many endpoints, in a memory of their own. */
-function over(endpoints: 1 | 2) {
+/** Final prices over so many endpoints, in a memory of their own. */
+function pricesOver(endpoints: 1 | 2) {
   const urls = rpcs.slice(0, endpoints).map(({ url }) => url)
-  const chain = feedsChain(urls, { usdFeeds, stablecoins: [] })
+  const chain = feedsChain(urls, { usdFeeds, stablecoins: [STABLE] })
   const client = createChainClient({ chain, clock: systemClock, log: silentLog })
   clients.push(client)
   const history = createPriceReader({ db: database.db, clock })
+  return (tokens: readonly Address[], blocks: readonly PriceBlock[], isFinal = true) => {
+    const wanted = blocks.flatMap((at) => tokens.map((token) => ({ token, block: at, isFinal })))
+    return history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
+  }
+}
+
+/** The price of one token. */
+function over(endpoints: 1 | 2) {
+  const prices = pricesOver(endpoints)
   return async (isFinal = true, at = block) => {
-    const wanted = [{ token: TOKEN, block: at, isFinal }]
-    const [outcome] = await history.pricesAt(client, { asker: { kind: 'chain' }, wanted }, never)
+    const [outcome] = await prices([TOKEN], [at], isFinal)
     return outcome?.kind === 'price' ? outcome.price.units : outcome?.because
   }
 }
@@ -178,4 +194,26 @@ test('one endpoint that says something else decides nothing, whatever it was tha
     await expect(over(2)()).rejects.toThrow(/one endpoint gave another one before \(second witness\)$/)
     expect(await stored()).toEqual([`7 ${evidence} 1`])
   }
+})
+
+test('of blocks that one endpoint alone gave, 24 are read again at a time', async () => {
+  await pricesOver(1)([TOKEN], later)
+  const ask = pricesOver(2)
+  await ask([TOKEN], later)
+  const agreed = async () => (await stored()).filter((said) => said === '1003 state 2').length
+  expect(await agreed()).toBe(24)
+  await ask([TOKEN], later)
+  expect(await agreed()).toBe(25)
+})
+
+test('an endpoint that vouches for one price of a block, and is silent about another, is left alone for ten minutes', async () => {
+  rpcs[1].rule(pruned)
+  const ask = pricesOver(2)
+  await ask([TOKEN, STABLE], [block])
+  // Its rounds vouch for the price of the feed.
+  expect((await stored()).toSorted()).toEqual(['1 state 1', '1002 state 2'])
+  const requests = () => rpcs[0].seen.length + rpcs[1].seen.length
+  const before = requests()
+  await ask([TOKEN, STABLE], [block])
+  expect(requests()).toBe(before)
 })
