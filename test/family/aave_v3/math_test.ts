@@ -408,6 +408,16 @@ describe('safeWithdraw()', () => {
     expect(usd(safeWithdraw(account({ data }), target('1.5')))).toBe('0.000000')
   })
 
+  test('gives the last 10^-18 of a unit that stands above the target', () => {
+    const held = (healthFactorWad: bigint) =>
+      account({
+        assets: [asset({ supplied: tokens(1) })],
+        data: { totalCollateral: dollars(1), totalDebt: 1n, healthFactorWad },
+      })
+    expect(safeWithdraw(held(WAD), target('1')).numerator).toBe(0n)
+    expect(safeWithdraw(held(WAD + 1n), target('1')).numerator).toBeGreaterThan(0n)
+  })
+
   test('is nothing at the target, even with collateral without a threshold', () => {
     const held = (debt: number) =>
       consistent([
