@@ -2,24 +2,27 @@ import { expect, test } from 'bun:test'
 import type { BackgroundEndpoint } from '../../../src/chain/rpc/client.ts'
 import { LateAnswerError } from '../../../src/chain/rpc/transport.ts'
 import { untilAborted } from '../../../src/lib/async/abort.ts'
-import { UnavailableError } from '../../../src/lib/error.ts'
+import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { until } from '../../support/until.ts'
 import { walletOf } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
 import { complete, type FilterJson, follow, never, PLACE, quietEndpoint, simulateTime } from './quiet.ts'
 
-test('wallets that wait together share requests, at most 200 in one', async () => {
+test.each([401, 450])('%d wallets that wait together share requests, at most 200 in one', async (wallets) => {
   const { endpoint, answered } = quietEndpoint(1_000_000)
-  const follower = follow([endpoint])
-  await Promise.all(Array.from({ length: 450 }, (_, index) => complete(follower, 50_000, walletOf(index))))
-  const sizes = answered.map(({ wallets }) => wallets ?? 0)
+  const { time, ...simulated } = simulateTime()
+  const follower = follow([endpoint], simulated)
+  await Promise.all(Array.from({ length: wallets }, (_, index) => complete(follower, 50_000, walletOf(index))))
+  const sizes = answered.map(({ wallets: size }) => size ?? 0)
   expect(Math.max(...sizes)).toBe(200)
   // All of them, each range read twice.
   const asked = answered.reduce(
-    (sum, { wallets = 0, fromBlock, toBlock }) => sum + wallets * (toBlock - fromBlock + 1),
+    (sum, { wallets: size = 0, fromBlock, toBlock }) => sum + size * (toBlock - fromBlock + 1),
     0,
   )
-  expect(asked).toBe(2 * 450 * 50_000)
+  expect(asked).toBe(2 * wallets * 50_000)
+  // Nothing waits as for the work of another process.
+  expect(time.nowMs).toBe(0)
   await follower.close()
 })
 
@@ -37,6 +40,35 @@ test('one scan serves all wallets whose own histories would take too many reques
   answered.length = 0
   await complete(follower, 65_000, walletOf(4))
   expect(answered).toEqual([])
+  // What is new is read for everybody from then on.
+  await complete(follower, 65_100, walletOf(5))
+  expect(answered.map(({ fromBlock, wallets }) => [fromBlock, wallets])).toEqual([
+    [65_001, undefined],
+    [65_001, undefined],
+  ])
+  await follower.close()
+})
+
+test('a scan goes from the oldest block that any of those lacks who wait for it to the newest', async () => {
+  const { endpoint } = quietEndpoint(1_000)
+  /** Blocks left of the scan, at each request. */
+  const left: (number | undefined)[] = []
+  const request: BackgroundEndpoint['request'] = (read, signal) => {
+    if (read.method === 'eth_getLogs') left.push(follower.scanLeft)
+    return endpoint.request(read, signal)
+  }
+  const follower = follow([{ ...endpoint, request }])
+  await complete(follower, 2_000, walletOf(0))
+  expect(new Set(left)).toEqual(new Set([undefined]))
+  const ask = (number: number, fromBlock: number, toBlock: number) => {
+    const final = { number: toBlock, hash: hashOf(toBlock), epoch: 0 }
+    return follower.complete({ subject: walletOf(number), fromBlock, final, askers: new Set() }, PLACE, never)
+  }
+  // The first who asks is alone; the others wait for the next scan together.
+  await Promise.all([ask(1, 5_001, 70_000), ask(2, 1, 70_000), ask(3, 3_001, 75_000)])
+  expect(left.find((blocks) => blocks !== undefined)).toBe(65_000)
+  expect(left).toContain(10_000)
+  expect(follower.scanLeft).toBe(undefined)
   await follower.close()
 })
 
@@ -188,6 +220,53 @@ test('work ends half a minute after the last who asked has left, and goes on if 
   expect(time.nowMs).toBeLessThan(60_000)
   await ask()
   expect(await quiet()).toBeGreaterThan(once)
+  await follower.close()
+})
+
+test.each([
+  [30_000, 1],
+  [30_001, 8_001],
+] as const)('%d ms after somebody left, work that takes long is done down to block %d', async (passedMs, oldest) => {
+  const { time, ...simulated } = simulateTime()
+  const { endpoint, answered } = quietEndpoint(1_000)
+  const leaving = new AbortController()
+  let isBegun = false
+  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+    if (isBegun && read.method === 'eth_getLogs') {
+      leaving.abort()
+      time.nowMs = passedMs
+    }
+    return await endpoint.request(read, signal)
+  }
+  const follower = follow([{ ...endpoint, request }], simulated)
+  await complete(follower, 2_000, walletOf(0))
+  answered.length = 0
+  isBegun = true
+  await expect(complete(follower, 20_000, walletOf(1), leaving.signal)).rejects.toBeInstanceOf(AbortedError)
+  await until('nothing left to do', () => follower.paceOf(walletOf(1)) === undefined)
+  expect(Math.min(...answered.map(({ fromBlock }) => fromBlock))).toBe(oldest)
+  await follower.close()
+})
+
+test('one asker gets four tasks at a time, also alone', async () => {
+  const most = [0, 0]
+  const endpoints = most.map((_, index): BackgroundEndpoint => {
+    const { endpoint } = quietEndpoint(1_000_000)
+    let running = 0
+    const request: BackgroundEndpoint['request'] = async (read, signal) => {
+      if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
+      most[index] = Math.max(most[index] ?? 0, ++running)
+      await Bun.sleep(1)
+      running--
+      return await endpoint.request(read, signal)
+    }
+    return { ...endpoint, index, request }
+  })
+  const follower = follow(endpoints)
+  await complete(follower, 2_000, walletOf(0))
+  // Each lacks other blocks than the others, so that none share requests.
+  await Promise.all(Array.from({ length: 12 }, (_, index) => complete(follower, 50_000 + index, walletOf(1 + index))))
+  expect(most).toEqual([4, 4])
   await follower.close()
 })
 

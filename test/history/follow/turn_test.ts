@@ -154,3 +154,12 @@ test('a check against the state that fails there again is a fault of ours if end
     expect(checks).toBe(2)
   }
 })
+
+test('a check against the state that is a fault of ours is not made again for who comes back', async () => {
+  const { checks, seen } = failingAt(70)
+  const endpoints = [0, 1].map((index) => ({ ...quietEndpoint(1_000_000).endpoint, index }))
+  const follower = follow(endpoints, { checks, ...simulateTime() })
+  for (const _ of [1, 2]) await expect(complete(follower, 100, walletOf(1))).rejects.toBeInstanceOf(HistoryFaultError)
+  await follower.close()
+  expect(seen.checks).toBe(2)
+})
