@@ -25,6 +25,8 @@ let database: TestDatabase
 let block: PriceBlock
 /** A block at which the feed had long been silent. */
 let stale: PriceBlock
+/** A block that is older than the feed. */
+let early: PriceBlock
 /** Blocks in a row at which the feed answered the same. */
 const later: PriceBlock[] = []
 let usdFeeds: Readonly<Record<string, { readonly feed: `0x${string}`; readonly heartbeatSec: number }>>
@@ -35,6 +37,8 @@ const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicM
 
 beforeAll(async () => {
   feeds = await startFeeds()
+  early = await feeds.moment()
+  await feeds.pass(60)
   const [aggregator = TOKEN] = await feeds.aggregators(1)
   await feeds.transmit(aggregator, 1_001n)
   usdFeeds = { [TOKEN]: { feed: await feeds.phased(aggregator), heartbeatSec: 1_000 } }
@@ -94,13 +98,11 @@ async function stored(): Promise<readonly string[]> {
   return rows.map(({ said }) => said)
 }
 
-const isOfState = ({ method, params }: SeenRequest) =>
-  method === 'eth_call' && Number(params[1]) === Number(block.number)
-
 /** Refuses calls at the block, as a node does that keeps no state so old; the rounds of the feed are still there. */
-function pruned(request: SeenRequest) {
+function pruned({ method, params }: SeenRequest) {
   const error = { code: -32_000, message: 'missing trie node 0xabc (path )' }
-  return isOfState(request) ? ({ kind: 'error', error } as const) : undefined
+  const isOfState = method === 'eth_call' && [block, early].some(({ number }) => Number(params[1]) === Number(number))
+  return isOfState ? ({ kind: 'error', error } as const) : undefined
 }
 
 const dead = () => ({ kind: 'http', status: 500, body: '' }) as const
@@ -175,6 +177,22 @@ test('two endpoints that have no price there take away the one that one gave', a
   await database.db.run('update price_at set block = $1', [String(stale.number)])
   expect(await over(2)(true, stale)).toBe('its price feed is stale')
   expect(await stored()).toEqual([])
+})
+
+test('one endpoint that has no price there does not', async () => {
+  rpcs[1].rule(dead)
+  await keptOfOne(UNITS, 'state')
+  await database.db.run('update price_at set block = $1', [String(stale.number)])
+  await expect(over(2)(true, stale)).rejects.toBeInstanceOf(DisputeError)
+  expect(await stored()).toEqual(['1002 state 1'])
+})
+
+test('nor do endpoints that can tell nothing about it any more', async () => {
+  await keptOfOne(UNITS, 'state')
+  await database.db.run('update price_at set block = $1', [String(early.number)])
+  for (const rpc of rpcs) rpc.rule(pruned)
+  expect(await over(2)(true, early)).toBe(UNITS)
+  expect(await stored()).toEqual(['1002 state 1'])
 })
 
 test('one endpoint that says the same again changes nothing, and the same number at another scale is not the same', async () => {
