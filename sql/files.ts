@@ -14,6 +14,7 @@ import witness0011 from './migrations/0011_witness.sql' with { type: 'text' }
 import historySwitch0012 from './migrations/0012_history_switch.sql' with { type: 'text' }
 import historyAgreed0013 from './migrations/0013_history_agreed.sql' with { type: 'text' }
 import lease0014 from './migrations/0014_lease.sql' with { type: 'text' }
+import historyPlace0015 from './migrations/0015_history_place.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -61,6 +62,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: '0012_history_switch', text: historySwitch0012 },
   { version: 13, name: '0013_history_agreed', text: historyAgreed0013 },
   { version: 14, name: '0014_lease', text: lease0014 },
+  { version: 15, name: '0015_history_place', text: historyPlace0015 },
 ]
 
 /** Every function, after those that it calls. */

@@ -4,7 +4,7 @@
 -- one endpoint's word, and these replace them.
 create or replace function history_cover(
   p_chain_id bigint, p_contract bytea, p_stream text, p_subjects bytea[], p_from bigint, p_to bigint,
-  p_witnesses integer, p_epoch bigint, out place smallint, out is_doubted boolean
+  p_witnesses integer, p_epoch bigint, out place integer, out is_doubted boolean
 )
 language plpgsql as $$
 declare

@@ -3,7 +3,7 @@ create or replace function history_cut(p_chain_id bigint, p_number bigint)
 returns table (events bigint, flows bigint, prices bigint)
 language plpgsql as $$
 declare
-  v_places smallint[] := array(select p.id from history_place p where p.chain_id = p_chain_id);
+  v_places integer[] := array(select p.id from history_place p where p.chain_id = p_chain_id);
   v_kept int8multirange := int8multirange(int8range(null, p_number, '(]'));
 begin
   delete from lending_event e where e.place = any (v_places) and e.block > p_number;

@@ -1,5 +1,5 @@
 -- True if two endpoints agreed on a block of a subject, or of everybody: one endpoint's word changes nothing there.
-create or replace function history_is_agreed(p_place smallint, p_stream text, p_subject bytea, p_block bigint)
+create or replace function history_is_agreed(p_place integer, p_stream text, p_subject bytea, p_block bigint)
 returns boolean
 language sql stable as $$
   select exists (

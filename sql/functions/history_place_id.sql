@@ -1,8 +1,8 @@
--- The short name of a contract whose history is followed; makes it at the first call.
-create or replace function history_place_id(p_chain_id bigint, p_contract bytea) returns smallint
+-- The short name of what is followed on a chain; makes it at the first call.
+create or replace function history_place_id(p_chain_id bigint, p_contract bytea) returns integer
 language plpgsql as $$
 declare
-  v_id smallint;
+  v_id integer;
 begin
   loop
     select p.id into v_id from history_place p where p.chain_id = p_chain_id and p.contract = p_contract;

@@ -11,7 +11,7 @@ create or replace function lending_event_store(
 language plpgsql as $$
 declare
   v_subjects bytea[] := array(select decode(u.subject, 'hex') from unnest(p_subjects) u (subject));
-  v_place smallint;
+  v_place integer;
   v_is_doubted boolean;
 begin
   select c.place, c.is_doubted into v_place, v_is_doubted from history_cover(

@@ -8,7 +8,7 @@ create or replace function lending_series_store(
 returns void
 language plpgsql as $$
 declare
-  v_place smallint := history_place_id(p_chain_id, decode(p_contract, 'hex'));
+  v_place integer := history_place_id(p_chain_id, decode(p_contract, 'hex'));
 begin
   insert into lending_series as s (wallet, place, first_day, witnesses)
   values (decode(p_wallet, 'hex'), v_place, p_first_day, p_witnesses)

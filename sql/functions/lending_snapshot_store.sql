@@ -8,7 +8,7 @@ create or replace function lending_snapshot_store(
 ) returns boolean
 language plpgsql as $$
 declare
-  v_place smallint := history_place_id(p_chain_id, decode(p_contract, 'hex'));
+  v_place integer := history_place_id(p_chain_id, decode(p_contract, 'hex'));
 begin
   perform from midnight m
   where m.chain_id = p_chain_id and m.day = p_day and m.hash = decode(p_hash, 'hex') for share;

@@ -152,10 +152,9 @@ export function createHistory(options: {
     signal: AbortSignal,
   ) {
     const { client, tip, isBegun, foreseen } = within
-    const { stream, place } = request
     const over = new AbortController()
     const shared = onBehalfOf(askersOf(signal), AbortSignal.any([signal, over.signal]))
-    const readEnd = () => tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, shared)
+    const readEnd = () => tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, shared)
     // While most is missing the end would be read for nobody, for each block of the wait.
     const ahead = foreseen.end !== undefined && isSameTip(foreseen.end.tip, tip) ? foreseen.end.tail : undefined
     const begun = ahead ?? (isBegun ? readEnd() : undefined)
@@ -182,7 +181,7 @@ export function createHistory(options: {
     const { stream, place, subject } = request
     const covered = await coverage.find({ place, stream: stream.name }, [null, subject])
     if (!isBegun(covered) || foreseen.isOver || signal.aborted) return
-    const tail = tails.read({ client, stream, place, tip, witnesses: sourcesOf(client) }, signal)
+    const tail = tails.read({ ...request, client, tip, witnesses: sourcesOf(client) }, signal)
     tail.catch(() => {})
     foreseen.end = { tip, tail }
     const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
@@ -256,6 +255,7 @@ export function createHistory(options: {
       return troubles.watch(client.chain.id, () => ensure(request, client, signal))
     },
     complete({ stream, place }, signal) {
+      if (stream.subjectsOnly) throw new Error(`Cannot read everybody's history of stream ${stream.name}`)
       const client = clientOf(place)
       return troubles.watch(client.chain.id, async () => {
         const final = finalOf(await finality.tip(client, signal))

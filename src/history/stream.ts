@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
@@ -20,17 +20,26 @@ export interface HistoryLog {
   readonly timestampSec: number | null
 }
 
-/** A filter of `eth_getLogs`: any of the addresses, and at each position any of the topics (null: every topic). */
+/**
+ * A filter of `eth_getLogs`: any of the addresses (null: every contract's logs), and at each position any of the topics
+ * (null: every topic).
+ */
 export interface LogFilter {
-  readonly addresses: readonly Hex[]
+  readonly addresses: readonly Hex[] | null
   readonly topics: readonly (readonly Hex[] | null)[]
 }
 
-/** One contract whose history is followed. A stream may want a wider type that says what decoding needs. */
+/**
+ * What is followed on a chain: one contract, many, or none in particular; the stream's filters say which logs those are.
+ * A stream may want a wider type that says what decoding needs.
+ */
 export interface StreamPlace {
   readonly chainId: number
-  /** What the place is called by in the database: the pool, or the manager of positions; lower case. */
-  readonly contract: Address
+  /**
+   * What the place is called by in the database, lower case: its contract, such as a manager of positions. Without one
+   * of its own, whatever tells it from others: the id of a pool, or `0x` for all contracts of the chain.
+   */
+  readonly contract: Hex
   /** No log of the place is older. */
   readonly startBlock: number
 }
@@ -73,9 +82,14 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
   readonly table: StreamTable<Row>
   /**
    * Filters whose union finds every log that `decode` needs for these subjects, or with null for everybody. For
-   * everybody it should be a single filter: the unfinalized end is read with it for each answer.
+   * everybody it should be a single filter: the unfinalized end is read with it for each answer, and shared.
    */
   filters(place: Place, subjects: readonly Hex[] | null): readonly LogFilter[]
+  /**
+   * True if everybody's logs are far too many, such as all Transfers of a chain. Then nothing is ever read for everybody:
+   * the unfinalized end, too, is each subject's alone. @default {false}
+   */
+  readonly subjectsOnly?: boolean
   /**
    * Rows of all logs that the filters found in a range of blocks, ordered by block and log index; rows of subjects that
    * were not asked for may be among them. `receipts` holds all logs of transactions that an earlier call left

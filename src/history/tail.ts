@@ -27,6 +27,8 @@ interface TailRequest<Row, Place extends StreamPlace> {
   readonly client: ChainClient
   readonly stream: Stream<Row, Place>
   readonly place: Place
+  /** Whose end is read, if nothing is ever read for everybody. */
+  readonly subject: Hex
   readonly tip: ExpectedTip
   /** Every endpoint, with what was learned about it: another one than the first is asked as well. */
   readonly witnesses: readonly LearnedSource[]
@@ -41,7 +43,9 @@ interface Tails {
   read<Row, Place extends StreamPlace>(request: TailRequest<Row, Place>, signal: AbortSignal): Promise<Tail<Row>>
 }
 
+/** Requests for the logs of an end: so many in all, but by each filter at least what an end takes that no cap divides. */
 const REQUESTS_MAX = 8
+const REQUESTS_LEAST = HASHED_BLOCKS + 3
 /** Blocks that are proven because the second endpoint lacks logs of theirs; if there are more, it is no witness. */
 const PROOFS_MAX = 8
 const TAILS_MAX = 200
@@ -69,8 +73,9 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
   return {
     async read(request, signal) {
       const { client, stream, place, tip } = request
+      const whose = subjectsOf(request)?.join() ?? ''
       // What is read of the end does not depend on which block is final, but on its number.
-      const key = `${stream.name}:${place.contract}:${tip.finalized.number}:${tip.block.hash}`
+      const key = `${stream.name}:${place.contract}:${whose}:${tip.finalized.number}:${tip.block.hash}`
       const read = async (shared: AbortSignal): Promise<KeptTail> => {
         // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
         const tail = (await readTail(request, shared)) as Tail<never>
@@ -79,6 +84,14 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
       return (await cache.reuse({ chain: client.chain, key, read }, signal)).tail
     },
   }
+}
+
+/** Whose logs the end is made of; null: everybody's. */
+function subjectsOf<Row, Place extends StreamPlace>({
+  stream,
+  subject,
+}: TailRequest<Row, Place>): readonly Hex[] | null {
+  return stream.subjectsOnly === true ? [subject] : null
 }
 
 async function readTail<Row, Place extends StreamPlace>(
@@ -128,14 +141,15 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   const { client, stream, place, tip, witnesses, grandparent } = request
   const source = createLogSource(endpoint, client.chain.id)
   const first: Witness = { source, ask: (task) => task(source) }
-  const filters = stream.filters(place, null)
+  const subjects = subjectsOf(request)
+  const filters = stream.filters(place, subjects)
   const last = Number(tip.block.number)
   const fromBlock = Math.max(Number(tip.finalized.number) + 1, place.startBlock)
   const hashedFrom = Math.max(fromBlock, last - HASHED_BLOCKS + 1)
   const asked = { fromBlock, toBlock: hashedFrom - 1, hashedBlocks: last - hashedFrom + 1 }
   const cap = witnesses.find((each) => each.source.index === endpoint.index)?.cap
   const others = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(asked))
-  const requests = Math.floor(REQUESTS_MAX / filters.length)
+  const requests = Math.max(REQUESTS_LEAST, Math.floor(REQUESTS_MAX / filters.length))
   const alone = piecesFor(asked, { requests, caps: [cap, cap] })
   const hashes = await hashesOf(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
 
@@ -168,7 +182,7 @@ async function readTailFrom<Row, Place extends StreamPlace>(
   }
   const logs = await agreed(end, signal)
   const proof = { receipts: (wanted: ReadonlyMap<Hex, HistoryLog>) => receiptsOf(end, wanted, signal) }
-  const { rows } = await decodeSettled({ stream, place, subjects: null, logs, proof }, signal)
+  const { rows } = await decodeSettled({ stream, place, subjects, logs, proof }, signal)
   return { block: tip.block, rows }
 }
 

@@ -7,7 +7,6 @@ import { createRecent } from '../../lib/recent.ts'
 import { NotStoredError } from '../part.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace } from '../stream.ts'
 import type { Entry } from './entry.ts'
-import { SCAN_BLOCKS_MIN } from './plan.ts'
 
 /** A history that reading again does not complete: the fault is this program's. */
 export class HistoryFaultError extends UnavailableError {}
@@ -107,9 +106,12 @@ function callersError(error: unknown, { id, name }: Chain): unknown {
 }
 
 /** What a caller is told if no endpoint takes ranges long enough; the longest is `blocks`. */
-export function tooNarrow({ id, name }: Chain, blocks: number): UnavailableError {
+export function tooNarrow(
+  { id, name }: Chain,
+  { needed, widest }: { readonly needed: number; readonly widest: number },
+): UnavailableError {
   return new UnavailableError(
-    `The history of chain ${id} (${name}) needs an RPC endpoint that gives the logs of at least ${SCAN_BLOCKS_MIN} blocks a request, and the widest here gives ${blocks}: add one to RPC_URL_${id}`,
+    `The history of chain ${id} (${name}) needs an RPC endpoint that gives the logs of at least ${needed} blocks a request, and the widest here gives ${widest}: add one to RPC_URL_${id}`,
     { retryAfterSec: CONFIGURE_RETRY_SEC },
   )
 }

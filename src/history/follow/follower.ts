@@ -12,7 +12,7 @@ import { createFailures, tooNarrow } from './failure.ts'
 import { createForesight, type Foresight } from './foresight.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
 import type { Pace } from './pace.ts'
-import { groupsOf, type Lacking, planOf, type Task, widestOf } from './plan.ts'
+import { groupsOf, type Lacking, planOf, shortfallOf, type Task, widestOf } from './plan.ts'
 import { createTurns } from './turns.ts'
 
 /** Completes the histories of one stream at one place, while somebody asks. */
@@ -120,7 +120,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
         continue
       }
       const plan = entry.subject === null ? 'everybody' : planFor(entry, missing, everybody)
-      if (plan === 'impossible') entry.settle(tooNarrow(client.chain, widestOf(sources) ?? 0))
+      if (plan === 'impossible') entry.settle(tooNarrow(client.chain, shortfallOf(missing, { stream, sources })))
       else if (failures.tell(entry, plan)) continue
       else if (plan === 'everybody') scanned.push(entry)
       else if (asker !== undefined) alone.push({ entry, missing, asker })
@@ -129,14 +129,14 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
-  function planFor(entry: Entry, missing: readonly Range[], everybody: readonly Range[]) {
-    return planOf({
+  const planFor = (entry: Entry, missing: readonly Range[], everybody: readonly Range[]) =>
+    planOf({
       missing,
       everybody: missingOf({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
       isFollowed: everybody.length > 0,
+      mayScan: stream.subjectsOnly !== true,
       widest: widestOf(sources),
     })
-  }
 
   function startGroup(group: readonly Lacking[]): void {
     const { missing: [range] = [], asker = '' } = group[0] ?? {}

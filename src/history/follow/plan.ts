@@ -26,7 +26,7 @@ const WINDOWS_MAX = 64
 /** How long a range is thought to be while no endpoint has refused one. */
 const USUAL_BLOCKS = { subject: 1_000_000, everybody: 10_000 } as const
 /** With shorter ranges than this nobody waits for a scan of a whole chain. */
-export const SCAN_BLOCKS_MIN = 1_000
+const SCAN_BLOCKS_MIN = 1_000
 
 /**
  * Decides how to complete a subject's history. `widest` is the longest range that any endpoint takes; undefined if none
@@ -36,6 +36,7 @@ export function planOf({
   missing,
   everybody,
   isFollowed,
+  mayScan,
   widest,
 }: {
   /** What the subject lacks. */
@@ -44,12 +45,15 @@ export function planOf({
   readonly everybody: readonly Range[]
   /** True if some of everybody's history is stored. */
   readonly isFollowed: boolean
+  /** False if nothing is ever read for everybody. */
+  readonly mayScan: boolean
   readonly widest: number | undefined
 }): Plan {
   // Where everybody's history is kept, one request completes it for all who ask.
   if (isFollowed && windowsOf(everybody, widest ?? USUAL_BLOCKS.everybody) <= WINDOWS_MAX) return 'everybody'
   if (windowsOf(missing, widest ?? USUAL_BLOCKS.subject) <= WINDOWS_MAX) return 'subject'
-  return widest !== undefined && widest < SCAN_BLOCKS_MIN ? 'impossible' : 'everybody'
+  if (widest === undefined) return mayScan ? 'everybody' : 'subject'
+  return mayScan && widest >= SCAN_BLOCKS_MIN ? 'everybody' : 'impossible'
 }
 
 /**
@@ -63,6 +67,15 @@ export function groupsOf(
   return grouped(lacking, ({ missing, asker, entry: { subject, isApart } }) =>
     JSON.stringify([missing, asker, isApart || isForeseen(subject, missing) ? subject : null]),
   ).values()
+}
+
+/** How long the widest endpoint's ranges must be if no plan is possible, and how long they are. */
+export function shortfallOf(
+  missing: readonly Range[],
+  options: { readonly stream: { readonly subjectsOnly?: boolean }; readonly sources: readonly LearnedSource[] },
+): { readonly needed: number; readonly widest: number } {
+  const alone = Math.ceil(blocksIn(missing) / WINDOWS_MAX)
+  return { needed: options.stream.subjectsOnly ? alone : SCAN_BLOCKS_MIN, widest: widestOf(options.sources) ?? 0 }
 }
 
 function windowsOf(ranges: readonly Range[], blocks: number): number {

@@ -53,11 +53,14 @@ function isWithin(log: HistoryLog, range: LogRange): boolean {
 }
 
 function wantedOf({ addresses, topics }: LogFilter) {
-  return { addresses: new Set(addresses), topics: topics.map((each) => (each === null ? null : new Set(each))) }
+  return {
+    addresses: addresses && new Set(addresses),
+    topics: topics.map((each) => (each === null ? null : new Set(each))),
+  }
 }
 
 function isWanted(log: HistoryLog, { addresses, topics }: ReturnType<typeof wantedOf>): boolean {
-  if (!addresses.has(log.address)) return false
+  if (addresses?.has(log.address) === false) return false
   return topics.every((wanted, index) => {
     const topic = log.topics[index]
     return topic !== undefined && (wanted === null || wanted.has(topic))

@@ -106,5 +106,6 @@ function paramsOf({ addresses, topics }: LogFilter, range: LogRange): object {
     'blockHash' in range
       ? { blockHash: range.blockHash }
       : { fromBlock: toHex(range.fromBlock), toBlock: toHex(range.toBlock) }
-  return { address: addresses, topics: topics.map((each) => (each?.length === 1 ? each[0] : each)), ...blocks }
+  const address = addresses === null ? {} : { address: addresses }
+  return { ...address, topics: topics.map((each) => (each?.length === 1 ? each[0] : each)), ...blocks }
 }

@@ -1,4 +1,4 @@
-import { getAddress } from 'viem/utils'
+import { getAddress, isAddress } from 'viem/utils'
 import type { Database } from '../../db/database.ts'
 import { createCoverage } from '../../history/coverage.ts'
 import type { HistoryReport } from '../admin/history_routes.ts'
@@ -10,7 +10,7 @@ export function createHistoryReports(db: Database): () => Promise<readonly Histo
   return async () =>
     (await coverage.progress()).map(({ place, stream, subjects, everybody, anchor, isStopped }) => ({
       chain_id: place.chainId,
-      contract: getAddress(place.contract),
+      contract: isAddress(place.contract) ? getAddress(place.contract) : place.contract,
       stream,
       subjects,
       everybody: everybody.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),
