@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../src/lib/log.ts'
 import { EMITTER } from '../scene.ts'
 import { hashOf } from '../simulation/chain.ts'
-import { simulateStore } from '../simulation/store.ts'
+import { type SimulatedStore, simulateStore } from '../simulation/store.ts'
 
 /** Never fires. */
 export const never = new AbortController().signal
@@ -64,15 +64,23 @@ interface Circumstances {
   readonly log?: Log
   /** What is different about the stream. */
   readonly checks?: Partial<Stream<LendingEvent>>
+  /** Absent: an empty one. */
+  readonly store?: SimulatedStore
 }
 
-/** A follower of endpoints over an empty database. */
+/** A follower of endpoints over a simulated database. */
 export function follow(
   endpoints: readonly BackgroundEndpoint[],
-  { clock = systemClock, sleep = pause, log = silentLog, checks = {} }: Circumstances = {},
+  {
+    clock = systemClock,
+    sleep = pause,
+    log = silentLog,
+    checks = {},
+    store = simulateStore(() => 0),
+  }: Circumstances = {},
 ): Follower<StreamPlace> {
   const time = { clock, sleep }
-  const { coverage, stream } = simulateStore(() => 0).open('test', () => false)
+  const { coverage, stream } = store.open('test', () => false)
   return createFollower({
     stream: { ...stream, ...checks },
     place: PLACE,
