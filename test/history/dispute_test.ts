@@ -5,6 +5,7 @@ import { createHistory } from '../../src/history/history.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
+import type { RpcLog } from '../support/rpc_log.ts'
 import {
   actInBlocks,
   createTestClient,
@@ -53,12 +54,6 @@ async function read(): Promise<readonly string[]> {
   return wordsOf([...(stored?.events ?? []), ...tail])
 }
 
-interface LogJson {
-  readonly blockNumber: Hex
-  readonly logIndex: Hex
-  readonly transactionHash: Hex
-}
-
 interface HeaderJson {
   readonly hash: Hex
   readonly timestamp: Hex
@@ -69,7 +64,7 @@ async function forge(block: number) {
   const header = await stage.rpc.call<HeaderJson>('eth_getBlockByNumber', numberToHex(block), false)
   const { hash, timestamp } = header
   const transactionHash = numberToHex(666, { size: 32 })
-  const place = { blockNumber: numberToHex(block), blockHash: hash, transactionHash, transactionIndex: '0x9' }
+  const place = { blockNumber: numberToHex(block), blockHash: hash, transactionHash, transactionIndex: '0x9' as const }
   const logs = [POOL_TOPIC, TOKEN_TOPIC].map((topic, index) => ({
     ...place,
     address: EMITTER,
@@ -88,7 +83,7 @@ function isAsked({ method, params }: SeenRequest, block: number): boolean {
   return method === 'eth_getLogs' && Number(fromBlock) <= block && Number(toBlock) >= block
 }
 
-const inOrder = (a: LogJson, b: LogJson) =>
+const inOrder = (a: RpcLog, b: RpcLog) =>
   Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex)
 
 /** An endpoint that adds a pair of logs, and has a receipt of it. */
@@ -97,7 +92,7 @@ async function inventor(block: number): Promise<(request: SeenRequest) => Fault 
   return (request) => {
     const { method, params } = request
     if (isAsked(request, block))
-      return { kind: 'change', change: (given) => [...(given as LogJson[]), ...logs].sort(inOrder) }
+      return { kind: 'change', change: (given) => [...(given as RpcLog[]), ...logs].sort(inOrder) }
     const isReceipt = method === 'eth_getTransactionReceipt' && params[0] === transactionHash
     return isReceipt ? { kind: 'result', result: receipt } : undefined
   }
@@ -108,7 +103,7 @@ async function denier(block: number): Promise<(request: SeenRequest) => Fault | 
   const { transactions } = await stage.rpc.call<{ readonly transactions: readonly Hex[] }>(
     ...(['eth_getBlockByNumber', numberToHex(block), false] as const),
   )
-  const keep = (logs: unknown) => (logs as LogJson[]).filter((log) => Number(log.blockNumber) !== block)
+  const keep = (logs: unknown) => (logs as RpcLog[]).filter((log) => Number(log.blockNumber) !== block)
   return ({ method, params }) => {
     if (method === 'eth_getLogs') return { kind: 'change', change: keep }
     const isReceipt = method === 'eth_getTransactionReceipt' && transactions.includes(params[0] as Hex)

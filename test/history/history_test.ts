@@ -9,6 +9,7 @@ import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { createRpc, type Rpc } from '../devnet/rpc.ts'
 import { testDatabase } from '../support/database.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
+import type { RpcLog } from '../support/rpc_log.ts'
 import {
   act,
   actInBlocks,
@@ -95,21 +96,15 @@ test('stored rows and the end equal the receipts, for every wallet, and nothing 
   expect(logRequests() - before).toBeLessThanOrEqual(8)
 })
 
-interface LogJson {
-  readonly blockNumber: string
-  readonly logIndex: string
-  readonly topics: readonly string[]
-}
-
 /** Answers requests for logs with the right ones that `keep` keeps. */
-function keepLogs(keep: (log: LogJson, request: SeenRequest) => boolean): (request: SeenRequest) => Fault | undefined {
+function keepLogs(keep: (log: RpcLog, request: SeenRequest) => boolean): (request: SeenRequest) => Fault | undefined {
   return (request) =>
     request.method === 'eth_getLogs'
-      ? { kind: 'change', change: (logs) => (logs as LogJson[]).filter((log) => keep(log, request)) }
+      ? { kind: 'change', change: (logs) => (logs as RpcLog[]).filter((log) => keep(log, request)) }
       : undefined
 }
 
-const isWithin = ({ blockNumber }: LogJson, from: number, to: number) =>
+const isWithin = ({ blockNumber }: RpcLog, from: number, to: number) =>
   Number(blockNumber) >= from && Number(blockNumber) <= to
 
 test.each(CAP_DIALECTS.map((dialect, index) => [index, dialect] as const))(
@@ -152,7 +147,7 @@ test('an invented log is believed by nobody', async () => {
       ? {
           kind: 'change',
           change: (logs) =>
-            (logs as LogJson[]).map((log) => ({ ...log, transactionHash: `0x${'66'.repeat(32)}` })).slice(0, 2),
+            (logs as RpcLog[]).map((log) => ({ ...log, transactionHash: `0x${'66'.repeat(32)}` })).slice(0, 2),
         }
       : undefined,
   )
@@ -167,7 +162,7 @@ test('a node that is behind on every other request loses nothing', async () => {
     const late = head - 1 - (asked % 5)
     if ('blockHash' in (params[0] as object))
       return { kind: 'error', error: { code: -32000, message: 'unknown block' } }
-    return { kind: 'change', change: (logs) => (logs as LogJson[]).filter((log) => Number(log.blockNumber) <= late) }
+    return { kind: 'change', change: (logs) => (logs as RpcLog[]).filter((log) => Number(log.blockNumber) <= late) }
   })
   const history = open(2)
   expect(await read(history)).toEqual(await truth())

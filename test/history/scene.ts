@@ -7,6 +7,7 @@ import { IncompleteError } from '../../src/history/stream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 import type { Rpc } from '../devnet/rpc.ts'
+import type { RpcLog } from '../support/rpc_log.ts'
 import { until } from '../support/until.ts'
 
 /** A contract that logs what it is told: for each 96 bytes of its input one log of two topics and a word of data. */
@@ -115,7 +116,7 @@ export function placeOf(chainId: number, startBlock = 1): StreamPlace {
 
 /** A wallet's acts up to a block, from every transaction's own receipt: what the rows must be. */
 export async function readTruth(rpc: Rpc, wallet: Hex, toBlock: number): Promise<readonly string[]> {
-  const blocks = await rpc.batch<{ readonly logs: readonly RawLog[] }[]>(
+  const blocks = await rpc.batch<{ readonly logs: readonly RpcLog[] }[]>(
     Array.from({ length: toBlock }, (_, index) => ({
       method: 'eth_getBlockReceipts',
       params: [numberToHex(index + 1)],
@@ -126,13 +127,6 @@ export async function readTruth(rpc: Rpc, wallet: Hex, toBlock: number): Promise
     .flatMap(({ logs }) => logs)
     .filter(({ topics }) => topics[0] === POOL_TOPIC && topics[1] === topicOf(wallet))
     .map((log) => `${Number(log.blockNumber)}:${Number(log.logIndex)}:${BigInt(log.data)}`)
-}
-
-interface RawLog {
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-  readonly blockNumber: Hex
-  readonly logIndex: Hex
 }
 
 /** Rows in the words of `readTruth`, oldest first. */

@@ -1,5 +1,6 @@
 import { type Hex, keccak256, numberToHex, toRlp } from 'viem'
 import { parseRawReceipt, receiptsRootOf } from '../../../src/chain/receipt/receipts_root.ts'
+import type { RpcLog } from '../../support/rpc_log.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, topicOf, walletOf } from '../scene.ts'
 import type { Random } from '../simulation/random.ts'
 
@@ -83,7 +84,7 @@ export function makeChain(random: Random, length: number): readonly Block[] {
 }
 
 /** The logs of a block as a node gives them. */
-export function logsOf(block: Block, timeSec: number | undefined): readonly LogJson[] {
+export function logsOf(block: Block, timeSec: number | undefined): readonly RpcLog[] {
   let logIndex = 0
   return block.transactions.flatMap(({ hash, acts }, transactionIndex) =>
     acts.flatMap(contentOf).map((content) => ({
@@ -97,18 +98,6 @@ export function logsOf(block: Block, timeSec: number | undefined): readonly LogJ
       ...(timeSec === undefined ? {} : { blockTimestamp: numberToHex(timeSec) }),
     })),
   )
-}
-
-/** A log in JSON-RPC. */
-export interface LogJson {
-  readonly address: Hex
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-  readonly blockNumber: Hex
-  readonly blockHash: Hex
-  readonly transactionHash: Hex
-  readonly transactionIndex: Hex
-  readonly logIndex: Hex
 }
 
 /** The receipts of a block as a node gives them. */

@@ -1,5 +1,6 @@
 import type { HistoryLog } from '../../../../src/history/stream.ts'
-import { historyLog, type RpcLog } from './support.ts'
+import type { RpcLog } from '../../../support/rpc_log.ts'
+import { historyLog } from './support.ts'
 
 /** A real endpoint that keeps some logs to itself. */
 export interface LogProxy {

@@ -7,19 +7,7 @@ import type { MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveHistory } from '../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
-
-/** A log as nodes answer it. */
-export interface RpcLog {
-  readonly address: Hex
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-  readonly blockNumber: Hex
-  readonly blockHash: Hex
-  readonly transactionHash: Hex
-  readonly transactionIndex: Hex
-  readonly logIndex: Hex
-  readonly blockTimestamp?: Hex
-}
+import type { RpcLog } from '../../../support/rpc_log.ts'
 
 /** A market of a devnet as history follows it. */
 export function placeOf(aave: AaveDevnet, market: MarketName): LendingPlace {
