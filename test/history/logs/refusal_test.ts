@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { reactionTo } from '../../../src/history/logs/refusal.ts'
+import { LogsRefusedError, reactionTo } from '../../../src/history/logs/refusal.ts'
 import { refused, startWindow } from '../../../src/history/logs/window.ts'
 import { type Dialect, OTHER_DIALECTS, RANGE_DIALECTS, RESULT_DIALECTS } from './dialects.ts'
 
@@ -29,6 +29,12 @@ test.each(OTHER_DIALECTS.map((each) => [each.provider, each.words, each] as cons
 test('a rate limit says how long to wait', () => {
   const said = { status: 429, code: 0, words: '', retryAfterMs: 7_000 }
   expect(reactionTo(said, ASKED)).toEqual({ kind: 'rate', pauseMs: 7_000 })
+})
+
+test('only who gives no logs at all refuses the kind of request; all others refuse its size', () => {
+  expect(new LogsRefusedError(0, { kind: 'unable' }).reason).toBe('kind')
+  expect(new LogsRefusedError(0, { kind: 'range', blocks: 10 }).reason).toBe('size')
+  expect(new LogsRefusedError(0, { kind: 'behind' }).reason).toBe('size')
 })
 
 test('what is not about the request stays a failure', () => {

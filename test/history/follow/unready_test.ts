@@ -1,0 +1,18 @@
+import { expect, test } from 'bun:test'
+import { finalAgeMaxSec } from '../../../src/chain/block_age.ts'
+import type { Chain } from '../../../src/chain/chain.ts'
+import type { ChainClient } from '../../../src/chain/rpc/client.ts'
+import { checkEnd } from '../../../src/history/follow/unready.ts'
+import { hashOf } from '../simulation/chain.ts'
+
+test('a history ends at a block of limited age, or says how old that is', () => {
+  const chain = { id: 5, name: 'Test', finality: { tag: 'finalized' } } as Partial<Chain> as Chain
+  const client = { chain } as Partial<ChainClient> as ChainClient
+  const most = Math.floor(finalAgeMaxSec(chain))
+  const block = { chainId: 5, number: 7n, hash: hashOf(7), parentHash: hashOf(6), timestampSec: 1_000_000n }
+  const clock = { now: () => (1_000_000 + most) * 1_000, monotonicMs: () => 0 }
+  expect(() => checkEnd(client, block, clock)).not.toThrow()
+  expect(() => checkEnd(client, { ...block, timestampSec: 999_998n }, clock)).toThrow(
+    `ends at block 7, which is ${most + 2} s old (check "final block", at most ${most} s)`,
+  )
+})
