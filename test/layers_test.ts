@@ -66,11 +66,11 @@ function violations(refused: (each: Import) => boolean): string[] {
   return IMPORTS.filter(refused).map(({ from, to }) => `${from} → ${to}`)
 }
 
-/** What an import asks of a chain: functions, not constants or types. */
+/** What an import asks of a chain, itself or through finance: functions, not constants or types. */
 function asksChain({ to, names }: Import): boolean {
-  if (room(to) !== 'chain' || to.includes('/table/')) return false
-  if (CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))) return false
-  return names.some((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))
+  if (!names.some((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))) return false
+  if (room(to) === 'finance') return IMPORTS.some((each) => each.from === to && asksChain(each))
+  return room(to) === 'chain' && !to.includes('/table/') && !CHAIN_WITHOUT_ENDPOINTS.includes(basename(to, '.ts'))
 }
 
 /** Files that `file` imports at runtime, and those that they import, and so on. */
@@ -99,6 +99,16 @@ test('a room imports only from the rooms that the table allows it', () => {
       return !TOP.includes(source) && source !== target && !(MAY_IMPORT[source] ?? []).includes(target)
     }),
   ).toEqual([])
+})
+
+test('what families share asks a chain only where prices, tokens and series are read', () => {
+  const asking = [
+    ...new Set(IMPORTS.filter((each) => room(each.from) === 'finance' && asksChain(each)).map(({ from }) => from)),
+  ]
+  expect(
+    asking.filter((file) => !/^src\/finance\/(price\/(past\/|price_reader)|token\/read_|lending\/series\/)/.test(file)),
+  ).toEqual([])
+  expect(asking.length).toBeGreaterThan(4)
 })
 
 test('files never import each other in a circle', () => {

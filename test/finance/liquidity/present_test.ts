@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { presentAmounts } from '../../../../src/finance/liquidity/present.ts'
+import { presentAmounts } from '../../../src/finance/liquidity/present.ts'
 
 test('an amount has the decimals of its own token', () => {
   const tokens = [
