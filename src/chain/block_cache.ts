@@ -11,6 +11,9 @@ interface BlockRead<T> {
   readonly read: (signal: AbortSignal) => Promise<T>
 }
 
+/** A reading, and until when its block is the newest, milliseconds of the monotonic clock. */
+export type Fresh<T> = T & { readonly untilMs: number }
+
 /** Results of reads, each kept until the chain has its next block. */
 export interface BlockCache<T> {
   /**
@@ -18,9 +21,7 @@ export interface BlockCache<T> {
    * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the request,
    * so that a wrong clock cannot keep it longer. With 0 nothing is reused.
    */
-  reuse(request: BlockRead<T>, signal: AbortSignal): Promise<T>
-  /** The same if it is kept, without reading. */
-  kept(request: Omit<BlockRead<T>, 'read'>): T | undefined
+  reuse(request: BlockRead<T>, signal: AbortSignal): Promise<Fresh<T>>
 }
 
 /** Makes a cache of at most `entriesMax` results, and at most `bytesMax` bytes if `bytesOf` gives a result's size. */
@@ -31,7 +32,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
   readonly bytesOf?: (value: T) => number
 }): BlockCache<T> {
   const { clock } = options
-  const cache = createCache<T>(options)
+  const cache = createCache<Fresh<T>>(options)
 
   return {
     reuse({ chain, key, read }, signal) {
@@ -40,12 +41,12 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         const value = await read(shared)
         const untilNextBlockMs = Number(value.block.timestampSec) * 1_000 + chain.reuseMs - clock.now()
         const untilTooOldMs = chain.reuseMs - (clock.monotonicMs() - startedMs)
-        return { value, lifeMs: Math.min(untilNextBlockMs, untilTooOldMs) }
+        const lifeMs = Math.min(untilNextBlockMs, untilTooOldMs)
+        return { value: { ...value, untilMs: clock.monotonicMs() + lifeMs }, lifeMs }
       }
       // A read that began so long ago may see an older block than the caller's own read would.
       return cache.get({ key: keyOf(chain, key), read: readOnce, joinMs: chain.reuseMs }, signal)
     },
-    kept: ({ chain, key }) => cache.kept(keyOf(chain, key)),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Block, PinnedBlock } from '../chain/block.ts'
+import type { Fresh } from '../chain/block_cache.ts'
 import { type ReadOptions, SilentError } from '../chain/rpc/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
@@ -11,20 +12,6 @@ export interface Place<Deployment> {
   readonly block?: PinnedBlock
   /** @default {'caller'} */
   readonly priority?: 'background'
-}
-
-/** What is known of every place; undefined if something is not. */
-export function allOf<Place, Known>(
-  places: readonly Place[],
-  known: (place: Place) => Known | undefined,
-): Known[] | undefined {
-  const found: Known[] = []
-  for (const place of places) {
-    const one = known(place)
-    if (one === undefined) return undefined
-    found.push(one)
-  }
-  return found
 }
 
 /** What a place says about the reading itself. */
@@ -81,4 +68,9 @@ export function asOf(reads: readonly { readonly block: Block }[]) {
   return reads
     .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
     .sort((a, b) => a.chainId - b.chainId)
+}
+
+/** Until when all these readings are of the newest blocks, milliseconds of the monotonic clock; 0 without any. */
+export function untilNext(reads: readonly Fresh<unknown>[]): number {
+  return reads.length === 0 ? 0 : Math.min(...reads.map(({ untilMs }) => untilMs))
 }

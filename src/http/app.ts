@@ -9,6 +9,7 @@ import { type Exchange, exchangeOf, type Invocation, runExchange, type SettledAn
 import type { Gate, Principal } from './exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
 import { createInFlight } from './exchange/in_flight.ts'
+import { createOpenings } from './exchange/openings.ts'
 import { createSlots } from './exchange/slots.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
@@ -109,7 +110,8 @@ export function createApp(options: AppOptions): App {
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
   const { gate } = options
-  const services = { gate, clock, log, deadlines, slots, full: () => inFlight.count() > inFlightMax }
+  const openings = createOpenings(clock)
+  const services = { gate, clock, log, deadlines, openings, slots, full: () => inFlight.count() > inFlightMax }
   const planes = options.planes ?? { callers: [], operator: [] }
   const forCallers: Port = {
     pages,
@@ -158,7 +160,7 @@ export function createApp(options: AppOptions): App {
       query,
       base,
       found,
-      asked: found.kind === 'endpoint' ? () => inputOf(request, found, { path, query }) : emptyInput,
+      asked: found.kind === 'endpoint' ? () => inputOf(request, found, query) : emptyInput,
       fault,
       signal: request.signal,
     }
@@ -240,10 +242,10 @@ function routeName({ method, path, found, fault, logged }: Exchange): string {
 function inputOf(
   request: Request,
   { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
-  { path, query }: { readonly path: string; readonly query: string },
+  query: string,
 ): Asked {
   return {
-    text: `${path}?${query}`,
+    byAddress: true,
     parameters: () => readParameters(endpoint.route.input, { params, query }),
     body: () => readJson(request),
   }

@@ -26,8 +26,6 @@ export interface Cache<T> {
    * Throws `AbortedError` as soon as `signal` fires; the read goes on for the others.
    */
   get(request: CacheRead<T>, signal: AbortSignal): Promise<T>
-  /** The value of `key` if it is kept. */
-  kept(key: string): T | undefined
   /** Entries kept at the moment, expired ones included. */
   readonly size: number
 }
@@ -119,7 +117,6 @@ export function createCache<T>(options: {
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
       return await join(key, joined, signal)
     },
-    kept: (key) => find(key)?.value,
     get size() {
       return entries.size
     },

@@ -46,8 +46,8 @@ export interface Happenings {
   instead: ((signal: AbortSignal) => Promise<never>) | undefined
   /** If set, presentation yields this. */
   data: unknown
-  /** If set, answers of the list are made of these readings, which are kept. */
-  readings: readonly object[] | undefined
+  /** Until when answers of the list are given again. */
+  untilMs: number
 }
 
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
@@ -93,7 +93,7 @@ export function fixtureRoutes(happenings: Happenings): readonly Route[] {
       await work(signal)
       return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
-    repeatable: { kept: () => happenings.readings, madeOf: () => happenings.readings },
+    untilMs: () => happenings.untilMs,
     count: (items, input) => pageOf(items, input).length,
     present: (items, input, { url }) => ({
       data: happenings.data === undefined ? pageOf(items, input) : happenings.data,
@@ -195,7 +195,7 @@ export function createFixture(
     held: undefined,
     instead: undefined,
     data: undefined,
-    readings: undefined,
+    untilMs: 0,
   }
   const ready = { database: true, chain: true }
   const gate = createMemoryGate({

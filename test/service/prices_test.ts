@@ -46,11 +46,11 @@ test('one number makes the charge, the document, the tool, README and the pages'
   CHARGES.pnl.credits = 77
   const pnl = routes.find(({ tool }) => tool === 'uniswap_pnl')
   if (pnl === undefined) throw new Error('Cannot find the route')
-  const call = await pnl.accept({
+  const accepted = await pnl.accept({
     parameters: () => parametersOf(pnl.input, { id: '1' }),
     body: async () => ({ value: () => ({}) }),
   })
-  expect(call.creditsMin).toBe(77)
+  expect(accepted.call().creditsMin).toBe(77)
 
   const sentence = '77 credits; 4 with status=inactive.'
   const document = openapiText(routes, config)

@@ -28,10 +28,11 @@ export async function askRoute(
   signal: AbortSignal = new AbortController().signal,
   budgetMs: number = BUDGET_MS,
 ): Promise<RouteAnswer> {
-  const call = await route.accept({
+  const accepted = await route.accept({
     parameters: () => readParameters(route.input, { params, query }),
     body: async () => ({ value: () => body }),
   })
+  const call = accepted.call()
   const answer = await call.read({
     signal,
     untilMs: performance.now() + budgetMs,

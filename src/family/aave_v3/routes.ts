@@ -16,8 +16,8 @@ import { type Route, route } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { EVM_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { isNow, type Moment } from '../past.ts'
-import { asOf, leavingOut } from '../place.ts'
-import type { ChainRead, Unanswerable, WalletPositions } from './position.ts'
+import { asOf, leavingOut, untilNext } from '../place.ts'
+import type { Unanswerable, WalletPositions } from './position.ts'
 import { presentReduced, presentWallet } from './present.ts'
 import type { LendingReader, Place } from './read/read.ts'
 import { CHARGES } from './routes_credits.ts'
@@ -64,7 +64,7 @@ function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     charge: CHARGES.list,
     read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
     count: ({ matching }) => matching.length,
-    repeatable: repeatable(reader, ({ wallet }: v.InferOutput<typeof input>) => [wallet]),
+    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
       pagination: pagination({ page, limit, total: matching.length, url }),
@@ -96,7 +96,7 @@ function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
     charge: CHARGES.batch,
     read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
     count: ({ matching }) => matching.length,
-    repeatable: repeatable(reader, ({ wallets }: v.InferOutput<typeof body>) => wallets),
+    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
       data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
       pagination: pagination({ page, limit, total: matching.length, url }),
@@ -163,21 +163,6 @@ async function readMatching(
   const rank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
   const found = reads.flatMap((read) => read.wallets)
   return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
-}
-
-/** Answers are the same while the readings of all chains are. */
-function repeatable<Input extends Filter>(
-  connected: RoutesOptions['reader'],
-  walletsIn: (input: Input) => readonly Address[],
-) {
-  return {
-    kept(input: Input) {
-      if (!isNow(input)) return undefined
-      const reader = connected()
-      return reader.atHand(walletsIn(input), placesToAsk(reader, input))
-    },
-    madeOf: ({ reads }: { readonly reads: readonly ChainRead[] }) => reads,
-  }
 }
 
 /** The chains to ask, each with only one market if the caller named it. */

@@ -42,6 +42,8 @@ export interface FoundObligation {
   readonly kind: 'found'
   readonly slot: bigint
   readonly position: LendingPosition
+  /** Until when the slot is the newest, milliseconds of the monotonic clock. */
+  readonly untilMs: number
 }
 
 /** Why the accounts are not the obligation that was asked for. */
@@ -62,8 +64,6 @@ export interface ObligationReader {
    * the program would accept no price of a token.
    */
   read(query: ObligationQuery, signal: AbortSignal): Promise<ObligationReading>
-  /** What `read` would give, if it is kept. */
-  atHand(query: ObligationQuery): ObligationReading | undefined
 }
 
 type Accounts = ReadonlyMap<string, SolanaAccount | null>
@@ -198,14 +198,16 @@ export function createObligationReader(options: {
       const readOnce = async (shared: AbortSignal) => {
         const startedMs = clock.monotonicMs()
         const reading = await solana.read((session) => readIn(session, query), { signal: shared })
-        const value: ObligationReading =
-          'kind' in reading ? reading : { kind: 'found', slot: reading.slot, position: positionOf(reading, { slotMs }) }
         // The node answered from its newest slot, so the next one comes at most a slot after the request.
-        return { value, lifeMs: slotMs - (clock.monotonicMs() - startedMs) }
+        const untilMs = startedMs + slotMs
+        const value: ObligationReading =
+          'kind' in reading
+            ? reading
+            : { kind: 'found', slot: reading.slot, position: positionOf(reading, { slotMs }), untilMs }
+        return { value, lifeMs: untilMs - clock.monotonicMs() }
       }
       return cache.get({ key: keyOf(query), read: readOnce, joinMs: slotMs }, signal)
     },
-    atHand: (query) => cache.kept(keyOf(query)),
   }
 }
 

@@ -49,13 +49,7 @@ export function createRoutes(connected: () => ObligationReader | undefined): rea
     errors: [404, 502],
     charge: CHARGE,
     read,
-    repeatable: {
-      kept(query: Input) {
-        const reading = connected()?.atHand(asked(query))
-        return reading && [reading]
-      },
-      madeOf: (reading: FoundObligation) => [reading],
-    },
+    untilMs: ({ untilMs }: FoundObligation) => untilMs,
   } as const
 
   return [

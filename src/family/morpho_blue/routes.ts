@@ -70,15 +70,7 @@ export function createRoutes(options: {
         const read = await reader.read(place, { marketId: market_id, wallet }, signal)
         return { read, position: positionIn(read, { chain_id, wallet, market_id }) }
       },
-      repeatable: {
-        kept({ chain_id, wallet, market_id, ...at }) {
-          const reader = options.reader()
-          const place = isNow(at) ? reader.places.get(chain_id) : undefined
-          const read = place && reader.atHand(place, { marketId: market_id, wallet })
-          return read && [read]
-        },
-        madeOf: ({ read }) => [read],
-      },
+      untilMs: ({ read }, asked) => (isNow(asked) ? read.untilMs : 0),
       present: ({ read: { block }, position }, { chain_id, wallet, market_id }) => ({
         data: presentYield({ chain_id, wallet, market_id }, position),
         asOf: [{ chainId: chain_id, blockNumber: block.number }],

@@ -4,11 +4,11 @@ import type { Log } from '../../lib/log.ts'
 import { failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Asked } from '../route/route.ts'
+import type { Asked, Call } from '../route/route.ts'
 import { type Endpoint, type Found, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Gate, Principal } from './gate.ts'
-import { type Opening, openingAtHand, openingOf } from './opening.ts'
+import type { Opening, Openings } from './openings.ts'
 import type { Purse } from './purse.ts'
 import { refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
 import type { Slots } from './slots.ts'
@@ -66,6 +66,7 @@ export interface ExchangeServices {
   readonly clock: Clock
   readonly log: Log
   readonly deadlines: Deadlines
+  readonly openings: Openings
   /** By organization. */
   readonly slots: Slots
   /** True if no more requests can be taken. */
@@ -152,7 +153,7 @@ function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
 async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<SettledAnswer> {
-  const { requestId, method, found, fault, signal, purse } = exchange
+  const { requestId, method, base, path, query, found, fault, signal, purse } = exchange
   const { caller, requestedAtMs } = admission
   const { organizationId } = caller
   if (fault !== undefined) throw fault
@@ -160,19 +161,24 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   if (found.kind === 'page') throw new Error('Cannot charge for a page')
   if (found.kind !== 'endpoint') return { answer: withoutWork(found, method) }
 
-  const call = await found.endpoint.route.accept(exchange.asked())
-  if (call.creditsMin > caller.credits) {
-    throw tooPoor(`it costs at least ${call.creditsMin} credits, ${caller.credits} are left`)
+  const asked = exchange.asked()
+  const accepted = await found.endpoint.route.accept(asked)
+  const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
+  const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
+  const call = services.openings.find(sent) ?? accepted.call()
+  const { creditsMin } = call
+  if (creditsMin > caller.credits) {
+    throw tooPoor(`it costs at least ${creditsMin} credits, ${caller.credits} are left`)
   }
-  if (caller.day !== undefined && call.creditsMin > caller.day.left) throw usedUp(caller.day.limit)
-  await purse?.check(organizationId, call.creditsMin)
+  if (caller.day !== undefined && creditsMin > caller.day.left) throw usedUp(caller.day.limit)
+  await purse?.check(organizationId, creditsMin)
 
-  const read = async (): Promise<Opening> => {
+  const read = async (call: Call): Promise<Opening> => {
     const answer = await services.deadlines.read(call, { callerSignal: signal, organizationId, requestedAtMs })
-    return openingOf(call, answer, exchange)
+    return services.openings.make(sent, { answer, creditsMin })
   }
-  const { opening, headers, credits } = openingAtHand(call, exchange) ?? (await services.slots(organizationId, read))
-  const body = `${opening},"request_id":${JSON.stringify(requestId)}}`
+  const { text, headers, credits } = 'read' in call ? await services.slots(organizationId, () => read(call)) : call
+  const body = `${text},"request_id":${JSON.stringify(requestId)}}`
   await purse?.take(organizationId, credits)
   // Checked last: an answer to a closed connection is not charged.
   return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }

@@ -1,5 +1,4 @@
 import type { GenericSchema } from 'valibot'
-import { createChecks } from '../request/checked.ts'
 import { type Parameters, validated } from '../request/parameters.ts'
 import { type Charge, creditsEach, creditsOf } from './charge.ts'
 
@@ -99,7 +98,11 @@ interface ChargedWork<Input, Result> extends ChargedFacts {
   /** How many an answer has of what `charge` counts. @default one */
   readonly count?: (result: Result, input: Input) => number
   readonly present: (result: Result, input: Input, context: PresentContext) => Reply
-  readonly repeatable?: Repeatable<Input, Result>
+  /**
+   * Until when all that a result was read from is the newest, milliseconds of the monotonic clock: the same text is then
+   * given to all who send the same. Absent or 0: each request is answered anew.
+   */
+  readonly untilMs?: (result: Result, input: Input) => number
 }
 
 /** What is known besides about a route that costs nothing. */
@@ -124,8 +127,8 @@ interface Schemas<Input, Body> {
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
 export interface Asked {
-  /** Text that the parameters are made from, if there is one: the same text is checked once. */
-  readonly text?: string
+  /** Path and query alone make the parameters: whoever asks at the same address with the same body is answered alike. */
+  readonly byAddress?: true
   /** Path and query parameters together. */
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
@@ -138,45 +141,41 @@ interface AskedBody {
   readonly value: () => unknown
 }
 
+/** A request that is known by what it sent, before all of it is checked. */
+export interface Accepted {
+  /** Bytes of the body, if the route takes one and they are known. */
+  readonly bytes: Buffer | undefined
+  /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `AskedBody.value` does. */
+  call(): Call
+}
+
 /** A request whose input is valid. */
 export interface Call {
-  /** The same object for the same text, while it is remembered. */
-  readonly input: object
   /**
    * What a caller must have, or is refused before any work: the least that an answer with something in it costs. One that
    * finds nothing may cost less, but reading is not free for the operator.
    */
   readonly creditsMin: number
-  /** The readings that the answer would be made of, if all of them are kept. */
-  kept(): readonly object[] | undefined
   read(context: ReadContext): Promise<Answer>
 }
 
 /** A result that is ready to be shown. */
 export interface Answer {
   readonly credits: number
-  /** The readings that it is made of; undefined if more than they, the input and the address decides what it says. */
-  readonly madeOf: readonly object[] | undefined
+  /** Until when it may be given again to whoever sends the same, milliseconds of the monotonic clock; 0: not at all. */
+  readonly untilMs: number
   present(context: PresentContext): Reply
-}
-
-/** How an answer depends on readings, for a route whose answers can be given again while they are kept. */
-interface Repeatable<Input, Result> {
-  /** The readings that are kept for this input, each the object that a result would be made of; undefined if any is not. */
-  readonly kept: (input: Input) => readonly object[] | undefined
-  /** The readings of a result, in the same order, if they, the input and the address alone decide the answer. */
-  readonly madeOf: (result: Result) => readonly object[] | undefined
 }
 
 /** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
 export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
-  /** Checks parameters and body. Throws `CodedError` MISSING_PARAMETER, INVALID_PARAMETER, or as `asked.body` does. */
-  accept(asked: Asked): Promise<Call>
+  /** Reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body` does. */
+  accept(asked: Asked): Promise<Accepted>
 }
 
 /** One endpoint that costs nothing. */
 export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
-  /** As that of `Route`; gives the work on it. */
+  /** Checks parameters and body, and gives the work on them. Throws as that of `Route` and its `call`. */
   accept(asked: Asked): Promise<(context: ActContext) => Promise<Reply>>
 }
 
@@ -192,47 +191,48 @@ export function route<Input extends object, Body extends object>(
 export function route<Input extends object, Body extends object, Result>(
   definition: (ChargedWork<Input & Body, Result> | FreeWork<Input & Body>) & Schemas<Input, Body>,
 ): Route | FreeRoute {
-  const inputOf = checker(definition)
   if ('act' in definition) {
     const { act, ...facts } = definition
     return {
       ...facts,
       async accept(asked) {
-        const input = await inputOf(asked)
+        const input = (await given(definition, asked)).check()
         return (context) => act(input, context)
       },
     }
   }
-  const { read, count, present, repeatable, ...facts } = definition
-  return { ...facts, accept: async (asked) => callOf(definition, await inputOf(asked)) }
-}
-
-/** Makes what checks requests, parameters before the body. */
-function checker<Input extends object, Body extends object>({ input, body }: Schemas<Input, Body>) {
-  const checked = createChecks<Input>()
-  const checkedWhole = createChecks<Input & Body>()
-  return async ({ text, parameters, body: readBody }: Asked): Promise<Input & Body> => {
-    const known = text === undefined ? undefined : { text }
-    const given = checked(known, () => validated(input, parameters()))
-    if (body === undefined) return given as Input & Body
-    const { bytes, value } = await readBody()
-    const sent = known && bytes && { ...known, body: bytes }
-    return checkedWhole(sent, () => ({ ...given, ...validated(body, { values: value() }) }))
+  const { read, count, present, untilMs, ...facts } = definition
+  return {
+    ...facts,
+    async accept(asked) {
+      const { bytes, check } = await given(definition, asked)
+      return { bytes, call: () => callOf(definition, check()) }
+    },
   }
 }
 
+/** What was sent: the bytes of a body, whose parameters are valid, and the check of the rest. */
+async function given<Input extends object, Body extends object>(
+  { input, body }: Schemas<Input, Body>,
+  asked: Asked,
+): Promise<{ readonly bytes: Buffer | undefined; readonly check: () => Input & Body }> {
+  const parameters = () => validated(input, asked.parameters())
+  if (body === undefined) return { bytes: undefined, check: () => parameters() as Input & Body }
+  const valid = parameters()
+  const { bytes, value } = await asked.body()
+  return { bytes, check: () => ({ ...valid, ...validated(body, { values: value() }) }) }
+}
+
 function callOf<Input extends object, Result>(work: ChargedWork<Input, Result>, input: Input): Call {
-  const { charge, repeatable, count = () => 1 } = work
+  const { charge, untilMs, count = () => 1 } = work
   return {
-    input,
     creditsMin: creditsEach(charge, input),
-    kept: () => repeatable?.kept(input),
     async read(context) {
       const result = await work.read(input, context)
       const credits = creditsOf(charge, input, count(result, input))
       if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-      const madeOf = repeatable?.madeOf(result)
-      return { credits, madeOf, present: (presenting) => work.present(result, input, presenting) }
+      const present = (presenting: PresentContext) => work.present(result, input, presenting)
+      return { credits, untilMs: untilMs?.(result, input) ?? 0, present }
     },
   }
 }

@@ -629,10 +629,11 @@ test('without Solana both routes say that it is not configured', async () => {
     expect(await ask(kind, {}, routes)).toMatchObject({ status: 500, code: 'API_ENDPOINT_NOT_CONFIGURED' })
     const definition = routeOf(kind, routes)
     const values = { obligation_address: OBLIGATION, wallet: WALLET, market_address: MARKET }
-    const { creditsMin } = await definition.accept({
+    const accepted = await definition.accept({
       parameters: () => ({ values }),
       body: async () => ({ value: () => undefined }),
     })
+    const { creditsMin } = accepted.call()
     expect([creditsMin, definition.errors]).toEqual([8, [404, 502]])
   }
 })

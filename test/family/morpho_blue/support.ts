@@ -33,11 +33,13 @@ export function readerOf(
     clock,
     ...(opinion === undefined || opinion === 'staged' ? {} : { ways: [opinion] }),
   })
-  return (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
+  return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
     const place = reader.places.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
     if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
-    return reader.read(place, { marketId: market.id, wallet }, signal)
+    // Two readings of one block end at different times.
+    const { untilMs: _, ...read } = await reader.read(place, { marketId: market.id, wallet }, signal)
+    return read
   }
 }
 

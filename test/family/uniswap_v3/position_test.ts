@@ -55,7 +55,9 @@ async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provid
     OPINIONS.map(async (rung) => {
       const { client, requests } = countedClient(chainOf(devnet, { prices }))
       const { reader, places } = readerOf(client, { opinion: rung })
-      const [answer] = await reader.readWallet(wallet, { places, signal: patient })
+      const [found] = await reader.readWallet(wallet, { places, signal: patient })
+      if (found === undefined) throw new Error('Expected an answer')
+      const { untilMs: _, ...answer } = found
       return { answer: answer as ChainRead, requests: requests.length }
     }),
   )

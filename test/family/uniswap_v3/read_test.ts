@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, toHex, zeroAddress } from 'viem'
+import type { Fresh } from '../../../src/chain/block_cache.ts'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import { figuresOf } from '../../../src/family/uniswap_v3/figures.ts'
@@ -64,12 +65,13 @@ describe('readWallet()', () => {
     const wallets = [...Object.values(devnet.wallets), SIXTY, THREE_HUNDRED, ...randomWallets]
     const { client, requests } = countedClient(chainOf(devnet))
     const { reader, places } = readerOf(client)
-    const alone: ChainRead<BriefPosition>[] = []
+    const alone: Fresh<ChainRead<BriefPosition>>[] = []
     for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { places, signal: patient })))
     expect(requests).toHaveLength(wallets.length)
     requests.length = 0
     const together = await Promise.all(wallets.map((wallet) => reader.readWallet(wallet, { places, signal: patient })))
-    expect(together.flat()).toEqual(alone)
+    const unended = (reads: typeof alone) => reads.map((read) => ({ ...read, untilMs: 0 }))
+    expect(unended(together.flat())).toEqual(unended(alone))
     expect(requests).toHaveLength(8 + Math.ceil((wallets.length - 8) / 8))
   }, 60_000)
 
@@ -124,7 +126,7 @@ describe('readWallet()', () => {
     const { provider, empty, spammed } = devnet.wallets
     for (const wallet of [provider, empty, spammed, hostile, THREE_HUNDRED, ...randomWallets.slice(0, 1)]) {
       const [override, deployless, staged] = await Promise.all(OPINIONS.map((rung) => readWallet(wallet, rung)))
-      const plain = ({ requests: _, ...read }: ChainRead & { requests: string[] }) => read
+      const plain = ({ requests: _, untilMs: __, ...read }: Fresh<ChainRead> & { requests: string[] }) => read
       expect(plain(deployless as never)).toEqual(plain(override as never))
       expect(plain(staged as never)).toEqual(plain(override as never))
     }
@@ -148,7 +150,12 @@ describe('readWallet()', () => {
         }
         const positions = read?.positions ?? []
         const block = { ...expected?.block, hash: read?.block.hash }
-        expect({ ...read, positions: [] }).toEqual({ ...expected, block, positions: [] } as never)
+        expect({ ...read, positions: [], untilMs: 0 }).toEqual({
+          ...expected,
+          block,
+          positions: [],
+          untilMs: 0,
+        } as never)
         expect(positions).toEqual((expected?.positions ?? []).map(plain))
         expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
           positions: wholeOf(expected?.positions ?? []),

@@ -54,9 +54,7 @@ export function readerOf(
       positions: wholeOf(positions),
       unreadable: [],
     })
-    const nothing = () => undefined
-    const kept = { walletAtHand: nothing, oneAtHand: nothing }
-    return placed({ ...reader, ...kept, complete, past: { at: async (places) => [...places] } })
+    return placed({ ...reader, complete, past: { at: async (places) => [...places] } })
   }
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),

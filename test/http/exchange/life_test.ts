@@ -102,11 +102,11 @@ describe('a caller who leaves', () => {
   })
 })
 
-describe('an answer whose readings are kept', () => {
+describe('an answer whose blocks are the newest', () => {
   test('is given again without reading, charged and logged like the first', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
-    happenings.readings = [{}, {}]
+    happenings.untilMs = Number.POSITIVE_INFINITY
     const first = await call(LIST, { key: 'good' })
     const second = await call(LIST, { key: 'good' })
     expect(happenings.reads).toBe(1)
@@ -126,26 +126,42 @@ describe('an answer whose readings are kept', () => {
   ])('is not given for %s', async (_, path) => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
-    happenings.readings = [{}]
+    happenings.untilMs = Number.POSITIVE_INFINITY
     await call(LIST, { key: 'good' })
     await call(path, { key: 'good' })
     expect(happenings.reads).toBe(2)
   })
 
-  test('is read again once the readings are others, or gone', async () => {
+  test('is read again once they are not', async () => {
     const { app, happenings } = createFixture()
     const call = createClient(app.handler)
-    for (const readings of [[{}], [{}], undefined, undefined]) {
-      happenings.readings = readings
+    for (const untilMs of [0, performance.now() - 1, performance.now() + 60_000, 0]) {
+      happenings.untilMs = untilMs
       expect((await call(LIST, { key: 'good' })).status).toBe(200)
     }
-    expect(happenings.reads).toBe(4)
+    expect(happenings.reads).toBe(3)
+  })
+
+  test('is made once for callers who share its reading', async () => {
+    const { app, happenings } = createFixture()
+    const call = createClient(app.handler)
+    happenings.untilMs = Number.POSITIVE_INFINITY
+    const { promise, resolve } = Promise.withResolvers<void>()
+    happenings.held = promise
+    const answers = [call(LIST, { key: 'good' }), call(LIST, { key: 'good' })]
+    happenings.data = ['first']
+    resolve()
+    const [first, second] = await Promise.all(answers)
+    expect(happenings.reads).toBe(2)
+    expect([first?.body.data, second?.body.data]).toEqual([['first'], ['first']])
+    happenings.data = ['other']
+    expect((await call(LIST, { key: 'good' })).body.data).toEqual(['first'])
   })
 
   test('is refused to whoever cannot pay, and to a caller who has left', async () => {
     const { app, gate, happenings } = createFixture()
     const call = createClient(app.handler)
-    happenings.readings = [{}]
+    happenings.untilMs = Number.POSITIVE_INFINITY
     await call(LIST, { key: 'good' })
     expect((await call(LIST, { key: 'poor' })).status).toBe(402)
     await call(LIST, { key: 'good', signal: AbortSignal.abort() })

@@ -11,7 +11,7 @@ import { createClient } from '../../support/client.ts'
 import { mismatches, resolve } from '../../support/json_schema.ts'
 import { createFixture, fixtureRoutes } from '../fixture.ts'
 
-const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, readings: undefined })
+const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 })
 const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
 const document = JSON.parse(text)
 /** Pages that need no key. */

@@ -25,56 +25,32 @@ function counting() {
   }
 }
 
-function asked(text: string | undefined, wallet: string, body?: { text?: string; wallets: readonly string[] }): Asked {
+function asked(wallet: string, body?: { text: string; wallets: readonly string[] }): Asked {
   return {
-    ...(text === undefined ? {} : { text }),
     parameters: () => ({ values: { wallet } }),
-    body: async () => ({ ...(body?.text === undefined ? {} : { bytes: Buffer.from(body.text) }), value: () => body }),
+    body: async () => ({ ...(body === undefined ? {} : { bytes: Buffer.from(body.text) }), value: () => body }),
   }
 }
 
 describe('accept()', () => {
-  test('checks the same text once, and gives the same input', async () => {
+  test('checks parameters when the call is made, so that what is known already is not checked', async () => {
     const { plain, checks } = counting()
-    const first = await plain.accept(asked('/plain?wallet=a', 'a'))
-    const second = await plain.accept(asked('/plain?wallet=a', 'never looked at'))
-    expect(second.input).toBe(first.input)
-    expect(first.input).toEqual({ wallet: 'a' })
-    const other = await plain.accept(asked('/plain?wallet=b', 'b'))
-    expect(other.input).toEqual({ wallet: 'b' })
-    expect(checks()).toBe(2)
+    const { bytes, call } = await plain.accept(asked('a'))
+    expect([bytes, checks()]).toEqual([undefined, 0])
+    expect(call().creditsMin).toBe(0)
+    expect(checks()).toBe(1)
+    const broken = await plain.accept({ ...asked('a'), parameters: () => ({ values: {} }) })
+    expect(() => broken.call()).toThrow('it is required')
   })
 
-  test('checks each time without text, and after a refusal', async () => {
-    const { plain, checks } = counting()
-    await plain.accept(asked(undefined, 'a'))
-    await plain.accept(asked(undefined, 'a'))
-    expect(checks()).toBe(2)
-    const broken: Asked = { ...asked('/plain', 'a'), parameters: () => ({ values: {} }) }
-    for (let turn = 0; turn < 2; turn++) await expect(plain.accept(broken)).rejects.toThrow('it is required')
-    expect((await plain.accept(asked('/plain', 'a'))).input).toEqual({ wallet: 'a' })
-  })
-
-  test('tells bodies of the same address apart, and addresses of the same body', async () => {
+  test('checks a body when the call is made, and gives its bytes before', async () => {
     const { withBody, checks } = counting()
-    const body = { text: '{"wallets":["x"]}', wallets: ['x'] }
-    const first = await withBody.accept(asked('/body?wallet=a', 'a', body))
-    expect(first.input).toEqual({ wallet: 'a', wallets: ['x'] })
-    expect((await withBody.accept(asked('/body?wallet=a', 'a', body))).input).toBe(first.input)
+    const { bytes, call } = await withBody.accept(asked('a', { text: '{"wallets":["x"]}', wallets: ['x'] }))
+    expect([bytes?.toString(), checks()]).toEqual(['{"wallets":["x"]}', 1])
+    call()
     expect(checks()).toBe(2)
-    const other = await withBody.accept(asked('/body?wallet=a', 'a', { text: '{"wallets":[]}', wallets: [] }))
-    expect(other.input).toEqual({ wallet: 'a', wallets: [] })
-    const elsewhere = await withBody.accept(asked('/body?wallet=b', 'b', body))
-    expect(elsewhere.input).toEqual({ wallet: 'b', wallets: ['x'] })
-  })
-
-  test('tells bodies of one length and ending apart', async () => {
-    const { withBody } = counting()
-    const ending = 'x'.repeat(100)
-    for (const first of ['a', 'b', 'a']) {
-      const body = { text: `${first}${ending}`, wallets: [first] }
-      expect((await withBody.accept(asked('/body', 'a', body))).input).toEqual({ wallet: 'a', wallets: [first] })
-    }
+    const broken = await withBody.accept({ ...asked('a'), body: async () => ({ value: () => ({ wallets: 1 }) }) })
+    expect(() => broken.call()).toThrow('wallets')
   })
 
   test('refuses parameters before it reads a body', async () => {
@@ -86,16 +62,5 @@ describe('accept()', () => {
       },
     }
     await expect(withBody.accept(broken)).rejects.toThrow('it is required')
-  })
-
-  test('forgets what is older than the last two million bytes', async () => {
-    const { withBody, checks } = counting()
-    const long = (turn: number) => ({ text: `${turn}`.padStart(250_000), wallets: [] })
-    for (const turn of [0, 1, 2, 3, 4, 5, 6, 7, 8]) await withBody.accept(asked('/body', 'a', long(turn)))
-    expect(checks()).toBe(1 + 9)
-    await withBody.accept(asked('/body', 'a', long(8)))
-    expect(checks()).toBe(1 + 9)
-    await withBody.accept(asked('/body', 'a', long(0)))
-    expect(checks()).toBe(1 + 10)
   })
 })

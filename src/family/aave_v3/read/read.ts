@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Address } from 'viem'
-import { createBlockCache } from '../../../chain/block_cache.ts'
+import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
 import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
@@ -9,7 +9,7 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { allOf, type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../deployments.ts'
 import { type ChainRead, interpret } from '../position.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
@@ -47,7 +47,7 @@ export interface LendingReader {
   read(
     wallets: readonly Address[],
     options: { readonly places: readonly Place[]; readonly signal: AbortSignal },
-  ): Promise<ChainRead[]>
+  ): Promise<Fresh<ChainRead>[]>
   /**
    * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
    * same if `textOf` them is. Throws as `readByQuorum`.
@@ -56,8 +56,6 @@ export interface LendingReader {
     wallets: readonly Address[],
     options: { readonly place: Place; readonly textOf: (read: ChainRead) => string; readonly signal: AbortSignal },
   ): Promise<Agreed<ChainRead>>
-  /** What `read` would give without reading; undefined if that of any place is not kept. */
-  atHand(wallets: readonly Address[], places: readonly Place[]): ChainRead[] | undefined
   /**
    * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
    * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
@@ -103,7 +101,7 @@ export function createLendingReader(options: {
     }
   }
 
-  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<ChainRead> {
+  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       place.client.read(attemptAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
@@ -125,7 +123,6 @@ export function createLendingReader(options: {
         what: `what ${wallets.length} wallets had at block ${place.block?.number}`,
         textOf,
       }),
-    atHand: (wallets, asked) => allOf(asked, (place) => cache.kept(keptAs(place, wallets))),
     touched: (wallets, place, signal) =>
       readByQuorum(
         place.client,

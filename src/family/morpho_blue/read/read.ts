@@ -1,4 +1,4 @@
-import { createBlockCache } from '../../../chain/block_cache.ts'
+import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
@@ -28,9 +28,7 @@ export interface PositionReader {
    * One wallet's position in one market (its id in lower case) and everything that its figures depend on, at one block,
    * in one request if the endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
-  read(place: Place, asked: AskedPosition, signal: AbortSignal): Promise<PositionRead>
-  /** What `read` would give, if it is kept. */
-  atHand(place: Place, asked: AskedPosition): PositionRead | undefined
+  read(place: Place, asked: AskedPosition, signal: AbortSignal): Promise<Fresh<PositionRead>>
 }
 
 type AskedPosition = Omit<Question, 'morpho'>
@@ -70,7 +68,6 @@ export function createPositionReader(options: {
         )
       return cache.reuse({ ...keptAs(place, question), read }, signal)
     },
-    atHand: (place, asked) => cache.kept(keptAs(place, questionOf(place, asked))),
   }
 }
 

@@ -45,10 +45,6 @@ export interface Asked {
   readonly judge: TokenJudge['judge']
 }
 
-/** Keys of the questions about a wallet and about one id. */
-export const walletKey = (wallet: Address): string => `wallet:${wallet.toLowerCase()}`
-export const oneKey = (tokenId: bigint): string => `one:${tokenId}`
-
 /** All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief. */
 export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
@@ -56,7 +52,7 @@ export function walletQuestion(
 ): Question<ChainRead | undefined> {
   const countOf = countFor(wallet, asked.place)
   return {
-    key: walletKey(wallet),
+    key: `wallet:${wallet.toLowerCase()}`,
     ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
       const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
       return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpret(raw, optionsOf(asked, 'apart')))
@@ -100,7 +96,7 @@ export function someQuestion(
 /** The positions of one id on all managers. */
 export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
   return {
-    key: oneKey(tokenId),
+    key: `one:${tokenId}`,
     ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
       const raw = await readOneByLens(source, tokenId)
       checkManagers(raw.managers, asked.place.deployments, 'manager_address')

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { createBlockCache } from '../../../chain/block_cache.ts'
+import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
@@ -7,19 +7,10 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { allOf, placesOf, readingOf } from '../../place.ts'
+import { placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
-import {
-  oneKey,
-  oneQuestion,
-  type Place,
-  type Question,
-  scanQuestion,
-  someQuestion,
-  walletKey,
-  walletQuestion,
-} from './questions.ts'
+import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
@@ -41,15 +32,11 @@ export interface PositionReader {
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
-  readWallet(wallet: Address, options: ReadOptions): Promise<ChainRead<BriefPosition>[]>
-  /** What `readWallet` would give without reading; undefined if that of any place is not kept. */
-  walletAtHand(wallet: Address, places: readonly Place[]): ChainRead<BriefPosition>[] | undefined
+  readWallet(wallet: Address, options: ReadOptions): Promise<Fresh<ChainRead<BriefPosition>>[]>
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
-  readOne(tokenId: bigint, options: ReadOptions): Promise<ChainRead[]>
-  /** What `readOne` would give without reading; undefined if that of any place is not kept. */
-  oneAtHand(tokenId: bigint, places: readonly Place[]): ChainRead[] | undefined
+  readOne(tokenId: bigint, options: ReadOptions): Promise<Fresh<ChainRead>[]>
 }
 
 /** Which chains and managers to ask. */
@@ -107,7 +94,7 @@ export function createPositionReader(options: {
     return lists.reuse({ ...keptAs(whole.key, place), read }, signal)
   }
 
-  function readSingle(question: Question<ChainRead>, place: Place, signal: AbortSignal): Promise<ChainRead> {
+  function readSingle(question: Question<ChainRead>, place: Place, signal: AbortSignal): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> => ask(question, place, shared)
     return singles.reuse({ ...keptAs(question.key, place), read }, signal)
   }
@@ -126,8 +113,6 @@ export function createPositionReader(options: {
       })
       return together(tasks, signal)
     },
-    walletAtHand: (wallet, places) => allOf(places, (place) => lists.kept(keptAs(walletKey(wallet), place))),
-    oneAtHand: (tokenId, places) => allOf(places, (place) => singles.kept(keptAs(oneKey(tokenId), place))),
     async complete(wallet, { reads, positions, signal }) {
       const tasks = reads.flatMap(({ block }) => {
         const place = places.get(block.chainId)

@@ -1,18 +1,19 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
+import type { Fresh } from '../../../chain/block_cache.ts'
 import { chainIdIn, choice, evmAddress, flag, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { pageOf, pagination } from '../../../http/request/page.ts'
 import { type ReadContext, type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
-import { asOf, leavingOut } from '../../place.ts'
+import { asOf, leavingOut, untilNext } from '../../place.ts'
 import type { BriefPosition, ChainRead } from '../position.ts'
 import { presentPosition, presentSpam } from '../present.ts'
 import { ListTooLongError, type Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import { listOutput } from '../schema.ts'
 import { CHARGES } from './credits.ts'
-import { placesAt, placesToAsk, positionsOf, type RoutesOptions } from './places.ts'
+import { placesAt, positionsOf, type RoutesOptions } from './places.ts'
 import { outcomesAtHand } from './told.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
@@ -58,15 +59,8 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       return { reads, matching: matching.length, items, pnls, unreadable: completed.unreadable.length }
     },
     count: ({ items }) => items.length,
-    repeatable: {
-      kept({ wallet, full, ...asked }) {
-        // Profits come from histories, which grow while the block is the same.
-        if (full || !isNow(asked)) return undefined
-        const reader = connected()
-        return reader.walletAtHand(wallet, placesToAsk(reader, asked))
-      },
-      madeOf: ({ reads, pnls }) => (pnls === undefined ? reads : undefined),
-    },
+    // Profits come from histories, which grow while the block is the same.
+    untilMs: ({ reads, pnls }, asked) => (pnls === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ reads, matching, items, pnls, unreadable }, { page, limit }, { url }) => ({
       data: items.map((position, index) => presentPosition(position, { pnl: pnls?.[index], sqrtPrice: false })),
       pagination: pagination({ page, limit, total: matching, url }),
@@ -79,7 +73,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
 async function readWallet(
   reader: PositionReader,
   request: { readonly wallet: Address; readonly places: readonly Place[]; readonly signal: ReadContext['signal'] },
-): Promise<ChainRead<BriefPosition>[]> {
+): Promise<Fresh<ChainRead<BriefPosition>>[]> {
   const { wallet, places, signal } = request
   try {
     return await leavingOut(places, reader.readWallet(wallet, { places, signal }))

@@ -4,11 +4,11 @@ import { chainIdIn, evmAddress, flag, moment, momentRule, tokenId } from '../../
 import { type Route, route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { isNow } from '../../past.ts'
-import { asOf } from '../../place.ts'
+import { asOf, untilNext } from '../../place.ts'
 import { presentPosition } from '../present.ts'
 import { positionOutput } from '../schema.ts'
 import { CHARGES } from './credits.ts'
-import { onlyPosition, placesToAsk, type RoutesOptions, readOneAt } from './places.ts'
+import { onlyPosition, type RoutesOptions, readOneAt } from './places.ts'
 import { profitIfPriced, tellPosition } from './told.ts'
 
 /** The state of one position. */
@@ -41,14 +41,7 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
       return { reads, position: told.position, pnl: outcomeOf(await profitIfPriced(told)), asOf: asOf([told]) }
     },
-    repeatable: {
-      kept({ id, full, ...asked }) {
-        if (full || !isNow(asked)) return undefined
-        const reader = connected()
-        return reader.oneAtHand(id, placesToAsk(reader, asked))
-      },
-      madeOf: ({ reads, pnl }) => (pnl === undefined ? reads : undefined),
-    },
+    untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),
   })
 }

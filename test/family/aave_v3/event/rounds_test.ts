@@ -99,9 +99,9 @@ function start(
     /** Asks under the deadline of a request. */
     async budgeted() {
       const parameters = () => readParameters(route.input, { params: { chain_id: '1' }, query: `wallet=${wallet}` })
-      const call = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
+      const accepted = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
       const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
-      return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(call, reader)
+      return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(accepted.call(), reader)
     },
   }
 }

@@ -86,9 +86,9 @@ function start({ db }: TestDatabase) {
     ask: (): Promise<RouteAnswer> => askRoute(route, input),
     async budgeted(): Promise<unknown> {
       const parameters = () => readParameters(route.input, input)
-      const call = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
+      const accepted = await route.accept({ parameters, body: () => Promise.reject(new Error('It has no body')) })
       const reader = { callerSignal: new AbortController().signal, organizationId: 'organization', requestedAtMs: 0 }
-      return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(call, reader)
+      return await createDeadlines({ budgetMs: BUDGET_MS, clock: systemClock }).read(accepted.call(), reader)
     },
   }
 }
