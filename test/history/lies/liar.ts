@@ -17,9 +17,12 @@ export interface Lie {
   readonly timeOffSec: number
   readonly final: 'true' | 'hash' | 'high' | 'low'
   readonly head: 'true' | 'high' | 'low'
+  /** The hash that a call tells of the grandparent of the newest block. */
+  readonly grandparent: 'true' | 'false' | 'refused'
 }
 
-const FALSE_HASH = numberToHex(0xbad, { size: 32 })
+/** Of a block that does not exist. */
+export const FALSE_HASH = numberToHex(0xbad, { size: 32 })
 
 /** Changes of a block's transactions that keep each log with its pair. */
 const CHANGES: Readonly<Record<string, (random: Random, block: Block) => readonly Transaction[]>> = {
@@ -72,6 +75,7 @@ export function makeLie(random: Random, chain: readonly Block[]): Lie {
     timeOffSec: random.chance(0.2) ? random.pick([-3_600, 12, 86_400]) : 0,
     final: random.pick(['true', 'true', 'true', 'hash', 'high', 'low']),
     head: random.pick(['true', 'true', 'true', 'true', 'high', 'low']),
+    grandparent: random.pick(['true', 'true', 'false', 'refused']),
   }
   if (lie.logs === 'true') kinds.clear()
   if (lie.receipts !== 'true') kinds.add(lie.receipts === 'none' ? 'receipts: none' : 'receipts: made up')
@@ -80,6 +84,7 @@ export function makeLie(random: Random, chain: readonly Block[]): Lie {
   if (lie.headers !== 'true') kinds.add(lie.headers === 'root' ? 'headers: false root' : 'headers: false hash')
   if (lie.final !== 'true') kinds.add(`headers: final block ${lie.final}`)
   if (lie.head !== 'true') kinds.add(`headers: head ${lie.head}`)
+  if (lie.grandparent === 'false') kinds.add('calls: false hash of the grandparent')
   return { ...lie, kinds: [...kinds] }
 }
 

@@ -64,7 +64,7 @@ function makeWorld(seed: number): World {
   const clock: Clock = { now: () => (timeOf(HEAD) + 1) * 1_000 + elapsedMs(), monotonicMs: elapsedMs }
   const nowSec = () => clock.now() / 1_000
   const nodes = Array.from({ length: 2 + random.below(2) }, () =>
-    makeNode(chain, { nowSec, givesTimes: random.chance(0.7) }),
+    makeNode(chain, { chainId, nowSec, givesTimes: random.chance(0.7) }),
   )
   const row: Chain = {
     id: chainId,

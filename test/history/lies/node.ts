@@ -1,6 +1,6 @@
-import { type Hex, numberToHex } from 'viem'
+import { encodePacked, type Hex, numberToHex } from 'viem'
 import { BASE_SEC, BLOCK_SEC, type Block, logsOf, receiptsOf, timeOf } from './blocks.ts'
-import { headOf, type Lie, logTimeOf, phantom } from './liar.ts'
+import { FALSE_HASH, headOf, type Lie, logTimeOf, phantom } from './liar.ts'
 
 /** A node of a simulated chain over JSON-RPC. */
 export interface Node {
@@ -18,9 +18,9 @@ export const FINAL_DEPTH = 10
 /** A node that knows the chain up to the time of the clock. */
 export function makeNode(
   chain: readonly Block[],
-  options: { readonly nowSec: () => number; readonly givesTimes: boolean },
+  options: { readonly chainId: number; readonly nowSec: () => number; readonly givesTimes: boolean },
 ): Node {
-  const { nowSec, givesTimes } = options
+  const { chainId, nowSec, givesTimes } = options
   const trueHead = () => Math.min(chain.length - 1, Math.floor((nowSec() - BASE_SEC) / BLOCK_SEC))
   const timeIn = (lie: Lie | undefined, { number }: Block) => (givesTimes ? logTimeOf(lie, number) : undefined)
 
@@ -55,6 +55,20 @@ export function makeNode(
     const made = [...(node.lie?.blocks.values() ?? [])].find(({ header }) => header.hash === hash)
     const block = found ?? made
     return block === undefined || block.number > trueHead() ? null : headerOf(block.number)
+  }
+
+  /** The only code that is run here tells the hash of the grandparent of the newest block. */
+  function call(): unknown {
+    const { lie } = node
+    const { number, timestamp, parentHash } = named('latest') as Readonly<Record<string, Hex>>
+    if (lie?.grandparent === 'refused') return { error: REFUSED }
+    const parent = headerOf(Number(number) - 1) as Readonly<Record<string, Hex>>
+    const made = lie?.blocks.get(Number(number) - 2)?.header.hash ?? FALSE_HASH
+    const hash = lie?.grandparent === 'false' ? made : parent['parentHash']
+    return encodePacked(
+      ['uint8', 'uint64', 'uint64', 'uint64', 'bytes32', 'uint32', 'bytes32'],
+      [1, BigInt(chainId), BigInt(number ?? 0), BigInt(timestamp ?? 0), parentHash ?? '0x', 0, hash ?? '0x'],
+    )
   }
 
   function logs(filter: Filter): unknown {
@@ -99,6 +113,7 @@ export function makeNode(
       if (method === 'eth_getLogs') return logs(params[0] as Filter)
       if (method === 'eth_getTransactionReceipt') return receipt(params[0])
       if (method === 'eth_getBlockReceipts') return blockReceipts(Number(params[0]))
+      if (method === 'eth_call') return call()
       return { error: REFUSED }
     },
   }
