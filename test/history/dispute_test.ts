@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import { readLendingEvents } from '../../src/finance/lending/lending_event.ts'
-import { createHistory } from '../../src/history/history.ts'
+import { createHistory, type HistoryService } from '../../src/history/history.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Fault, SeenRequest } from '../support/rpc.ts'
@@ -36,8 +36,8 @@ const stage = setStage({
   },
 })
 
-/** The wallet's whole history as a new process reads it over both endpoints. */
-async function read(): Promise<readonly string[]> {
+/** A new process over both endpoints. */
+function startHistory(): HistoryService {
   const client = createTestClient(
     stage.proxies.map(({ url }) => url),
     { chainId: CHAIN_ID },
@@ -48,6 +48,11 @@ async function read(): Promise<readonly string[]> {
     await history.close()
     client.close()
   })
+  return history
+}
+
+/** The wallet's whole history as a process reads it. */
+async function read(history = startHistory()): Promise<readonly string[]> {
   const { storedTo, tail } = await history.ensure({ stream: EMITTED, place: placeOf(CHAIN_ID), subject: WALLET }, never)
   const asked = { place: placeOf(CHAIN_ID), stream: EMITTED.name, wallet: WALLET, kinds: ['supply'] as const }
   const stored = await readLendingEvents(stage.database.db, { ...asked, toBlock: storedTo, skip: 0, max: 1_000 })
@@ -98,12 +103,13 @@ async function inventor(block: number): Promise<(request: SeenRequest) => Fault 
   }
 }
 
-/** An endpoint that leaves out the logs of a block, and knows no receipt of them. */
-async function denier(block: number): Promise<(request: SeenRequest) => Fault | undefined> {
-  const { transactions } = await stage.rpc.call<{ readonly transactions: readonly Hex[] }>(
-    ...(['eth_getBlockByNumber', numberToHex(block), false] as const),
+/** An endpoint that leaves out the logs of blocks, and knows no receipt of them. */
+async function denier(...blocks: readonly number[]): Promise<(request: SeenRequest) => Fault | undefined> {
+  const headers = blocks.map((block) =>
+    stage.rpc.call<{ readonly transactions: readonly Hex[] }>('eth_getBlockByNumber', numberToHex(block), false),
   )
-  const keep = (logs: unknown) => (logs as RpcLog[]).filter((log) => Number(log.blockNumber) !== block)
+  const transactions = (await Promise.all(headers)).flatMap((header) => header.transactions)
+  const keep = (logs: unknown) => (logs as RpcLog[]).filter((log) => !blocks.includes(Number(log.blockNumber)))
   return ({ method, params }) => {
     if (method === 'eth_getLogs') return { kind: 'change', change: keep }
     const isReceipt = method === 'eth_getTransactionReceipt' && transactions.includes(params[0] as Hex)
@@ -126,6 +132,20 @@ test.each([0, 1] as const)('a log that endpoint %i leaves out and has no receipt
     stage.proxies[liar]?.rule(await denier(block))
     expect(await read()).toEqual(truth)
   }
+})
+
+test.each([
+  [7, true],
+  [8, false],
+])('one that lacks the logs of %d unfinalized blocks is asked for others: %p', async (lacking, isAskedAgain) => {
+  const [, proxy] = stage.proxies
+  proxy?.rule(await denier(...Array.from({ length: lacking }, (_, index) => BLOCKS - index)))
+  const history = startHistory()
+  expect(await read(history)).toEqual(truth)
+  const asked = () => proxy?.seen.filter(({ method }) => method === 'eth_getLogs').length ?? 0
+  const before = asked()
+  await history.ensure({ stream: EMITTED, place: placeOf(CHAIN_ID), subject: walletOf(2) }, never)
+  expect(asked() > before).toBe(isAskedAgain)
 })
 
 test('what cannot be proven is 503 that names the check, and nobody is distrusted for it', async () => {
