@@ -77,7 +77,7 @@ export interface StreamTable<Row> {
 
 /** What a family tells history to follow; history knows no protocol. All functions are pure unless they say so. */
 export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
-  /** Name in the database, never changed: `aave_v3_lending`. */
+  /** Name in the database, never changed: that of the family and of what it follows. */
   readonly name: string
   readonly table: StreamTable<Row>
   /**

@@ -9,9 +9,8 @@ const FINALIZED = { tag: 'finalized' } as const
 export const DEFAULT_CHAIN_IDS: readonly number[] = [1, 10, 56, 137, 8_453, 42_161, 43_114]
 
 /**
- * The built-in chains, by id: every chain with Uniswap V3 or a fork of it, Aave V3 or Morpho Blue that has a public
- * endpoint without a key and runs EVM bytecode. ZKsync Era, Abstract and Lens are left out: EraVM does not run the lens
- * contracts.
+ * The built-in chains, by id: every chain of a family's built-in deployments that has a public endpoint without a key
+ * and runs EVM bytecode. ZKsync Era, Abstract and Lens are left out: EraVM does not run the lens contracts.
  *
  * Sources. Names, native currencies and endpoints: `viem/chains` 2.57 and DefiLlama's list of endpoints. Block times:
  * Uniswap's `sdk-core` and `viem/chains`, else `@gfxlabs/oku-chains` 1.12. Wrapped natives: Aave's address book,
