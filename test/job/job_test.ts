@@ -141,7 +141,7 @@ test('a round that fails is tried again; only what is not the database is told',
 test('the pause after failures doubles up to its limit, and nobody can shorten it', async () => {
   const quick = counted(async () => Promise.reject(new Error('No')), { retryMs: { least: 1, most: 3 }, everyMs: 1 })
   const pauses = await pausesDuring(() =>
-    running(startJob(quick.job), () => until('4 rounds', () => quick.seen.rounds === 4)),
+    running(startJob(quick.job), () => until('4 rounds', () => quick.seen.rounds >= 4)),
   )
   // The first round is begun at once, and `until` pauses for 10 ms.
   expect(pauses.filter((ms) => ms < 10).slice(0, 4)).toEqual([0, 1, 2, 3])

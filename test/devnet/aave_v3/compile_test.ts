@@ -20,9 +20,7 @@ test(
   async () => {
     await loadArtifacts()
     const stages: string[] = []
-    const startedAt = performance.now()
     const artifacts = await loadArtifacts((stage) => stages.push(stage))
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
     expect(stages).toEqual([])
     expect(Object.keys(artifacts).sort()).toEqual(Object.keys(UNITS).sort())
     for (const { bytecode } of Object.values(artifacts)) expect(bytecode.length / 2).toBeLessThan(2 * CODE_BYTES_MAX)
