@@ -15,13 +15,13 @@ import historySwitch0012 from './migrations/0012_history_switch.sql' with { type
 import historyAgreed0013 from './migrations/0013_history_agreed.sql' with { type: 'text' }
 import lease0014 from './migrations/0014_lease.sql' with { type: 'text' }
 import historyPlace0015 from './migrations/0015_history_place.sql' with { type: 'text' }
+import spendingLimit0016 from './migrations/0016_spending_limit.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
 import gateFacts from './functions/gate_facts.sql' with { type: 'text' }
 import requestLogNumbers from './functions/request_log_numbers.sql' with { type: 'text' }
 import gateSettle from './functions/gate_settle.sql' with { type: 'text' }
-import gateSettleLimited from './functions/gate_settle_limited.sql' with { type: 'text' }
 import requestRollupAdd from './functions/request_rollup_add.sql' with { type: 'text' }
 import gateVoid from './functions/gate_void.sql' with { type: 'text' }
 import historyPlaceId from './functions/history_place_id.sql' with { type: 'text' }
@@ -63,6 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: '0013_history_agreed', text: historyAgreed0013 },
   { version: 14, name: '0014_lease', text: lease0014 },
   { version: 15, name: '0015_history_place', text: historyPlace0015 },
+  { version: 16, name: '0016_spending_limit', text: spendingLimit0016 },
 ]
 
 /** Every function, after those that it calls. */
@@ -73,7 +74,6 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'gate_facts', text: gateFacts },
   { name: 'request_log_numbers', text: requestLogNumbers },
   { name: 'gate_settle', text: gateSettle },
-  { name: 'gate_settle_limited', text: gateSettleLimited },
   { name: 'request_rollup_add', text: requestRollupAdd },
   { name: 'gate_void', text: gateVoid },
   { name: 'history_place_id', text: historyPlaceId },

@@ -109,46 +109,6 @@ declare module '*/queries/feature_disabled_find.sql' {
   export default text
 }
 
-declare module '*/queries/gate_admit.sql' {
-  const text: SqlText<
-    [epoch: string | number, organizations: readonly string[], rate_limits: readonly number[], candidates: readonly number[], payers: readonly string[], keys: readonly string[]],
-    { epoch: string; changed: readonly string[]; is_stale: boolean; requested_at_ms: string; balances: readonly string[]; used: readonly string[]; admitted: readonly string[]; resets_us: readonly string[]; spent: readonly string[] }
-  >
-  export default text
-}
-
-declare module '*/queries/gate_facts.sql' {
-  const text: SqlText<
-    [epoch: string | number, hashes: readonly string[], organizations: readonly string[]],
-    { epoch: string; changed: readonly string[]; endpoints_off: readonly string[]; features_off: readonly string[]; key_nos: readonly number[]; organization_ids: readonly string[]; api_key_ids: readonly string[]; refusals: readonly string[]; rate_limits: readonly number[]; expire_at_ms: readonly string[]; networks: readonly string[]; endpoints: readonly string[]; credits_per_day: readonly string[] }
-  >
-  export default text
-}
-
-declare module '*/queries/gate_settle.sql' {
-  const text: SqlText<
-    [hour: string | number, lock: number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[]],
-    { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[] }
-  >
-  export default text
-}
-
-declare module '*/queries/gate_settle_limited.sql' {
-  const text: SqlText<
-    [hour: string | number, payers: readonly string[], dues: readonly string[] | readonly number[], organizations: readonly string[], keys: readonly string[], paths: readonly string[], statuses: readonly number[], requests: readonly number[], sums: readonly string[] | readonly number[], groups: readonly number[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], request_ids: readonly string[], methods: readonly string[], asked: readonly string[], latencies_ms: readonly number[], credits: readonly number[], admitted: readonly number[], limits: readonly string[] | readonly number[]],
-    { organization_ids: readonly string[]; balances: readonly string[]; unpaid: readonly number[]; used_up: readonly number[] }
-  >
-  export default text
-}
-
-declare module '*/queries/gate_void.sql' {
-  const text: SqlText<
-    [organizations: readonly string[], requested_at_ms: readonly string[] | readonly number[], settlements: readonly string[], requests: readonly string[], keys: readonly string[], methods: readonly string[], paths: readonly string[], asked: readonly string[], latencies_ms: readonly number[], admitted: readonly number[]],
-    { turned: number; left_behind: number; refunded: string }
-  >
-  export default text
-}
-
 declare module '*/queries/history_chain_find.sql' {
   const text: SqlText<
     [chain_id: string | number],
@@ -381,14 +341,6 @@ declare module '*/queries/price_at_list.sql' {
   export default text
 }
 
-declare module '*/queries/rate_window_prime.sql' {
-  const text: SqlText<
-    [organizations: readonly string[]],
-    { rate_window_prime: string | null }
-  >
-  export default text
-}
-
 declare module '*/queries/request_log_latency.sql' {
   const text: SqlText<
     [organization_id: string, from_ms: string | number, to_ms: string | number, max: string | number],
@@ -445,42 +397,10 @@ declare module '*/queries/session_insert.sql' {
   export default text
 }
 
-declare module '*/queries/session_spending_find.sql' {
-  const text: SqlText<
-    [organization_id: string, session_id: string],
-    { credits: string }
-  >
-  export default text
-}
-
-declare module '*/queries/session_spending_forget.sql' {
+declare module '*/queries/spending_limit_forget.sql' {
   const text: SqlText<
     [days: number],
     Record<never, never>
-  >
-  export default text
-}
-
-declare module '*/queries/session_spending_open.sql' {
-  const text: SqlText<
-    [organization_id: string, session_id: string],
-    Record<never, never>
-  >
-  export default text
-}
-
-declare module '*/queries/session_spending_put_back.sql' {
-  const text: SqlText<
-    [organization_id: string, session_id: string, credits: string | number],
-    Record<never, never>
-  >
-  export default text
-}
-
-declare module '*/queries/session_spending_take.sql' {
-  const text: SqlText<
-    [organization_id: string, session_id: string, credits: string | number, budget: string | number],
-    { credits: string }
   >
   export default text
 }

@@ -1,16 +1,19 @@
 -- Admits or refuses requests of organizations. Arrays have an element per organization, in byte order of their ids: its
 -- remembered rate limit, and how many requests ask for a place. The limits were true as of the change p_epoch: if an
 -- organization changed since, is_stale is true and nothing is decided; `epoch` and `changed` report changes in any
--- case. If a window is missing, no row comes back: prime it and call again. `spent` is what the keys p_keys of the
--- organizations p_payers have spent since midnight (UTC).
+-- case. If a window is missing, no row comes back: prime it and call again. `spent` is what was spent of other limits
+-- than the balance, -1 for one without a row: those with p_scopes of the organizations p_limited, today (UTC) where
+-- p_daily is 1, ever where it is 0.
 --
 -- Like the gate's other functions it looks up few rows by key, in tables that grow from empty to very large while plans
 -- stay cached: the settings make it use the indexes, whatever the statistics say. If a row to change is joined,
 -- `= any (array[…])` instead of `=` leaves no other plan: two plain columns allow joins that read all of an index and
 -- look cheap while the table is small. For the same reason a bound that is the same for all rows is put on `era + 0`:
 -- on `era` alone it would find the rows of all organizations that are idle.
+-- lane gate
 create or replace function gate_admit(
-  p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[], p_payers text[], p_keys text[]
+  p_epoch bigint, p_organizations text[], p_rate_limits integer[], p_candidates integer[],
+  p_limited text[], p_scopes text[], p_daily integer[]
 ) returns table (
   epoch bigint, changed text[], is_stale boolean, requested_at_ms bigint, balances bigint[], used bigint[],
   admitted bigint[], resets_us bigint[], spent bigint[]
@@ -49,15 +52,15 @@ begin
   -- Time and state are read after the last lock, the state in its own statement, so that it is as others left it.
   v_now := clock_timestamp();
   v_era := floor(date_part('epoch', v_now) / 2)::integer;
-  -- A statement of its own, because most batches have no such key.
-  if p_keys <> '{}' then
-    select array_agg(coalesce(s.credits, 0) order by k.no)
+  -- A statement of its own, because most batches have no such limit.
+  if p_limited <> '{}' then
+    select array_agg(coalesce(s.spent, -1) order by l.no)
     into v_spent
-    from unnest(p_payers, p_keys) with ordinality k (organization_id, api_key_id, no)
+    from unnest(p_limited, p_scopes, p_daily) with ordinality l (organization_id, scope, daily, no)
     left join lateral (
-      select x.credits from api_key_day x
-      where x.organization_id = k.organization_id and x.api_key_id = k.api_key_id
-        and x.day = floor(date_part('epoch', v_now) / 86400)::integer
+      select x.spent from spending_limit x
+      where x.organization_id = l.organization_id and x.scope = l.scope
+        and x.period = l.daily * floor(date_part('epoch', v_now) / 86400)::integer
       offset 0
     ) s on true;
   end if;
@@ -141,7 +144,9 @@ begin
     v_spent
   from decided d
   left join lateral (
-    select x.balance from credit_balance x where x.organization_id = d.id offset 0
+    select x.most - x.spent as balance from spending_limit x
+    where x.organization_id = d.id and x.scope = '' and x.period = 0
+    offset 0
   ) b on true;
 end
 $$;

@@ -2,6 +2,7 @@
 -- change `epoch`; and the organizations that changed after p_epoch. One row of arrays with an element for each key and
 -- organization that was found, numbered in this order; networks and endpoints are lines, '' for all of them, and
 -- credits_per_day is 0 for no limit.
+-- lane gate
 create or replace function gate_facts(p_epoch bigint, p_hashes text[], p_organizations text[])
 returns table (
   epoch bigint, changed text[], endpoints_off text[], features_off text[], key_nos integer[],

@@ -1,9 +1,12 @@
 -- Ends requests whose settlement has an unknown outcome: refunds what was charged and sets the row to 503; if there is
--- no row, inserts one, so that a settlement that arrives later finds its place taken. Idempotent. Paths and
--- request ids as for gate_settle. Returns how many rows were turned to 503, how many were inserted, and the credits refunded.
+-- no row, inserts one, so that a settlement that arrives later finds its place taken. Idempotent. Paths, request ids and
+-- limits as for gate_settle, but p_limit_requests has the number of the request that a limit bound. Returns how many rows
+-- were turned to 503, how many were inserted, and the credits refunded.
+-- lane background
 create or replace function gate_void(
   p_organizations text[], p_requested_at_ms bigint[], p_settlements text[], p_requests text[], p_keys text[],
-  p_methods text[], p_paths text[], p_asked text[], p_latencies_ms integer[], p_admitted integer[]
+  p_methods text[], p_paths text[], p_asked text[], p_latencies_ms integer[], p_admitted integer[],
+  p_limit_requests integer[], p_limit_scopes text[], p_limit_daily integer[]
 ) returns table (turned integer, left_behind integer, refunded bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off as $$
 declare
@@ -21,15 +24,16 @@ declare
 begin
   select n.organizations, n.callers, n.paths into v_organizations, v_callers, v_paths
   from request_log_numbers(p_organizations, p_keys, p_paths) n;
-  perform from credit_balance b where b.organization_id = any (p_organizations)
-  order by b.organization_id collate "C" for no key update;
+  perform from spending_limit s
+  where s.organization_id = any (p_organizations) and s.scope = '' and s.period = 0
+  order by s.organization_id collate "C" for no key update;
 
   -- Rows that were written, as they were before.
   with found as (
     select l.organization_no, l.requested_at, l.settlement_id, r.organization_id, r.at_ms, l.caller_no, l.path_no,
-      l.status, l.credits
-    from unnest(p_organizations, v_organizations, p_requested_at_ms, p_settlements)
-      r (organization_id, organization_no, at_ms, settlement_id)
+      l.status, l.credits, r.no
+    from unnest(p_organizations, v_organizations, p_requested_at_ms, p_settlements) with ordinality
+      r (organization_id, organization_no, at_ms, settlement_id, no)
     join request_log l on l.organization_no = any (array[r.organization_no])
       and l.requested_at = timestamptz 'epoch' + r.at_ms * interval '1 millisecond'
       and l.settlement_id = r.settlement_id
@@ -40,24 +44,25 @@ begin
     from found f
     where l.organization_no = any (array[f.organization_no]) and l.requested_at = f.requested_at
       and l.settlement_id = f.settlement_id
-    returning f.organization_id, f.organization_no, f.at_ms, f.caller_no, f.path_no, f.status, f.credits
+    returning f.organization_id, f.organization_no, f.at_ms, f.caller_no, f.path_no, f.status, f.credits, f.no
   ),
+  -- Given back to the limits that they were charged to: the balance and those that bound the request besides.
   refunds as (
-    update credit_balance b set balance = b.balance + o.credits
-    from (select t.organization_id, sum(t.credits) as credits from turned t group by t.organization_id) o
-    where b.organization_id = any (array[o.organization_id]) and o.credits > 0
-  ),
-  days as (
-    update api_key_day d set credits = d.credits - s.credits
+    update spending_limit s set spent = s.spent - o.credits
     from (
-      select c.organization_id, c.api_key_id, (t.at_ms / 86400000)::integer as day, sum(t.credits) as credits
-      from turned t
-      join request_caller c on c.no = any (array[t.caller_no])
-      where t.credits > 0
-      group by 1, 2, 3
-    ) s
-    where d.organization_id = any (array[s.organization_id]) and d.api_key_id = any (array[s.api_key_id])
-      and d.day = any (array[s.day])
+      select c.organization_id, c.scope, c.period, sum(c.credits) as credits
+      from (
+        select t.organization_id, '' as scope, 0 as period, t.credits from turned t
+        union all
+        select t.organization_id, l.scope, l.daily * (t.at_ms / 86400000)::integer, t.credits
+        from turned t
+        join unnest(p_limit_requests, p_limit_scopes, p_limit_daily) l (no, scope, daily) on l.no = t.no
+      ) c
+      where c.credits > 0
+      group by c.organization_id, c.scope, c.period
+    ) o
+    where s.organization_id = any (array[o.organization_id]) and s.scope = any (array[o.scope])
+      and s.period = any (array[o.period])
   )
   select count(*), coalesce(sum(t.credits), 0), array_agg(t.organization_no), array_agg(t.at_ms),
     array_agg(t.caller_no), array_agg(t.path_no), array_agg(t.status), array_agg(t.credits)

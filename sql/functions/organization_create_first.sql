@@ -10,7 +10,7 @@ begin
     return false;
   end if;
   insert into organization (id, name) values (p_organization_id, p_name);
-  insert into credit_balance (organization_id, balance, granted) values (p_organization_id, p_credits, p_credits);
+  insert into spending_limit (organization_id, most) values (p_organization_id, p_credits);
   insert into credit_grant (organization_id, id, credits, reason)
   values (p_organization_id, p_grant_id, p_credits, 'First start');
   insert into api_key (organization_id, id, name, hash, last4)

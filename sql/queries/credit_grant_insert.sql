@@ -6,12 +6,15 @@
 -- $4 reason text
 -- $5 actor text
 -- $6 session_id text | null
+-- balance not null
+-- granted not null
 with changed as (
-  update credit_balance b
-  set balance = b.balance + $2, granted = b.granted + $2
+  update spending_limit b
+  set most = b.most + $2
   from organization o
-  where b.organization_id = $1 and o.id = b.organization_id and o.deleted_at is null and b.balance + $2 >= 0
-  returning b.organization_id, b.balance, b.granted
+  where b.organization_id = $1 and b.scope = '' and b.period = 0
+    and o.id = b.organization_id and o.deleted_at is null and b.most + $2 >= b.spent
+  returning b.organization_id, b.most - b.spent as balance, b.most as granted
 ),
 given as (
   insert into credit_grant (organization_id, id, credits, reason)

@@ -10,7 +10,9 @@ select count(b.organization_id)::integer as organizations,
   coalesce(sum(b.balance), 0)::text as balance,
   coalesce(sum(l.charged), 0)::text as charged,
   (count(*) filter (where coalesce(b.granted, 0) <> coalesce(b.balance, 0) + coalesce(l.charged, 0)))::integer as odd
-from credit_balance b
+from (
+  select s.organization_id, s.most as granted, s.most - s.spent as balance from spending_limit s where s.scope = ''
+) b
 full join (
   select c.organization_id, sum(c.credits) as charged
   from (

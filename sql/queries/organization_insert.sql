@@ -9,7 +9,7 @@ with created as (
   returning id, name, rate_limit, suspended_at, deleted_at, created_at
 ),
 balance as (
-  insert into credit_balance (organization_id) select id from created
+  insert into spending_limit (organization_id, most) select id, 0 from created
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)

@@ -1,5 +1,5 @@
 import { requestLogDrop, requestLogExtend } from '../../sql/functions.ts'
-import forgetSql from '../../sql/queries/session_spending_forget.sql' with { type: 'text' }
+import forgetSql from '../../sql/queries/spending_limit_forget.sql' with { type: 'text' }
 import { type Database, SqlError } from '../db/database.ts'
 import { query } from '../db/query.ts'
 import type { Job } from '../job/job.ts'
@@ -11,7 +11,7 @@ const forget = query(forgetSql, 'background')
 export const RETENTION_DAYS_MIN = 90
 
 const WEEKS_AHEAD = 4
-/** What a session of an agent has spent is forgotten this long after its last charge. */
+/** What a key has spent in a day and what a session has spent is forgotten this long after the last charge. */
 const SPENDING_DAYS = 30
 const EVERY_MS = 3_600_000
 /** After a failed round: no partition can be dropped during a dump of the database, for example. */
@@ -20,7 +20,7 @@ const DEADLINE_MS = 120_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * One round: makes the partitions of the next weeks, forgets what old sessions have spent, then drops whole weeks of the
+ * One round: makes the partitions of the next weeks, forgets old days of keys and old sessions, then drops whole weeks of the
  * log older than `days`; 0 keeps all. Throws `UnavailableError`, and `SqlError` if others use what must be changed.
  */
 export async function tendLog(

@@ -1,20 +1,19 @@
-import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
-import type { Purse } from '../http/exchange/purse.ts'
+import type { Invocation } from '../http/exchange/exchange.ts'
 
 /** What a request says of its session. */
 interface Asked {
   /** What the whole session may spend; undefined for no limit. */
-  readonly budget: number | undefined
+  readonly budget: bigint | undefined
   /** The session that it belongs to; undefined if it names none. */
   readonly sessionId: string | undefined
 }
 
-/** The purse of each message of a request, and what it made of the session. */
+/** What bounds the messages of a request, and what it made of the session. */
 export interface Session {
-  /** Absent if the request neither names a session nor sets a budget. */
-  readonly purse?: () => Purse
-  /** Id of the session that the request begins; it exists once a message was admitted. */
+  /** Empty if the request neither names a session nor sets a budget. */
+  readonly bound: Pick<Invocation, 'session' | 'checkSession'>
+  /** Id of the session that the request begins; it is known once the message that begins it was answered. */
   readonly begun?: string
   /** True once a message was refused because of the session, as all of the request are. */
   readonly isRefused: () => boolean
@@ -31,28 +30,34 @@ const CREDITS = /^[0-9]{1,15}$/
  * theirs names them. `newId` is given if the request begins one. Throws `HttpError` INVALID_PARAMETER for a budget that
  * is none.
  */
-export function sessionOf(
-  request: Request,
-  { spending, newId }: { readonly spending: SessionSpending; readonly newId: (() => string) | undefined },
-): Session {
-  const asked = askedOf(request)
-  const { budget } = asked
+export function sessionOf(request: Request, newId: (() => string) | undefined): Session {
+  const { budget, sessionId } = askedOf(request)
   // A session that `initialize` names has ended: whoever still has it begins another.
   if (newId !== undefined) {
     if (budget === undefined) return NO_SESSION
     const begun = newId()
-    return { ...NO_SESSION, begun, purse: () => beginning(begun, spending) }
+    return { ...NO_SESSION, begun, bound: { session: { id: begun, most: budget, begins: true } } }
   }
-  if (budget === undefined && asked.sessionId === undefined) return NO_SESSION
+  if (budget === undefined && sessionId === undefined) return NO_SESSION
   let refused = false
   const refuse = (error: HttpError) => {
     refused = true
     return error
   }
-  return { purse: () => purseOf(asked, { spending, refuse }), isRefused: () => refused }
+  const isId = sessionId !== undefined && SESSION_ID.test(sessionId)
+  return {
+    bound: {
+      ...(isId && { session: { id: sessionId, most: budget, begins: false } }),
+      checkSession({ limits }) {
+        if (sessionId === undefined) throw refuse(unnamed())
+        if (limits.every(({ scope }) => scope !== 'session')) throw refuse(unknown())
+      },
+    },
+    isRefused: () => refused,
+  }
 }
 
-const NO_SESSION: Session = { isRefused: () => false }
+const NO_SESSION: Session = { bound: {}, isRefused: () => false }
 
 function askedOf({ headers }: Request): Asked {
   const text = headers.get(BUDGET_HEADER)
@@ -62,45 +67,7 @@ function askedOf({ headers }: Request): Asked {
       'Cannot read header "X-Budget-Credits": expected a whole number of credits',
     )
   }
-  return { budget: text === null ? undefined : Number(text), sessionId: headers.get(SESSION_HEADER) ?? undefined }
-}
-
-/** Of the message that begins a session: it is paid for by nobody, because it costs nothing. */
-function beginning(sessionId: string, spending: SessionSpending): Purse {
-  return {
-    check: (organizationId) => spending.open({ organizationId, sessionId }),
-    take: async () => {},
-    close: async () => {},
-  }
-}
-
-function purseOf(
-  { budget = Number.POSITIVE_INFINITY, sessionId }: Asked,
-  { spending, refuse }: { readonly spending: SessionSpending; readonly refuse: (error: HttpError) => HttpError },
-): Purse {
-  let taken: { readonly organizationId: string; readonly credits: number } | undefined
-  return {
-    async check(organizationId, creditsMin) {
-      if (sessionId === undefined) throw refuse(unnamed())
-      const spent = SESSION_ID.test(sessionId) ? await spending.spent({ organizationId, sessionId }) : undefined
-      if (spent === undefined) throw refuse(unknown())
-      const left = budget - spent
-      if (creditsMin > left) throw tooLittle(`it costs at least ${creditsMin} credits, ${Math.max(0, left)} are left`)
-    },
-    async take(organizationId, credits) {
-      if (credits === 0 || sessionId === undefined || !Number.isFinite(budget)) return
-      if (!(await spending.take({ organizationId, sessionId }, { credits, budget }))) {
-        throw tooLittle('it does not suffice')
-      }
-      taken = { organizationId, credits }
-    },
-    async close(creditsCharged) {
-      if (taken === undefined || sessionId === undefined || taken.credits <= creditsCharged) return
-      const { organizationId, credits } = taken
-      // The database is away, as it was for the charge: the bound holds, the session can only spend less.
-      await spending.putBack({ organizationId, sessionId }, credits - creditsCharged).catch(() => undefined)
-    },
-  }
+  return { budget: text === null ? undefined : BigInt(text), sessionId: headers.get(SESSION_HEADER) ?? undefined }
 }
 
 /** As the protocol wants it of servers that need a session. */
@@ -117,8 +84,4 @@ function unknown(): HttpError {
     'NOT_FOUND',
     'Cannot find the session that Mcp-Session-Id names: begin one with "initialize", with a budget, or leave the header out',
   )
-}
-
-function tooLittle(detail: string): HttpError {
-  return new HttpError('INSUFFICIENT_CREDITS', `Cannot pay for this call from the budget of the session: ${detail}`)
 }

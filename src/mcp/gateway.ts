@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import type { SessionSpending } from '../account/gate/session_spending.ts'
 import { HttpError } from '../http/error.ts'
 import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
 import type { KeyHolder } from '../http/exchange/gate.ts'
@@ -27,8 +26,6 @@ const KEYS_MAX = 10_000
 interface McpOptions {
   readonly routes: readonly Route[]
   readonly origins: readonly string[]
-  /** Keeps what sessions with a budget have spent. */
-  readonly spending: SessionSpending
   /** Makes the id of a session, which nobody can guess. */
   readonly sessionId: () => string
 }
@@ -40,7 +37,6 @@ interface McpOptions {
  * refused, as the protocol wants against DNS rebinding.
  */
 export function createMcp(options: McpOptions): Gateway {
-  const { spending } = options
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognised(KEYS_MAX)
@@ -63,12 +59,13 @@ export function createMcp(options: McpOptions): Gateway {
   async function answerKnown(request: Request, holder: KeyHolder, invoke: Invoke): Promise<SettledAnswer> {
     const messages = await messagesIn(request, holder)
     const newId = messages.some(beginsSession) ? options.sessionId : undefined
-    const session = sessionOf(request, { spending, newId })
+    const session = sessionOf(request, newId)
     const settled: SettledAnswer[] = []
     let refusal: SettledAnswer | undefined
     const runOne = async (invocation: Invocation): Promise<SettledAnswer> => {
-      const purse = session.purse?.()
-      const one = await invoke({ ...invocation, ...(purse && { purse }) })
+      // A session begins with the message of the protocol; calls in the same body are in no bound.
+      const bound = session.begun === undefined || invocation === PROTOCOL ? session.bound : {}
+      const one = await invoke({ ...invocation, ...bound })
       settled.push(one)
       if (session.isRefused() || concernsAll(codeOf(one), invocation)) refusal = one
       return one

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { FIRST_START } from '../account/audit.ts'
 import { createGate } from '../account/gate/gate.ts'
-import { createSessionSpending } from '../account/gate/session_spending.ts'
 import { ensureDefaultOrganization } from '../account/organization.ts'
 import { retentionJob } from '../account/retention.ts'
 import { createLoginLink } from '../account/session.ts'
@@ -153,7 +152,6 @@ export async function createServices(config: Config, options: ServicesOptions): 
         gateway: createMcp({
           routes,
           origins: ownOrigins(config),
-          spending: createSessionSpending(db),
           sessionId: () => crypto.randomUUID(),
         }),
         clock,

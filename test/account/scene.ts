@@ -3,7 +3,7 @@ import { CLI } from '../../src/account/audit.ts'
 import { grantCredits } from '../../src/account/credit.ts'
 import { createOrganization } from '../../src/account/organization.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Admission, Caller, Gate, Settlement } from '../../src/http/exchange/gate.ts'
+import type { Admission, Caller, Gate, SessionAsked, Settlement } from '../../src/http/exchange/gate.ts'
 
 /** An organization with credits and one key. */
 export interface Account {
@@ -26,7 +26,7 @@ export async function createAccount(
     organizationId: id,
     apiKeyId: key.id,
     key: key.key,
-    caller: { organizationId: id, apiKeyId: key.id, credits: BigInt(credits) },
+    caller: { organizationId: id, apiKeyId: key.id, credits: BigInt(credits), limits: [] },
   }
 }
 
@@ -72,7 +72,7 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
     logged: string
     odd: string
   }>(
-    `select b.balance, b.granted,
+    `select b.most - b.spent as balance, b.most as granted,
        (select coalesce(sum(credits), 0) from request_log_entry where organization_id = $1) as charged,
        (select coalesce(sum(credits), 0) from request_log_dropped where organization_id = $1) as dropped,
        (select count(*) from request_log_entry where organization_id = $1) as logged,
@@ -116,7 +116,7 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
         ) r using (day, api_key_id, path, status)
         where l.requests is distinct from r.requests or l.credits is distinct from r.credits
           or l.by_hour is distinct from r.by_hour) as odd
-     from credit_balance b where b.organization_id = $1`,
+     from spending_limit b where b.organization_id = $1 and b.scope = '' and b.period = 0`,
     [organizationId],
     { deadlineMs: 10_000 },
   )
@@ -138,15 +138,15 @@ export async function readBooks(db: Database, organizationId: string): Promise<B
     throw new Error(`Credits are lost: ${JSON.stringify(books)}`)
   if (row.odd !== '0') throw new Error(`${row.odd} rollups differ from the log`)
   const days = await db.run<{ counted: string; charged: string }>(
-    `select coalesce(sum(d.credits), 0) as counted,
+    `select coalesce(sum(d.spent), 0) as counted,
        (select coalesce(sum(l.credits), 0) from request_log_entry l
         where l.organization_id = $1 and l.api_key_id = k.id
           and l.requested_at >= timestamptz 'epoch' + $2 * interval '1 day') as charged
      from api_key k
-     left join api_key_day d on d.organization_id = k.organization_id and d.api_key_id = k.id and d.day >= $2
+     left join spending_limit d on d.organization_id = k.organization_id and d.scope = k.id and d.period >= $2
      where k.organization_id = $1 and k.credits_per_day is not null
      group by k.id`,
-    // Of older days there is nothing left.
+    // Older days may be forgotten.
     [organizationId, Math.floor(Date.now() / 86_400_000) - 1],
     { deadlineMs: 10_000 },
   )
@@ -163,11 +163,12 @@ export async function admitKey(
     readonly endpoint: string | null
     readonly features?: Parameters<Gate['admit']>[0]['features']
     readonly client?: { readonly ip: string }
+    readonly session?: SessionAsked | undefined
   },
 ): Promise<Admission> {
-  const { key, client, endpoint, features = [] } = options
+  const { key, client, endpoint, features = [], session } = options
   const principal = gate.holder(key, client)
-  return principal === undefined ? { kind: 'unknown_key' } : gate.admit({ principal, endpoint, features })
+  return principal === undefined ? { kind: 'unknown_key' } : gate.admit({ principal, endpoint, features, session })
 }
 
 /** The admission; throws if the request was not admitted. */

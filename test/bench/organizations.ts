@@ -13,10 +13,9 @@ export async function createOrganizations(db: Database, count: number): Promise<
     `insert into organization (id, name, rate_limit) select id, id, ${RATE_LIMIT} from unnest($1::text[]) id`,
     [ids],
   )
-  await db.run(
-    `insert into credit_balance (organization_id, balance, granted) select id, ${CREDITS}, ${CREDITS} from unnest($1::text[]) id`,
-    [ids],
-  )
+  await db.run(`insert into spending_limit (organization_id, most) select id, ${CREDITS} from unnest($1::text[]) id`, [
+    ids,
+  ])
   await db.run(
     `insert into api_key (organization_id, id, name, hash, last4)
      select id, 'key_' || id, 'bench', decode(hash, 'hex'), last4 from unnest($1::text[], $2::text[], $3::text[]) k (id, hash, last4)`,

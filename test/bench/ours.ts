@@ -64,9 +64,9 @@ async function main(): Promise<void> {
 
 async function readBooks(db: Database): Promise<Books> {
   const [books] = await db.run<Record<keyof Books, string>>(
-    `select count(*)::text as organizations, count(*) filter (where b.granted <> b.balance + coalesce(l.charged, 0))::text as unbalanced,
+    `select count(*)::text as organizations, count(*) filter (where b.spent <> coalesce(l.charged, 0))::text as unbalanced,
        coalesce(sum(l.charged), 0)::text as charged, coalesce(sum(l.logged), 0)::text as logged
-     from credit_balance b
+     from spending_limit b
      left join (
        select organization_id, sum(credits) as charged, count(*) as logged from request_log_entry group by organization_id
      ) l using (organization_id)`,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import type { SessionSpending } from '../../src/account/gate/session_spending.ts'
 import { createMcp } from '../../src/mcp/gateway.ts'
 import { createFixture, type Fixture, WALLET } from '../http/fixture.ts'
 import { createClient } from '../support/client.ts'
@@ -17,7 +16,6 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
       createMcp({
         routes,
         origins: ['https://app.example'],
-        spending: memorySpending(),
         sessionId: () => crypto.randomUUID(),
       }),
     ...options,
@@ -45,24 +43,6 @@ function scene(options: Parameters<typeof createFixture>[0] = {}) {
         }),
     })
   return { ...fixture, ask, post, connect }
-}
-
-/** Keeps what sessions have spent as the database does. */
-function memorySpending(): SessionSpending {
-  const sessions = new Map<string, number>()
-  const keyOf = ({ organizationId, sessionId }: Parameters<SessionSpending['spent']>[0]) => organizationId + sessionId
-  return {
-    open: async (session) => void sessions.set(keyOf(session), 0),
-    spent: async (session) => sessions.get(keyOf(session)),
-    async take(session, { credits, budget }) {
-      const sum = (sessions.get(keyOf(session)) ?? 0) + credits
-      if (sum <= budget) sessions.set(keyOf(session), sum)
-      return sum <= budget
-    },
-    async putBack(session, credits) {
-      sessions.set(keyOf(session), (sessions.get(keyOf(session)) ?? 0) - credits)
-    },
-  }
 }
 
 function call(name: string, given: object, id: unknown = 1) {

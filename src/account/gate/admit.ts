@@ -1,17 +1,17 @@
-import gateAdmitSql from '../../../sql/queries/gate_admit.sql' with { type: 'text' }
-import gateFactsSql from '../../../sql/queries/gate_facts.sql' with { type: 'text' }
-import ratePrimeSql from '../../../sql/queries/rate_window_prime.sql' with { type: 'text' }
+import { gateAdmit, gateFacts, rateWindowPrime } from '../../../sql/functions.ts'
 import type { Database } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import type { Admission, Principal, RefusalCode } from '../../http/exchange/gate.ts'
+import type {
+  Admission,
+  Caller,
+  Principal,
+  RefusalCode,
+  SessionAsked,
+  SpendingLimit,
+} from '../../http/exchange/gate.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import type { Facts, KeyFact } from './facts.ts'
-import { comesFrom, dayOf, limitsOf, notAllowed } from './key_limits.ts'
-
-const gateAdmit = query(gateAdmitSql, 'gate')
-const gateFacts = query(gateFactsSql, 'gate')
-const ratePrime = query(ratePrimeSql, 'gate')
+import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
 
 /** One request before its work. */
 export interface AdmitRequest {
@@ -20,6 +20,7 @@ export interface AdmitRequest {
   readonly endpoint: string | null
   /** What must be switched on for it. */
   readonly features: readonly Feature[]
+  readonly session: SessionAsked | undefined
 }
 
 /** A request whose key is known. */
@@ -30,7 +31,11 @@ interface Call {
   readonly apiKeyId: string
   /** Why it is refused whatever the window holds; empty if it is not. */
   readonly refusal: RefusalCode | ''
+  /** Limits besides the balance, as far as they are known without the database. */
+  readonly limits: readonly Bound[]
 }
+
+type Bound = Omit<SpendingLimit, 'spent'>
 
 /** An organization's requests in one batch. */
 interface Organization {
@@ -38,8 +43,8 @@ interface Organization {
   readonly rateLimit: number
   /** Requests that ask for a place in the window. */
   candidates: number
-  /** Keys that may spend only so much a day, and what they have spent of it. */
-  readonly spentByKey: Map<string, bigint>
+  /** Other limits of its requests, by what names their rows, and what was spent of them; below zero without a row. */
+  readonly bounds: Map<string, { readonly bound: Bound; spent: bigint }>
   verdict: Verdict | undefined
 }
 
@@ -62,6 +67,7 @@ export function factNameOf(principal: Principal): string {
 /** How often a batch is tried: facts about keys may be out of date, or a window missing. */
 const ATTEMPTS_MAX = 8
 const UNKNOWN_KEY: Admission = { kind: 'unknown_key' }
+const NO_LIMITS: readonly never[] = []
 
 /**
  * Decides all requests of a batch in one statement, in order of arrival: key, organization, endpoint, then the strict
@@ -103,7 +109,7 @@ async function readMissing(
   const missing = new Set(names)
   if (missing.size === 0) return missing
   const since = facts.epoch
-  const [read] = await gateFacts(db, [since, [...hashes], [...organizations]])
+  const [read] = await gateFacts(db, { epoch: since, hashes: [...hashes], organizations: [...organizations] })
   if (read === undefined) throw new Error('Cannot read facts about keys: the database answered no row')
   const keys = read.key_nos.map((no, place) => ({
     name: names[no - 1] ?? '',
@@ -145,9 +151,26 @@ function callsOf(
     }
     const apiKeyId = principal.kind === 'job' ? principal.name : fact.apiKeyId
     const refusal = fact.refusal || switchedOff(request, facts) || notAllowed(endpoint, fact)
-    calls.push({ request, fact, apiKeyId, refusal })
+    calls.push({ request, fact, apiKeyId, refusal, limits: boundsOf(fact, request.session) })
   }
   return calls
+}
+
+/** A key's day and a session, if the request has them. */
+function boundsOf({ apiKeyId, creditsPerDay }: KeyFact, session: SessionAsked | undefined): readonly Bound[] {
+  if (creditsPerDay === undefined && session === undefined) return NO_LIMITS
+  const bounds: Bound[] = []
+  if (creditsPerDay !== undefined) bounds.push({ scope: 'key', id: apiKeyId, period: 'day', most: creditsPerDay })
+  if (session !== undefined) {
+    const { id, most, begins } = session
+    bounds.push({ scope: 'session', id, period: 'ever', most, ...(begins ? { opens: true } : {}) })
+  }
+  return bounds
+}
+
+/** Names the row of a limit among those of its organization. */
+function rowNameOf({ id, period }: Bound): string {
+  return `${period} ${id}`
 }
 
 function switchedOff({ endpoint, features }: AdmitRequest, { off }: Facts): RefusalCode | '' {
@@ -160,14 +183,14 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
   const byId = new Map<string, Organization>()
   for (const call of calls) {
     if (call === undefined) continue
-    const { organizationId: id, rateLimit, apiKeyId, creditsPerDay } = call.fact
+    const { organizationId: id, rateLimit } = call.fact
     let organization = byId.get(id)
     if (organization === undefined) {
-      organization = { id, rateLimit, candidates: 0, spentByKey: new Map(), verdict: undefined }
+      organization = { id, rateLimit, candidates: 0, bounds: new Map(), verdict: undefined }
       byId.set(id, organization)
     }
     if (call.refusal === '') organization.candidates++
-    if (creditsPerDay !== undefined) organization.spentByKey.set(apiKeyId, 0n)
+    for (const bound of call.limits) organization.bounds.set(rowNameOf(bound), { bound, spent: -1n })
   }
   return byId.size < 2 ? byId : new Map([...byId].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -183,22 +206,25 @@ async function decide(
   const since = facts.epoch
   const limits = all.map(({ rateLimit }) => rateLimit)
   const candidates = all.map((each) => each.candidates)
-  const payers = all.flatMap(({ id, spentByKey }) => Array<string>(spentByKey.size).fill(id))
-  const keys = all.flatMap(({ spentByKey }) => [...spentByKey.keys()])
-  const [row] = await gateAdmit(db, [since, ids, limits, candidates, payers, keys])
+  const bounds = all.flatMap((each) => [...each.bounds.values()].map((limit) => ({ limit, organizationId: each.id })))
+  const [row] = await gateAdmit(db, {
+    epoch: since,
+    organizations: ids,
+    rateLimits: limits,
+    candidates,
+    limited: bounds.map(({ organizationId }) => organizationId),
+    scopes: bounds.map(({ limit }) => limit.bound.id),
+    daily: bounds.map(({ limit }) => (limit.bound.period === 'day' ? 1 : 0)),
+  })
   if (row === undefined) {
-    await ratePrime(db, [ids])
+    await rateWindowPrime(db, { organizations: ids })
     return undefined
   }
   const epoch = Number(row.epoch)
   if (epoch !== since) facts.note({ epoch, changed: row.changed }, since)
   if (row.is_stale) return undefined
-  let limited = 0
+  for (const [place, { limit }] of bounds.entries()) limit.spent = BigInt(row.spent[place] ?? -1)
   for (const [place, organization] of all.entries()) {
-    for (const key of organization.spentByKey.keys()) {
-      organization.spentByKey.set(key, BigInt(row.spent[limited] ?? 0))
-      limited++
-    }
     organization.verdict = {
       credits: BigInt(row.balances[place] ?? 0),
       used: Number(row.used[place]),
@@ -233,8 +259,7 @@ function admission(
   }
   const { rateLimit: limit, organizationId } = fact
   const { used, admitted, resetUs, credits } = verdict
-  const day = dayOf(fact, organization?.spentByKey.get(apiKeyId))
-  const caller = { organizationId, apiKeyId, credits, ...(day === undefined ? {} : { day }) }
+  const caller = { organizationId, apiKeyId, credits, limits: limitsAt(call, organization) }
   const passes = refusal === '' && verdict.taken < admitted
   if (passes) verdict.taken++
   const remaining = Math.max(0, limit - used - (passes ? verdict.taken : Math.min(verdict.taken, admitted)))
@@ -244,4 +269,14 @@ function admission(
   if (passes) return { kind: 'admitted', caller, rateLimit, requestedAtMs }
   const code = refusal === '' ? 'RATE_LIMIT_EXCEEDED' : refusal
   return { kind: 'refused', code, caller, rateLimit, requestedAtMs }
+}
+
+/** The limits of a call with what was spent of them. A session without a row is none: nobody began it. */
+function limitsAt({ limits }: Call, organization: Organization | undefined): Caller['limits'] {
+  if (limits.length === 0) return NO_LIMITS
+  return limits.flatMap((bound) => {
+    const spent = organization?.bounds.get(rowNameOf(bound))?.spent ?? -1n
+    if (spent >= 0n) return { ...bound, spent }
+    return bound.scope === 'key' || bound.opens === true ? { ...bound, spent: 0n } : []
+  })
 }

@@ -148,8 +148,8 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
       isWellFormedKey(key)
         ? { kind: 'key', hash: hashKey(key), ...(client === undefined ? {} : { client }) }
         : undefined,
-    async admit({ principal, endpoint, features = NO_FEATURES }) {
-      const request = { principal, endpoint, features }
+    async admit({ principal, endpoint, features = NO_FEATURES, session }) {
+      const request = { principal, endpoint, features, session }
       // Nobody outside can invent a job.
       if (principal.kind === 'job' || facts.knows(principal.hash)) return admissions.submit(request)
       return admitStranger(request, principal.hash)

@@ -117,7 +117,13 @@ function parse(line: string): Settlement | undefined {
   try {
     const value: Settlement = JSON.parse(line)
     if (typeof value.settlementId !== 'string' || typeof value.caller?.organizationId !== 'string') return undefined
-    return { ...value, caller: { ...value.caller, credits: BigInt(value.caller.credits) } }
+    const { caller } = value
+    const limits = caller.limits.map((each) => ({
+      ...each,
+      spent: BigInt(each.spent),
+      most: each.most === undefined ? undefined : BigInt(each.most),
+    }))
+    return { ...value, caller: { ...caller, credits: BigInt(caller.credits), limits } }
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import type { Caller, RefusalCode } from '../../http/exchange/gate.ts'
+import type { RefusalCode } from '../../http/exchange/gate.ts'
 import { isIn, parseNetwork } from '../../lib/text/network.ts'
 import type { KeyFact } from './facts.ts'
 
@@ -27,10 +27,4 @@ export function comesFrom(client: { readonly ip: string } | undefined, { network
 /** Why the key may not call the endpoint; empty if it may. Paths without an endpoint lead nowhere anyway. */
 export function notAllowed(endpoint: string | null, { endpoints }: KeyFact): RefusalCode | '' {
   return endpoint === null || endpoints === undefined || endpoints.has(endpoint) ? '' : 'KEY_ENDPOINT_DISABLED'
-}
-
-/** What the key may spend today, and what is left of it; undefined if it has no such limit. */
-export function dayOf({ creditsPerDay: limit }: KeyFact, spent = 0n): Caller['day'] {
-  if (limit === undefined) return undefined
-  return { limit, left: spent < limit ? limit - spent : 0n }
 }

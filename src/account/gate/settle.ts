@@ -1,14 +1,7 @@
-import gateSettleSql from '../../../sql/queries/gate_settle.sql' with { type: 'text' }
-import gateSettleLimitedSql from '../../../sql/queries/gate_settle_limited.sql' with { type: 'text' }
-import gateVoidSql from '../../../sql/queries/gate_void.sql' with { type: 'text' }
+import { gateSettle, gateVoid } from '../../../sql/functions.ts'
 import { type Database, SqlError } from '../../db/database.ts'
-import { query } from '../../db/query.ts'
-import type { Settled, Settlement } from '../../http/exchange/gate.ts'
+import type { LimitScope, Settled, Settlement, SpendingLimit } from '../../http/exchange/gate.ts'
 import { NOWHERE } from '../request_log.ts'
-
-const gateSettle = query(gateSettleSql, 'gate')
-const gateSettleLimited = query(gateSettleLimitedSql, 'gate')
-const gateVoid = query(gateVoidSql, 'background')
 
 /** Longer texts are cut. */
 const PATH_LENGTH_MAX = 200
@@ -91,60 +84,37 @@ async function settleHour(db: Database, settlements: readonly Settlement[]): Pro
 }
 
 async function settleAll(db: Database, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
-  const { columns, limits } = columnsOf(settlements)
-  const row = limits.every((limit) => limit === 0)
-    ? await debitAndLog(db, columns)
-    : await settleLimited(db, columns, limits)
+  const row = await chargeAndLog(db, columnsOf(settlements))
   const balances = new Map(row?.organization_ids.map((id, index) => [id, BigInt(row.balances[index] ?? 0)]))
-  const usedUp = new Set(row?.usedUp.map((number) => number - 1))
-  const unpaid = new Set([...usedUp, ...(row?.unpaid ?? []).map((number) => number - 1)])
-  return settlements.map(({ caller, credits }, index) => ({
-    paid: !unpaid.has(index),
-    creditsCharged: unpaid.has(index) ? 0 : credits,
-    creditsRemaining: balances.get(caller.organizationId) ?? 0n,
-    ...(usedUp.has(index) ? { isDayUsedUp: true } : {}),
-  }))
-}
-
-/** What a batch was charged. Numbers of requests begin with 1. */
-interface Charged {
-  readonly organization_ids: readonly string[]
-  readonly balances: readonly string[]
-  /** Requests that the balance could not pay. */
-  readonly unpaid: readonly number[]
-  /** Requests whose keys have used up their credits of the day. */
-  readonly usedUp: readonly number[]
-}
-
-/** The same for a batch with keys that may spend only so much a day. */
-async function settleLimited(
-  db: Database,
-  [hour, , ...rest]: Columns,
-  limits: readonly number[],
-): Promise<Charged | undefined> {
-  const [row] = await gateSettleLimited(db, [hour, ...rest, limits])
-  return row && { ...row, usedUp: row.used_up }
+  const scopes = new Map(row?.unpaid.map((number, index) => [number - 1, row.scopes[index] ?? '']))
+  return settlements.map(({ caller, credits }, index) => {
+    const creditsRemaining = balances.get(caller.organizationId) ?? 0n
+    const scope = scopes.get(index)
+    if (scope === undefined) return { paid: true, creditsCharged: credits, creditsRemaining }
+    const refusedBy: LimitScope = caller.limits.find(({ id }) => id === scope)?.scope ?? 'organization'
+    return { paid: false, refusedBy, creditsCharged: 0, creditsRemaining }
+  })
 }
 
 /** If an organization lacks credits, nothing has changed yet: tries once more with all balances locked first. */
-async function debitAndLog(db: Database, columns: Columns): Promise<Charged | undefined> {
+async function chargeAndLog(db: Database, columns: Columns) {
   try {
     const [row] = await gateSettle(db, columns)
-    return row && { ...row, usedUp: [] }
+    return row
   } catch (error) {
     if (!(error instanceof SqlError && error.code === CANNOT_PAY)) throw error
-    const [hour, , ...rest] = columns
-    const [row] = await gateSettle(db, [hour, 1, ...rest])
-    return row && { ...row, usedUp: [] }
+    const [row] = await gateSettle(db, { ...columns, lock: 1 })
+    return row
   }
 }
 
 type Columns = Parameters<typeof gateSettle>[1]
 
-/** Requests of one organization, key, path and status. */
+/** Requests of one organization, key, path and status that the same limits bind. */
 interface Group {
   readonly number: number
   readonly first: Settlement
+  readonly limits: readonly SpendingLimit[]
   requests: number
   credits: number
 }
@@ -156,8 +126,8 @@ interface Payer {
   least: bigint
 }
 
-/** Parameters of `gate_settle`: who pays, groups of requests, and the requests; and what each group's key may spend. */
-function columnsOf(settlements: readonly Settlement[]): { columns: Columns; limits: readonly number[] } {
+/** Parameters of `gate_settle`: who pays, groups of requests, what limits them besides balances, and the requests. */
+function columnsOf(settlements: readonly Settlement[]): Columns {
   const byName = new Map<string, Group>()
   const groups: Group[] = []
   const byOrganization = new Map<string, Payer>()
@@ -165,10 +135,12 @@ function columnsOf(settlements: readonly Settlement[]): { columns: Columns; limi
     const { caller, status, credits } = each
     const { organizationId } = caller
     const path = countedPath(each)
-    const name = `${status} ${organizationId} ${caller.apiKeyId} ${path}`
+    const limits = chargedLimits(each)
+    const bound = limits.length === 0 ? '' : limits.map(({ scope, id, most }) => ` ${scope} ${id} ${most}`).join('')
+    const name = `${status} ${organizationId} ${caller.apiKeyId} ${path}${bound}`
     let group = byName.get(name)
     if (group === undefined) {
-      group = { number: groups.length + 1, first: each, requests: 0, credits: 0 }
+      group = { number: groups.length + 1, first: each, limits, requests: 0, credits: 0 }
       groups.push(group)
       byName.set(name, group)
     }
@@ -187,44 +159,65 @@ function columnsOf(settlements: readonly Settlement[]): { columns: Columns; limi
   // By code units, which for these ids is byte order.
   if (payers.length > 1) payers.sort((a, b) => (a.organizationId < b.organizationId ? -1 : 1))
   const mayLack = payers.some((each) => each.least < BigInt(each.due * SPENT_MEANWHILE_MAX))
-  const columns: Columns = [
-    hourOf(settlements[0]),
-    mayLack || payers.length < all.length ? 1 : 0,
-    payers.map((each) => each.organizationId),
-    payers.map((each) => each.due),
-    groups.map((each) => each.first.caller.organizationId),
-    groups.map((each) => each.first.caller.apiKeyId),
-    groups.map((each) => countedPath(each.first)),
-    groups.map((each) => each.first.status),
-    groups.map((each) => each.requests),
-    groups.map((each) => each.credits),
-    numbers,
-    settlements.map((each) => each.requestedAtMs),
-    settlements.map((each) => each.settlementId),
-    settlements.map(storedRequestId),
-    settlements.map((each) => each.method),
-    settlements.map(askedPath),
-    settlements.map((each) => each.latencyMs),
-    settlements.map((each) => each.credits),
-    settlements.map((each) => (each.admitted ? 1 : 0)),
-  ]
-  return { columns, limits: groups.map((each) => Number(each.first.caller.day?.limit ?? 0n)) }
+  const limits = groups.flatMap((group) => group.limits.map((limit) => ({ ...limit, number: group.number })))
+  return {
+    hour: hourOf(settlements[0]),
+    lock: mayLack || payers.length < all.length || limits.length > 0 ? 1 : 0,
+    payers: payers.map((each) => each.organizationId),
+    dues: payers.map((each) => each.due),
+    organizations: groups.map((each) => each.first.caller.organizationId),
+    keys: groups.map((each) => each.first.caller.apiKeyId),
+    paths: groups.map((each) => countedPath(each.first)),
+    statuses: groups.map((each) => each.first.status),
+    requests: groups.map((each) => each.requests),
+    sums: groups.map((each) => each.credits),
+    limitGroups: limits.map((each) => each.number),
+    limitScopes: limits.map((each) => each.id),
+    limitDaily: limits.map(dailyOf),
+    limitMosts: limits.map((each) => String(each.most ?? 0)),
+    groups: numbers,
+    requestedAtMs: settlements.map((each) => each.requestedAtMs),
+    settlements: settlements.map((each) => each.settlementId),
+    requestIds: settlements.map(storedRequestId),
+    methods: settlements.map((each) => each.method),
+    asked: settlements.map(askedPath),
+    latenciesMs: settlements.map((each) => each.latencyMs),
+    credits: settlements.map((each) => each.credits),
+    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
+  }
 }
 
-/** Parameters of `gate_void`, one array per column. */
+/** Parameters of `gate_void`. */
 function voidColumnsOf(settlements: readonly Settlement[]): Parameters<typeof gateVoid>[1] {
-  return [
-    settlements.map((each) => each.caller.organizationId),
-    settlements.map((each) => each.requestedAtMs),
-    settlements.map((each) => each.settlementId),
-    settlements.map(storedRequestId),
-    settlements.map((each) => each.caller.apiKeyId),
-    settlements.map((each) => each.method),
-    settlements.map(countedPath),
-    settlements.map(askedPath),
-    settlements.map((each) => each.latencyMs),
-    settlements.map((each) => (each.admitted ? 1 : 0)),
-  ]
+  const limits = settlements.flatMap((each, index) =>
+    chargedLimits(each).map((limit) => ({ ...limit, number: index + 1 })),
+  )
+  return {
+    organizations: settlements.map((each) => each.caller.organizationId),
+    requestedAtMs: settlements.map((each) => each.requestedAtMs),
+    settlements: settlements.map((each) => each.settlementId),
+    requests: settlements.map(storedRequestId),
+    keys: settlements.map((each) => each.caller.apiKeyId),
+    methods: settlements.map((each) => each.method),
+    paths: settlements.map(countedPath),
+    asked: settlements.map(askedPath),
+    latenciesMs: settlements.map((each) => each.latencyMs),
+    admitted: settlements.map((each) => (each.admitted ? 1 : 0)),
+    limitRequests: limits.map((each) => each.number),
+    limitScopes: limits.map((each) => each.id),
+    limitDaily: limits.map(dailyOf),
+  }
+}
+
+/** The limits to which a settlement is charged besides the balance, and the session that it opens for nothing. */
+function chargedLimits({ caller, credits, status }: Settlement): readonly SpendingLimit[] {
+  if (caller.limits.length === 0) return caller.limits
+  return caller.limits.filter(({ most, opens }) => (credits > 0 ? most !== undefined : opens === true && status < 300))
+}
+
+/** 1 for a limit of one day, 0 for one that does not end. */
+function dailyOf({ period }: SpendingLimit): number {
+  return period === 'day' ? 1 : 0
 }
 
 /** The request id as the log stores it: empty if we made it. */

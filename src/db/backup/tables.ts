@@ -11,11 +11,9 @@ const listColumns = query(tableColumnListSql, 'background')
 export const BACKED_UP: readonly string[] = [
   'ledger',
   'organization',
-  'credit_balance',
+  'spending_limit',
   'credit_grant',
   'api_key',
-  'api_key_day',
-  'session_spending',
   'endpoint_disabled',
   'feature_disabled',
   'audit_entry',

@@ -7,11 +7,11 @@ import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
 import type { Asked, Call } from '../route/route.ts'
 import { type Endpoint, type Found, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
-import type { Admission, Gate, Principal } from './gate.ts'
+import type { Admission, Caller, Gate, Principal, SessionAsked } from './gate.ts'
 import type { Opening, Openings } from './openings.ts'
-import type { Purse } from './purse.ts'
-import { refusal, tooPoor, unknownKey, usedUp, withoutWork } from './refusal.ts'
+import { refusal, unknownKey, withoutWork } from './refusal.ts'
 import type { Slots } from './slots.ts'
+import { expectCredits, unpaid } from './spending.ts'
 
 /** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
@@ -23,8 +23,9 @@ export interface Invocation {
   readonly query: string
   /** Path in the log, if it is not the endpoint's template. */
   readonly logged?: string
-  /** A limit of its own on what may be charged. */
-  readonly purse?: Purse
+  readonly session?: SessionAsked
+  /** Throws what is wrong with the session, once the input is valid. */
+  readonly checkSession?: (caller: Caller) => void
 }
 
 /** One request between its arrival and its answer: who asks for what. */
@@ -96,12 +97,10 @@ export function runExchange(exchange: Exchange, services: ExchangeServices): Pro
     const admission = await admit(exchange, services)
     if (admission === undefined) return { answer: toStranger(exchange, found) }
     const made = await answered(exchange, services, () => work(exchange, admission, services), CALLER_LEFT)
-    const settled = await answered(exchange, services, () => settle(exchange, { admission, ...made }, services))
-    if (settled.account !== undefined) return settled
-    // Nothing was charged.
-    await exchange.purse?.close(0)
     const { rateLimit, caller } = admission
-    return { ...settled, account: { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits } }
+    const uncharged = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
+    const settled = await answered(exchange, services, () => settle(exchange, { admission, ...made }, services))
+    return { account: uncharged, ...settled }
   })
 }
 
@@ -132,13 +131,13 @@ async function answered(
 
 /** Undefined without a key that is known. Throws if too many requests are under way. */
 async function admit(
-  { principal, found }: Exchange,
+  { principal, found, session }: Exchange,
   { gate, full }: ExchangeServices,
 ): Promise<Recognised | undefined> {
   if (full()) throw new CodedError('SERVICE_UNAVAILABLE', 'Cannot answer: too many requests are under way')
   if (principal === undefined) return undefined
   const endpoint = found.kind === 'endpoint' ? found.endpoint : NO_ENDPOINT
-  const admission = await gate.admit({ principal, endpoint: endpoint.name, features: endpoint.features })
+  const admission = await gate.admit({ principal, endpoint: endpoint.name, features: endpoint.features, session })
   return admission.kind === 'unknown_key' ? undefined : admission
 }
 
@@ -153,7 +152,7 @@ function toStranger({ fault, method }: Exchange, found: Found): PreparedAnswer {
 
 /** Input, balance, read, price, presentation, text: in this order, so that nothing is left to fail after the charge. */
 async function work(exchange: Exchange, admission: Recognised, services: ExchangeServices): Promise<SettledAnswer> {
-  const { requestId, method, base, path, query, found, fault, signal, purse } = exchange
+  const { requestId, method, base, path, query, found, fault, signal } = exchange
   const { caller, requestedAtMs } = admission
   const { organizationId } = caller
   if (fault !== undefined) throw fault
@@ -167,11 +166,8 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   const sent = { address, body: accepted.bytes, isAll: asked.byAddress === true }
   const call = services.openings.find(sent) ?? accepted.call()
   const { creditsMin } = call
-  if (creditsMin > caller.credits) {
-    throw tooPoor(`it costs at least ${creditsMin} credits, ${caller.credits} are left`)
-  }
-  if (caller.day !== undefined && creditsMin > caller.day.left) throw usedUp(caller.day.limit)
-  await purse?.check(organizationId, creditsMin)
+  expectCredits(caller, creditsMin)
+  exchange.checkSession?.(caller)
 
   const read = async (call: Call): Promise<Opening> => {
     const answer = await services.deadlines.read(call, { callerSignal: signal, organizationId, requestedAtMs })
@@ -179,7 +175,6 @@ async function work(exchange: Exchange, admission: Recognised, services: Exchang
   }
   const { text, headers, credits } = 'read' in call ? await services.slots(organizationId, () => read(call)) : call
   const body = `${text},"request_id":${JSON.stringify(requestId)}}`
-  await purse?.take(organizationId, credits)
   // Checked last: an answer to a closed connection is not charged.
   return { answer: signal.aborted ? CALLER_LEFT : { status: 200, body, credits, headers } }
 }
@@ -190,10 +185,14 @@ async function settle(
   { admission, answer }: { readonly admission: Recognised; readonly answer: PreparedAnswer },
   { gate, clock }: ExchangeServices,
 ): Promise<SettledAnswer> {
-  const { requestId, settlementId, method, path, found, logged, startedMs, purse } = exchange
+  const { requestId, settlementId, method, path, found, logged, startedMs } = exchange
   const { caller, requestedAtMs, rateLimit, kind } = admission
   const template = found.kind === 'page' ? undefined : templateOf(found)
-  const { paid, isDayUsedUp, ...charge } = await gate.settle({
+  const {
+    paid,
+    refusedBy = 'organization',
+    ...charge
+  } = await gate.settle({
     settlementId,
     requestId,
     caller,
@@ -206,9 +205,8 @@ async function settle(
     credits: answer.credits,
     latencyMs: Math.max(0, Math.round(clock.monotonicMs() - startedMs)),
   })
-  await purse?.close(charge.creditsCharged)
   const account = { rateLimit, ...charge }
   if (paid) return { answer, account }
-  const unpaid = isDayUsedUp === true ? usedUp(caller.day?.limit ?? 0n) : tooPoor('the balance does not suffice')
-  return { answer: failure(failureOf(unpaid, { badGateway: false }), requestId), account }
+  const refused = failureOf(unpaid(caller, refusedBy), { badGateway: false })
+  return { answer: failure(refused, requestId), account }
 }

@@ -25,10 +25,37 @@ export interface Caller {
   readonly organizationId: string
   /** The name of a job, if it is one that asks. */
   readonly apiKeyId: string
-  /** Credits when the request was admitted; concurrent requests may spend them first. */
+  /** What was left of the balance when the request was admitted; concurrent requests may spend it first. */
   readonly credits: bigint
-  /** What the key may spend in one day (UTC), and had left of it when the request was admitted. */
-  readonly day?: { readonly limit: bigint; readonly left: bigint } | undefined
+  /** What limits its spending besides the balance. */
+  readonly limits: readonly SpendingLimit[]
+}
+
+/** Whose spending a limit bounds. The balance is that of the organization. */
+export type LimitScope = 'organization' | 'key' | 'session'
+
+/** A limit on what may be spent besides the balance. Each charge is made to the balance and to all of these, or to none. */
+export interface SpendingLimit {
+  readonly scope: Exclude<LimitScope, 'organization'>
+  /** Of the key or of the session. */
+  readonly id: string
+  /** A day is one of UTC. */
+  readonly period: 'day' | 'ever'
+  /** When the request was admitted; concurrent requests may spend more. */
+  readonly spent: bigint
+  /** Undefined for no bound; then nothing is counted. */
+  readonly most: bigint | undefined
+  /** True for a session that this request begins: from then on it is known. */
+  readonly opens?: true
+}
+
+/** A session of an agent as a request names it. */
+export interface SessionAsked {
+  readonly id: string
+  /** What it may spend; undefined for no bound. */
+  readonly most: bigint | undefined
+  /** True if the request begins it. */
+  readonly begins: boolean
 }
 
 /** State of the organization's one-second window after this request. */
@@ -96,10 +123,10 @@ export interface Settlement {
 
 /** Answer of `settle`, after the row is durable. */
 export interface Settled {
-  /** False: the balance could not pay. The row says 402, nothing was charged, the data must not leave. */
+  /** False: a limit could not pay. The row says 402, nothing was charged, the data must not leave. */
   readonly paid: boolean
-  /** True if the balance could have paid, but the key has used up its credits of the day. @default false */
-  readonly isDayUsedUp?: boolean
+  /** Whose limit could not; undefined if it was paid. */
+  readonly refusedBy?: LimitScope
   readonly creditsCharged: number
   readonly creditsRemaining: bigint
 }
@@ -111,13 +138,14 @@ interface GateRequest {
   readonly endpoint: string | null
   /** What must be switched on to answer it. @default none */
   readonly features?: readonly Feature[]
+  readonly session?: SessionAsked | undefined
 }
 
 /** Admission before the work, settlement after it. Both throw `UnavailableError` if the database is away. */
 export interface Gate {
   /** Whoever sends this key, which is what follows `Bearer `; undefined if it cannot be a key. Looks nothing up. */
   holder(key: string, client?: { readonly ip: string }): KeyHolder | undefined
-  /** Admits a request, or says why not. */
+  /** Admits a request, or says why not. A session that nobody began is not among the caller's limits. */
   admit(request: GateRequest): Promise<Admission>
   /**
    * Charges and logs in one durable step; of requests that the gate itself refused, no more than about a hundred of an

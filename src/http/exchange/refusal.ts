@@ -55,13 +55,3 @@ export function refusal({ code, rateLimit }: Extract<Admission, { readonly kind:
   const waitSec = Math.max(1, Math.ceil(rateLimit.waitMs / 1000))
   return new HttpError(code, REFUSALS[code], { headers: { 'retry-after': String(waitSec) } })
 }
-
-/** 402, before the work or at the charge. At the charge `detail` must hide the price: it tells what a wallet holds. */
-export function tooPoor(detail: string): CodedError {
-  return new CodedError('INSUFFICIENT_CREDITS', `Cannot pay for this request: ${detail}`)
-}
-
-/** 402: the key may not spend what this costs before the day ends. */
-export function usedUp(creditsPerDay: bigint): CodedError {
-  return tooPoor(`this key may spend ${creditsPerDay} credits a day (UTC), and too few of them are left`)
-}

@@ -127,7 +127,7 @@ test('a settlement that commits after its deadline is given back by its void', a
   const holder = open()
   // Holds the balance past the deadline, but not until the server cancels the statement itself.
   const held = holder.run(
-    `select pg_sleep(0.8) from (select from credit_balance where organization_id = $1 for update) b`,
+    `select pg_sleep(0.8) from (select from spending_limit where organization_id = $1 for update) b`,
     [organizationId],
   )
   await Bun.sleep(50)
@@ -168,7 +168,7 @@ test('a settlement that has to ask twice still ends by its deadline, and its lat
   const held = [
     holders[0].run("select pg_advisory_xact_lock(hashtext('request_log_numbers')), pg_sleep(0.7)", [], hold),
     holders[1].run(
-      'select pg_sleep(3) from (select from credit_balance where organization_id = $1 for update) b',
+      'select pg_sleep(3) from (select from spending_limit where organization_id = $1 for update) b',
       [organizationId],
       hold,
     ),
@@ -348,7 +348,8 @@ test('settlements and voids in any order, and repeated, leave the balance of a p
         }
         const paid = cost <= left()
         ledger.set(index, paid ? 200 : 402)
-        expect(outcome).toEqual({ paid, creditsCharged: paid ? cost : 0, creditsRemaining: BigInt(left()) })
+        const charge = { creditsCharged: paid ? cost : 0, creditsRemaining: BigInt(left()) }
+        expect(outcome).toEqual({ paid, ...(paid ? {} : { refusedBy: 'organization' }), ...charge })
       }
       const counts: Record<string, number> = {}
       for (const status of ledger.values()) counts[status] = (counts[status] ?? 0) + 1

@@ -52,7 +52,7 @@ describe('admit', () => {
   test('names the caller, the balance and the database time of a good key', async () => {
     const { key, organizationId, apiKeyId } = await createAccount(db, { credits: 77, rateLimit: 5 })
     const admission = admitted(await admitKey(gate, { key, endpoint: ENDPOINT }))
-    expect(admission.caller).toEqual({ organizationId, apiKeyId, credits: 77n })
+    expect(admission.caller).toEqual({ organizationId, apiKeyId, credits: 77n, limits: [] })
     expect(admission.rateLimit).toMatchObject({ limit: 5, remaining: 4 })
     expect(Number.isSafeInteger(admission.requestedAtMs)).toBe(true)
     const oldestFreesMs = admission.requestedAtMs + 1_000
@@ -344,7 +344,7 @@ describe('settle', () => {
   test('a settlement for an organization that is not there is not paid', async () => {
     const { caller } = await createAccount(db)
     const settled = await gate.settle(settlement({ ...caller, organizationId: 'org_absent' }))
-    expect(settled).toEqual({ paid: false, creditsCharged: 0, creditsRemaining: 0n })
+    expect(settled).toEqual({ paid: false, refusedBy: 'organization', creditsCharged: 0, creditsRemaining: 0n })
   })
 
   test('admissions and settlements of many organizations through two gates never wait for each other in a circle', async () => {

@@ -45,7 +45,7 @@ const APART = ['--pid', '--map-root-user --pid']
   .find((command) => Bun.which('unshare') !== null && Bun.spawnSync([...command, 'true']).success)
 
 function made(count: number): readonly Settlement[] {
-  const caller = { organizationId: 'org_1', apiKeyId: 'key_1', credits: 5n }
+  const caller = { organizationId: 'org_1', apiKeyId: 'key_1', credits: 5n, limits: [] }
   return Array.from({ length: count }, () => settlement(caller))
 }
 

@@ -48,10 +48,10 @@ async function callerOf(key: string, through = gate): Promise<Caller> {
 }
 
 async function spentOf(apiKeyId: string): Promise<number[]> {
-  const rows = await db.run<{ credits: string }>('select credits from api_key_day where api_key_id = $1 order by day', [
+  const rows = await db.run<{ spent: string }>('select spent from spending_limit where scope = $1 order by period', [
     apiKeyId,
   ])
-  return rows.map((row) => Number(row.credits))
+  return rows.map((row) => Number(row.spent))
 }
 
 test('a key for some networks is unknown from anywhere else', async () => {
@@ -79,7 +79,8 @@ test('over two processes a key never spends more in a day than it may, and never
   const { organizationId, caller: free } = await createAccount(db, { credits: 10_000 })
   const { key, id } = await limited(organizationId, { creditsPerDay: 50 })
   const callers = await Promise.all([gate, otherGate].map((each) => callerOf(key, each)))
-  expect(callers.map(({ day }) => day)).toEqual(Array(2).fill({ limit: 50n, left: 50n }))
+  const day = { scope: 'key', id, period: 'day', most: 50n }
+  expect(callers.map(({ limits }) => limits)).toEqual(Array(2).fill([{ ...day, spent: 0n }]))
   const at = Date.now()
   const outcomes = await Promise.all(
     Array.from({ length: 160 }, async (_, index) => {
@@ -94,12 +95,12 @@ test('over two processes a key never spends more in a day than it may, and never
   const ofKey = outcomes.filter((each) => each.key).map(({ settled }) => settled)
   expect(ofKey.filter(({ paid }) => paid)).toHaveLength(50)
   expect(
-    ofKey.filter(({ paid, isDayUsedUp, creditsCharged }) => !paid && isDayUsedUp && creditsCharged === 0),
+    ofKey.filter(({ paid, refusedBy, creditsCharged }) => !paid && refusedBy === 'key' && creditsCharged === 0),
   ).toHaveLength(70)
   expect(outcomes.filter((each) => !each.key && each.settled.paid)).toHaveLength(40)
   expect(await spentOf(id)).toEqual([50])
   expect((await readBooks(db, organizationId)).statuses).toEqual({ 200: 90, 402: 70 })
-  expect((await callerOf(key, otherGate)).day).toEqual({ limit: 50n, left: 0n })
+  expect((await callerOf(key, otherGate)).limits).toEqual([{ ...day, spent: 50n }] as never)
   // Tomorrow it may spend again, and what was admitted yesterday still counts for yesterday.
   const [caller = free] = callers
   const settle = async (requestedAtMs: number) => (await gate.settle(settlement(caller, { requestedAtMs }))).paid
@@ -135,8 +136,8 @@ test('in any order and mixture each request meets exactly the limits that a plai
           const { organizationId } = organizations[who] ?? one
           const charge = fails === 0 ? 0 : price
           const left = balances.get(organizationId) ?? 0
-          if (charge > left) return 'balance'
-          if (charge > (room[who] ?? 0)) return 'day'
+          if (charge > left) return 'organization'
+          if (charge > (room[who] ?? 0)) return 'key'
           balances.set(organizationId, left - charge)
           room[who] = (room[who] ?? 0) - charge
           return 'paid'
@@ -153,9 +154,7 @@ test('in any order and mixture each request meets exactly the limits that a plai
             ),
           ),
         )
-        expect(settled.map(({ paid, isDayUsedUp }) => (paid ? 'paid' : isDayUsedUp ? 'day' : 'balance'))).toEqual(
-          expected,
-        )
+        expect(settled.map(({ paid, refusedBy }) => (paid ? 'paid' : refusedBy))).toEqual(expected)
         for (const { organizationId } of [one, two]) {
           expect((await readBooks(db, organizationId)).balance).toBe(balances.get(organizationId) ?? 0)
         }

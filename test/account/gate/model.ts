@@ -65,6 +65,10 @@ const LIMITS: readonly [credits: number, rateLimit: number][] = [
   [100_000, 100_000],
 ]
 
+/** Sessions of agents, and the budgets that their requests set. */
+const SESSIONS = ['session-a', 'session-b']
+const BUDGETS = [30n, 60n]
+
 /**
  * Several gates with connections of their own serve random requests of few organizations while credits are granted and
  * taken back, keys revoked, organizations suspended and deleted, and faults strike. Afterwards every answer is compared
@@ -82,7 +86,12 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   let limited = 0
 
   async function call(gate: AccountGate, actor: Actor): Promise<void> {
-    const admission = await admitKey(gate, { key: pick(actor.keys), endpoint: 'GET /v1/a' }).catch(ignoreUnavailable)
+    const session = { id: pick(SESSIONS), most: pick(BUDGETS), begins: random() < 0.3 }
+    const admission = await admitKey(gate, {
+      key: pick(actor.keys),
+      endpoint: 'GET /v1/a',
+      session: random() < 0.3 ? session : undefined,
+    }).catch(ignoreUnavailable)
     if (admission === undefined || admission.kind === 'unknown_key') return
     const isAdmitted = admission.kind === 'admitted'
     if (isAdmitted) actor.admittedAtMs.push(admission.requestedAtMs)
@@ -103,7 +112,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
     })
     const settled = await gate.settle(asked).catch(ignoreUnavailable)
     outcomes.push({ asked, settled })
-    if (settled?.paid === false && !settled.isDayUsedUp && settled.creditsRemaining >= BigInt(asked.credits)) {
+    if (settled?.refusedBy === 'organization' && settled.creditsRemaining >= BigInt(asked.credits)) {
       wrong.push(
         `${asked.settlementId} was refused ${asked.credits} credits while ${settled.creditsRemaining} are left`,
       )
@@ -166,6 +175,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   await drained(instances, admin)
   wrong.push(...(await whenThere(() => compareLog(admin, { actors, outcomes }))))
   for (const actor of actors) wrong.push(...(await whenThere(() => compareBooks(admin, actor))))
+  for (const actor of actors) wrong.push(...(await whenThere(() => compareSessions(admin, { actor, outcomes }))))
   if (!options.crashes) wrong.push(...actors.flatMap(fullerThanAllowed))
   for (const each of instances) {
     await each.gate.close(2_000)
@@ -250,6 +260,29 @@ async function compareBooks(admin: Database, { organizationId }: Actor): Promise
     if (error instanceof UnavailableError) throw error
     return [`${organizationId}: ${String(error)}`]
   }
+}
+
+/** What sessions have spent is what their paid requests cost, and never above the highest budget. */
+async function compareSessions(
+  admin: Database,
+  { actor, outcomes }: { readonly actor: Actor; readonly outcomes: readonly Outcome[] },
+): Promise<readonly string[]> {
+  const { organizationId } = actor
+  const expected = new Map<string, number>()
+  for (const { asked, settled } of outcomes) {
+    const limit = asked.caller.limits.find(({ scope }) => scope === 'session')
+    if (asked.caller.organizationId !== organizationId || limit === undefined || settled?.paid !== true) continue
+    expected.set(limit.id, (expected.get(limit.id) ?? 0) + asked.credits)
+  }
+  const rows = await admin.run<{ scope: string; spent: string }>(
+    'select scope, spent from spending_limit where organization_id = $1 and scope = any ($2)',
+    [organizationId, SESSIONS],
+  )
+  const most = Math.max(...BUDGETS.map(Number))
+  const spent = new Map(rows.map((row) => [row.scope, Number(row.spent)]))
+  return SESSIONS.filter((id) => (spent.get(id) ?? 0) !== (expected.get(id) ?? 0) || (spent.get(id) ?? 0) > most).map(
+    (id) => `${organizationId}, ${id} spent ${spent.get(id)}, not ${expected.get(id)}`,
+  )
 }
 
 /** Asks again while the last crash is not over. */

@@ -58,7 +58,7 @@ async function strike(admin: Database, { choice, crashes }: { choice: number; cr
   else if (kind === 2) {
     await admin.run(
       `select pg_sleep($1) from (
-         select count(*) from (select from credit_balance order by organization_id collate "C" for update) held
+         select count(*) from (select from spending_limit where scope = '' order by organization_id collate "C" for update) held
        ) locked`,
       [HELD_MS / 1_000],
     )

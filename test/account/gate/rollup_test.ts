@@ -127,7 +127,7 @@ test('an old snapshot does not make batches of the gate read more and more pages
   const call = async () => {
     await admitBatch(
       one,
-      [{ principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [] }],
+      [{ principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [], session: undefined }],
       facts,
     )
     await settleBatch(one, [settlement(caller)])
@@ -166,7 +166,7 @@ async function pagesRead(one: Database): Promise<number> {
   await one.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await one.run<{ pages: string }>(
     `select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::text as pages
-     from pg_statio_user_tables where relname like 'rate_window%' or relname like 'request_%' or relname = 'credit_balance'`,
+     from pg_statio_user_tables where relname like 'rate_window%' or relname like 'request_%' or relname = 'spending_limit'`,
     [],
     { lane: 'gate' },
   )

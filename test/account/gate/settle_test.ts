@@ -48,7 +48,10 @@ test('settleBatch() settles every other row once if the database refuses one, in
 test('settleBatch() decides in time even if every organization of a full batch lacks credits', async () => {
   await createMany(2_048)
   const batch = Array.from({ length: 2_048 }, (_, index) =>
-    settlement({ organizationId: `org_many${index + 1}`, apiKeyId: 'key', credits: 1_000_000n }, { credits: 2 }),
+    settlement(
+      { organizationId: `org_many${index + 1}`, apiKeyId: 'key', credits: 1_000_000n, limits: [] },
+      { credits: 2 },
+    ),
   )
   const outcomes = await settleBatch(db, batch)
   expect(outcomes.filter((each) => 'paid' in each && !each.paid && each.creditsRemaining === 1n)).toHaveLength(2_048)
@@ -90,8 +93,11 @@ test('settleBatch() pays in order of arrival even if the balance is less than at
 
 test('admitBatch() and settleBatch() read few rows of large tables, though their plans were made over small ones', async () => {
   const { key, caller, organizationId } = await createAccount(db)
-  const requests = [{ principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [] }]
-  const limited = { ...caller, day: { limit: 1_000n, left: 1_000n } }
+  const requests = [
+    { principal: { kind: 'key' as const, hash: hashKey(key) }, endpoint: null, features: [], session: undefined },
+  ]
+  const day = { scope: 'key', id: caller.apiKeyId, period: 'day', spent: 0n, most: 1_000n } as const
+  const limited = { ...caller, limits: [day] }
   await settleBatch(db, [settlement(limited)])
   await db.run('analyze', [], { lane: 'background', deadlineMs: 30_000 })
   await admitBatch(db, requests, createFacts({ clock: systemClock }))
@@ -108,8 +114,9 @@ test('admitBatch() and settleBatch() read few rows of large tables, though their
     `insert into rate_window_state (organization_id, era, at, upto, since)
      select 'org_many' || n, s.era - 1, '{}', '{}', 0 from generate_series(1, 3000) n cross join rate_window_state s
      where s.organization_id = $1`,
-    `insert into api_key_day select 'org_many' || n, 'key', d.day - 2, 1 from generate_series(1, 3000) n
-     cross join api_key_day d where d.organization_id = $1`,
+    `insert into spending_limit (organization_id, scope, period, spent)
+     select 'org_many' || n, 'key', d.period - 2, 1 from generate_series(1, 3000) n
+     cross join spending_limit d where d.organization_id = $1 and d.period > 0`,
     `insert into request_caller (organization_no, organization_id, api_key_id)
      select 1000 + n, 'org_many' || n, 'key' ${others} on conflict do nothing`,
     `insert into request_path (path) select '/v1/many/' || n ${others}`,
@@ -140,7 +147,7 @@ test('batches that bring the same new names at once agree on their numbers', asy
   const many = openDatabase({ url, clock: systemClock, log: silentLog })
   await Promise.all(Array.from({ length: 8 }, () => many.run('select pg_sleep(0.05)', [], { lane: 'gate' })))
   const held = many.run(
-    `with balance as (select from credit_balance where organization_id = $1 for update)
+    `with balance as (select from spending_limit where organization_id = $1 for update)
      select pg_sleep(0.4) from balance`,
     [organizationId],
   )
@@ -164,8 +171,8 @@ async function createMany(count: number): Promise<void> {
   for (const statement of [
     `insert into organization (id, name) select 'org_many' || n, 'many' from generate_series(1, $1::integer) n
      on conflict do nothing`,
-    `insert into credit_balance (organization_id, balance, granted)
-     select 'org_many' || n, 1, 1 from generate_series(1, $1::integer) n on conflict do nothing`,
+    `insert into spending_limit (organization_id, most)
+     select 'org_many' || n, 1 from generate_series(1, $1::integer) n on conflict do nothing`,
   ]) {
     await db.run(statement, [count], { lane: 'gate' })
   }
@@ -177,7 +184,7 @@ async function rowsRead(): Promise<number> {
   await db.run('select pg_stat_force_next_flush()', [], { lane: 'gate' })
   const [row] = await db.run<{ read: string }>(
     `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read from pg_stat_user_tables
-     where relname in ('organization', 'api_key', 'credit_balance', 'rate_window', 'rate_window_state', 'api_key_day', 'request_rollup', 'request_log',
+     where relname in ('organization', 'api_key', 'spending_limit', 'rate_window', 'rate_window_state', 'request_rollup', 'request_log',
        'request_caller', 'request_path')`,
     [],
   )

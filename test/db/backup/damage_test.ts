@@ -134,7 +134,7 @@ test.each([
 
 test('what an altered backup had loaded before its end was read is rolled back', () =>
   withEmpty(async (target) => {
-    const altered = packed(lines.map((line) => line.replace('"1000","1000"', '"9000","1000"')))
+    const altered = packed(lines.map((line) => line.replace('"0","1000"', '"0","9000"')))
     await expect(restoreInto(target.url, altered)).rejects.toThrow('it was altered')
     expect(await target.db.run(`select to_regclass('organization') is null as absent`, [])).toEqual([{ absent: true }])
     await restoreInto(target.url, whole)

@@ -58,7 +58,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
       ...[`odd_${index}`, text],
       index % 2 ? '2024-02-29 23:59:59.999999+00' : null,
     ])
-    await db.run('insert into credit_balance (organization_id, balance, granted) values ($1, $2, $2)', [
+    await db.run('insert into spending_limit (organization_id, most) values ($1, $2)', [
       ...[`odd_${index}`, '9007199254740993'],
     ])
   }
@@ -67,7 +67,9 @@ test('a restored database has every row of every table as it was, odd texts, nul
     [],
   )
   await db.run(`insert into endpoint_disabled (endpoint) values ('GET /v1/off')`, [])
-  await db.run(`insert into api_key_day values ('odd_0', 'key', 20000, 9007199254740993)`, [])
+  for (const limit of [`'key', 20000, 9007199254740993`, `'session', 0, 7`]) {
+    await db.run(`insert into spending_limit (organization_id, scope, period, spent) values ('odd_0', ${limit})`, [])
+  }
   await db.run(`insert into feature_disabled (feature) values ('mcp')`, [])
   await db.run(
     `insert into audit_entry (actor, action, subject, detail) values ('cli', 'switch.off', 'mcp', '{"a": [1, null]}')`,
@@ -79,7 +81,6 @@ test('a restored database has every row of every table as it was, odd texts, nul
      values (473000, '{999999}', '{999999}', '{0}', '{404}', '{1}', '{0}')`,
     [],
   )
-  await db.run(`insert into session_spending (organization_id, session_id, credits) values ('org', 'session', 7)`, [])
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
   for (const statement of [
     `insert into history_chain values (1, 9007199254740993, '\\x00ff', null)`,

@@ -1,4 +1,12 @@
-import type { Admission, Caller, Gate, RefusalCode, Settled, Settlement } from '../../../src/http/exchange/gate.ts'
+import type {
+  Admission,
+  Caller,
+  Gate,
+  RefusalCode,
+  SessionAsked,
+  Settled,
+  Settlement,
+} from '../../../src/http/exchange/gate.ts'
 
 /** One organization as tests set it up; changed in place. */
 export interface MemoryOrganization {
@@ -36,6 +44,18 @@ export function createMemoryGate(options: {
   const settled = new Map<string, Settled>()
   const rows: Row[] = []
 
+  /** What sessions have spent. */
+  const sessions = new Map<string, bigint>()
+  const spentOf = ({ id }: MemoryOrganization, sessionId: string) => sessions.get(id + sessionId) ?? 0n
+
+  function limitsOf(organization: MemoryOrganization, session: SessionAsked | undefined): Caller['limits'] {
+    if (session === undefined) return []
+    const { id, most, begins } = session
+    if (!begins && !sessions.has(organization.id + id)) return []
+    const spent = spentOf(organization, id)
+    return [{ scope: 'session', id, period: 'ever', spent, most, ...(begins ? { opens: true } : {}) }]
+  }
+
   const gate: MemoryGate = {
     organizations,
     disabled: new Set(),
@@ -46,7 +66,7 @@ export function createMemoryGate(options: {
     // The key itself, not its hash, so that tests read well.
     holder: (key, client) => ({ kind: 'key', hash: key, ...(client === undefined ? {} : { client }) }),
 
-    async admit({ principal, endpoint, features = [] }): Promise<Admission> {
+    async admit({ principal, endpoint, features = [], session }): Promise<Admission> {
       if (gate.failAdmit !== undefined) throw gate.failAdmit
       const isJob = principal.kind === 'job'
       const organization = isJob
@@ -65,7 +85,12 @@ export function createMemoryGate(options: {
       if (refused === undefined) window.push(requestedAtMs)
       admissions.set(organization.id, window)
       const apiKeyId = isJob ? principal.name : `key_${principal.hash}`
-      const caller: Caller = { organizationId: organization.id, apiKeyId, credits: organization.credits }
+      const caller: Caller = {
+        organizationId: organization.id,
+        apiKeyId,
+        credits: organization.credits,
+        limits: limitsOf(organization, session),
+      }
       const rateLimit = {
         limit: organization.limit,
         remaining: Math.max(0, organization.limit - window.length),
@@ -82,11 +107,18 @@ export function createMemoryGate(options: {
       if (known !== undefined) return known
       const organization = [...organizations.values()].find(({ id }) => id === settlement.caller.organizationId)
       if (organization === undefined) throw new Error('Cannot settle for an unknown organization')
-      const paid = organization.credits >= BigInt(settlement.credits)
+      const price = BigInt(settlement.credits)
+      const limits = settlement.caller.limits.filter(({ most, opens }) => most !== undefined || opens)
+      const short = limits.find(({ id, most = 0n }) => price > 0n && spentOf(organization, id) + price > most)
+      const paid = organization.credits >= price && short === undefined
       const creditsCharged = paid ? settlement.credits : 0
       organization.credits -= BigInt(creditsCharged)
+      if (paid && settlement.status < 300) {
+        for (const { id } of limits) sessions.set(organization.id + id, spentOf(organization, id) + price)
+      }
       rows.push({ ...settlement, status: paid ? settlement.status : 402, creditsCharged })
-      const answer = { paid, creditsCharged, creditsRemaining: organization.credits }
+      const charge = { creditsCharged, creditsRemaining: organization.credits }
+      const answer = { paid, ...(short && { refusedBy: short.scope }), ...charge }
       settled.set(settlement.settlementId, answer)
       return answer
     },
