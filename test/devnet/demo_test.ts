@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { OBLIGATION } from '../support/kamino_scene.ts'
+import { until } from '../support/until.ts'
 import { WALLETS } from './addresses.ts'
 import { MORPHO_WALLETS } from './morpho_blue/scenario.ts'
 import { descendants, stillRunning } from './processes.ts'
@@ -111,7 +112,10 @@ test.each(
     // Who fails here must not live on until the machine ends.
     for (const pid of left) process.kill(pid, 'SIGKILL')
     expect(left).toEqual([])
-    expect(readdirSync(demo.directory).filter((name) => name.startsWith('walletscope-'))).toEqual([])
+    await until(
+      'its directory to be gone',
+      () => !readdirSync(demo.directory).some((name) => /^walletscope-/.test(name)),
+    )
     await demo.exited
   },
   90_000,

@@ -184,5 +184,5 @@ describe.each([
     expect((await run('org', 'list')).stdout).toContain('Acme')
     expect(await runJson(program, ['migrate'])).toEqual({ applied: [] })
     expect(await untilEmpty(program.directory, 5_000)).toEqual([])
-  }, 60_000)
+  }, 120_000)
 })
