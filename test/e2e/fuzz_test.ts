@@ -73,7 +73,7 @@ beforeAll(async () => {
   const { db } = database
   accounts = {
     rich: await createAccount(db, { credits: 10_000_000 }),
-    poor: await createAccount(db, { credits: 40 }),
+    poor: await createAccount(db, { credits: 4 }),
     limited: await createAccount(db, { credits: 1_000, rateLimit: 5 }),
     suspended: await createAccount(db, { credits: 100 }),
     deleted: await createAccount(db, { credits: 100 }),
