@@ -32,11 +32,11 @@ interface CoverRequest<Row, Place extends StreamPlace> {
   readonly begun?: (range: Range) => Promise<BegunPart | undefined>
 }
 
-/** A part that was read before it was known that its last block is final, and which endpoints have that block. */
+/** A part that was read before it was known whether its last block is final, and which endpoints have that block. */
 export interface BegunPart {
   readonly proof: Proof
   readonly proven: ProvenLogs
-  /** Those that may have been asked. */
+  /** The endpoints that may have given it. */
   readonly sources: readonly LearnedSource[]
 }
 
@@ -121,6 +121,7 @@ async function decodeAfter<Row, Place extends StreamPlace>(
 ): Promise<Meaning<Row>> {
   const { stream, place, subjects, sources } = request
   const begun = request.begun && (await untilAborted(request.begun(range), signal))
+  // One that has another final block may have given logs of another chain.
   const isUsable = begun?.sources.every((source) => sources.includes(source)) === true
   const part = isUsable ? begun : await beginPart({ ...request, range }, signal)
   const { proof } = part

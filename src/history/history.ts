@@ -110,7 +110,7 @@ export function createHistory(options: {
     return follower
   }
 
-  /** Asked only while nothing is stored of the subject, nor of everybody: then its logs may take thousands of requests. */
+  /** Asked only while nothing is stored of the subject or everybody: its logs may then take thousands of requests. */
   async function untouched<Row, Place extends StreamPlace>(
     { stream, place, subject }: PlacedRequest<Row, Place>,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
@@ -126,7 +126,7 @@ export function createHistory(options: {
     }
   }
 
-  /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if it takes longer than a caller waits. */
+  /** True if two endpoints agreed on it. Throws `UnavailableError` with the progress if `waitMs` pass before. */
   async function complete<Row, Place extends StreamPlace>(
     { stream, place, subject, startBlock }: PlacedRequest<Row, Place>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
@@ -175,7 +175,7 @@ export function createHistory(options: {
    */
   async function foresee<Row, Place extends StreamPlace>(
     request: PlacedRequest<Row, Place>,
-    { client, tip, foreseen }: { readonly client: ChainClient; readonly tip: ExpectedTip; foreseen: Foreseen<Row> },
+    { client, tip, foreseen }: Omit<AtTip<Row>, 'tip'> & { readonly tip: ExpectedTip },
     signal: AbortSignal,
   ): Promise<void> {
     const { stream, place, subject } = request
@@ -232,7 +232,7 @@ export function createHistory(options: {
     const hasBegun = isBegun(covered)
     const isUntouched = !hasBegun && (await untouched(request, { client, block: tip.block }, signal))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, version: undefined }
-    // Its logs are read beside what they are then checked against.
+    // The state that its rows are checked against is read beside its logs.
     const { finalized } = tip
     if (hasBegun && foreseen.end === undefined) follower.foreseeCheck({ ...request, finalized, covered }, place, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))

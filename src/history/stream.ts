@@ -120,8 +120,8 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
     signal: AbortSignal,
   ) => Promise<boolean>
   /**
-   * Begins to read what `verify` will need if this block turns out to be final. Dropped when `signal` fires, and handed
-   * out once.
+   * Begins to read what `verify` will need if this block turns out to be final. It is used at most once, and dropped
+   * when `signal` fires.
    */
   readonly foresee?: (
     place: Place,
@@ -146,7 +146,7 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
   ) => Promise<void>
 }
 
-/** A block that will probably be final, and a time that it is not younger than. */
+/** A block that will probably be final. Its own time may be earlier than `timestampSec`. */
 export type ForeseenBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
 /** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */

@@ -52,13 +52,13 @@ const TAILS_MAX = 200
 /** Logs and rows of all tails that are kept. */
 const LOGS_KEPT_MAX = 100_000
 
-/** An end, and the block until whose next it is kept. */
+/** An end, which is kept until a block after this one is due. */
 interface KeptTail {
   readonly tail: Tail<never>
   readonly block: Pick<PinnedBlock, 'timestampSec'>
 }
 
-/** Stands for the block of an end that is too long to be read at the moment. */
+/** Stands for the block of an end that is too long to be read at the moment: it is not kept. */
 const NOT_KEPT = { timestampSec: 0n }
 
 /** Keeps the ends of all histories until the next block. */
@@ -74,7 +74,7 @@ export function createTails({ clock }: { readonly clock: Clock }): Tails {
     async read(request, signal) {
       const { client, stream, place, tip } = request
       const whose = subjectsOf(request)?.join() ?? ''
-      // What is read of the end does not depend on which block is final, but on its number.
+      // An end depends on the number of the final block, and not on its hash.
       const key = `${stream.name}:${place.contract}:${whose}:${tip.finalized.number}:${tip.block.hash}`
       const read = async (shared: AbortSignal): Promise<KeptTail> => {
         // Rows of one stream have one type, so whoever finds them under its key may take them for theirs.
@@ -108,7 +108,7 @@ async function readTail<Row, Place extends StreamPlace>(
       async (endpoint, within) => {
         try {
           const known = grandparent?.holder === endpoint.index ? grandparent.hash : undefined
-          // Only once: if that is what goes wrong, headers tell.
+          // Only once: if the hash is false, headers tell the next time.
           grandparent = undefined
           return await readTailFrom(endpoint, { ...request, grandparent: known }, within)
         } catch (error) {

@@ -11,7 +11,10 @@ const GAS_LEFT: Hex = '0x5a60005260206000f3'
 /** With less a long list takes more pages: geth's own limit is 50 million, that of many providers far higher. */
 const GAS_WANTED = 25_000_000n
 
-/** Whether calls can run code that is not deployed, in either way, and with how much gas. */
+/**
+ * Whether calls can run code that is not deployed, in either way, and with how much gas. Every lens is called in one of
+ * these ways, so none of them is examined alone.
+ */
 export async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Promise<readonly Finding[]> {
   const call = { runtime: GAS_LEFT, data: '0x', block: 'latest' } as const
   const override = await answerOf(callByOverride(endpoint, call, signal).then(parseQuantity), signal)

@@ -23,7 +23,7 @@ export interface AgreedTip {
   readonly isDisputed: boolean
 }
 
-/** The newest block, and which one will be final if the others agree; told before they are asked. */
+/** The newest block, and which one will be final if the others have it too. */
 export interface TipInSight {
   readonly block: PinnedBlock
   readonly finalNumber: bigint
@@ -46,8 +46,8 @@ type Said = PinnedBlock | undefined | 'silent'
 
 /**
  * Reads the tip from an endpoint, and asks the others for the final block: no block is final that is less than eight
- * blocks below the head of one of them. Throws `UpstreamError` if the endpoint does not answer, or if two others have
- * another block there.
+ * blocks below the head of one of them. `inSight` is told before they answer about that block. Throws `UpstreamError`
+ * if the endpoint does not answer, or if two others have another block there.
  */
 export async function readAgreedTip(
   endpoint: Endpoint,
@@ -83,6 +83,7 @@ export async function readAgreedTip(
   // The highest first: one that is behind does not hold the others back.
   const numbers = new Set([...young].sort(descending).map((head) => minOf(candidate, below(head, DEPTH_MIN))))
   const [finalNumber = candidate] = numbers
+  // Zero stands for a hash that the node does not tell.
   const isKnown = older !== undefined && isSameBlock(older.of, block) && BigInt(older.hash) !== 0n
   const grandparent = isKnown ? { hash: older.hash, holder: endpoint.index } : undefined
   inSight({ block, finalNumber, grandparent })

@@ -28,8 +28,8 @@ export interface Tip extends ExpectedTip {
 export interface Finality {
   /**
    * Read once per block. Throws `UnavailableError` if no endpoint answers, if the endpoints have different final blocks,
-   * or if the chain's history is stopped because a block was replaced that had been final. `expect` is told what it will
-   * probably be, if that is known before: what needs it may be begun, and must be dropped if it is another.
+   * or if the chain's history is stopped because a block was replaced that had been final. `expect` is told the tip
+   * that the endpoints will probably agree on: reads for it may be begun, and must be dropped if the tip is another.
    */
   tip(client: ChainClient, signal: AbortSignal, expect?: Expect): Promise<Tip>
 }
@@ -39,6 +39,7 @@ export function isSameTip(a: ExpectedTip, b: ExpectedTip): boolean {
   return a.block.hash === b.block.hash && a.finalized.number === b.finalized.number
 }
 
+/** Told what the tip will probably be, maybe more than once. */
 type Expect = (tip: ExpectedTip) => void
 
 /** The chain's history was built on a block that the chain does not have any more. */

@@ -18,8 +18,8 @@ import { createTurns } from './turns.ts'
 /** Completes the histories of one stream at one place, while somebody asks. */
 export interface Follower<Place extends StreamPlace> extends Pick<Foresight<Place>, 'foresee' | 'foreseeCheck'> {
   /**
-   * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all of them. Throws `UnavailableError` if they cannot be, `AbortedError`
-   * if `signal` fires; the work then goes on for half a minute, in case the caller comes back.
+   * Resolves when the wanted blocks are stored and checked; true if two endpoints agreed on all. Throws if they cannot
+   * be (`UnavailableError`) or `signal` fires (`AbortedError`); the work then goes on for half a minute.
    */
   complete(wanted: Wanted, place: Place, signal: AbortSignal): Promise<boolean>
   /** How far the work on a subject's history is; undefined if nobody asked for it. */

@@ -9,7 +9,7 @@ import type { EnsureRequest, ForeseenBlock, StreamPlace } from '../stream.ts'
 import { countedOf, isChecked } from './counted.ts'
 import type { FollowerOptions } from './options.ts'
 
-/** What of a subject will be wanted if a block turns out to be final. */
+/** What will be wanted of a subject if a block turns out to be final. */
 interface Foreseen extends Pick<EnsureRequest<never, never>, 'subject' | 'startBlock'> {
   readonly finalized: ForeseenBlock
   /** What is stored of it, and of everybody. */
@@ -19,19 +19,20 @@ interface Foreseen extends Pick<EnsureRequest<never, never>, 'subject' | 'startB
 /** Parts of histories that are read while endpoints still agree on which block is final. */
 export interface Foresight<Place extends StreamPlace> {
   /**
-   * Begins to read what a subject lacks, or where everybody's history is kept what that lacks, if one request to each
-   * endpoint is enough; and what the check of its rows needs. Dropped when `signal` fires.
+   * Begins to read the blocks that a subject lacks, if one request to each endpoint is enough, and the state that its
+   * rows are checked against. If everybody's history is kept, the blocks are those that it lacks. Dropped when `signal`
+   * fires.
    */
   foresee(wanted: Foreseen, place: Place, signal: AbortSignal): void
-  /** The check alone. */
+  /** Begins to read that state alone. */
   foreseeCheck(wanted: Foreseen, place: Place, signal: AbortSignal): void
-  /** True if one of these ranges was begun for it alone. */
+  /** True if one of these ranges was begun for this subject alone. */
   has(subject: Hex | null, ranges: readonly Range[]): boolean
-  /** Once; undefined if it was not begun for exactly these subjects (null: everybody), or failed. */
+  /** What was begun for exactly these subjects (null: everybody), once; undefined if nothing was, or if it failed. */
   take(subjects: readonly Hex[] | null, range: Range): Promise<BegunPart | undefined>
 }
 
-/** Subjects whose blocks are read ahead at a time; of the others those who lack the same blocks go together. */
+/** Subjects whose blocks are read ahead at the same time; the others are read in groups, once the tip is known. */
 const FORESEEN_MAX = 4
 
 /** Makes it for one stream. `isBusy` is true if a task works on a subject already (null: on everybody). */

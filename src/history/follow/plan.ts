@@ -57,8 +57,8 @@ export function planOf({
 }
 
 /**
- * Those who lack the same blocks, and are read in the same turn, go together, but for those of which something
- * `isForeseen`: that was begun for each alone.
+ * Those who lack the same blocks, and are read in the same turn, go together. A subject stays alone if `isForeseen`:
+ * blocks that it lacks are being read for it alone.
  */
 export function groupsOf(
   lacking: readonly Lacking[],

@@ -22,6 +22,7 @@ interface Answers {
   readonly block: Block
 }
 
+/** A block by its number, and by its hash if it may still be replaced; by its chain alone: the newest. */
 type AskedBlock = Pick<Block, 'chainId'> | (Pick<Block, 'chainId' | 'number'> & Partial<Pick<PinnedBlock, 'hash'>>)
 
 const ABI = parseAbi(['function read(address[] targets, bytes[] questions)'])
@@ -37,7 +38,6 @@ export async function readCalls(
   endpoint: Endpoint,
   question: {
     readonly questions: readonly Question[]
-    /** By its hash if it may still be replaced; by its chain alone: the newest. */
     readonly block: AskedBlock
     readonly clock: Clock
   },
@@ -58,6 +58,7 @@ export async function readCalls(
       if (!('number' in block) && questions.length <= PAGE_SIZES[way]) {
         const page = await readPage(questions, 'latest')
         observeBlock(page.block)
+        // If there was gas for some of them only, all are asked again, so that they are of one block.
         if (page.answers.length === questions.length) return page
       }
       const { number, hash } = 'number' in block ? block : await pin()

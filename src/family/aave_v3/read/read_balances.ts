@@ -15,10 +15,10 @@ const SCALED_BALANCE_OF = toFunctionSelector('scaledBalanceOf(address user)')
 const GET_PREVIOUS_INDEX = toFunctionSelector('getPreviousIndex(address user)')
 const BUDGET_MS = 4_000
 
-/** Reads that are begun before they are asked for. */
+/** Reads that may be under way before they are asked for. */
 const AHEAD_MAX = 64
 
-/** Whose balances in which market. */
+/** Whose balances, in which market and at which block. */
 interface BalanceQuestion<At> {
   readonly place: LendingPlace
   readonly wallet: Hex
@@ -34,7 +34,7 @@ type Balances = readonly TokenBalance[] | undefined
 interface BalanceReader {
   /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
   read(client: ChainClient, question: BalanceQuestion<number>, signal: AbortSignal): Promise<Balances>
-  /** Begins it for a block that will probably be asked for; once. */
+  /** Begins that read for a block that will probably be final; it is handed out once. */
   foresee(client: ChainClient, question: BalanceQuestion<ForeseenBlock>, signal: AbortSignal): void
 }
 
@@ -58,6 +58,7 @@ export function createBalanceReader(clock: Clock): BalanceReader {
   }
 
   return {
+    // What was begun may be of a block that was then replaced: a check that fails is made once more, without it.
     read: async (client, question, signal) =>
       (await ahead.take(nameOf(question))) ?? (await readPinned(client, question, signal)),
     foresee(client, question, signal) {

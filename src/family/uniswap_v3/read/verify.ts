@@ -22,10 +22,10 @@ const FLOW_WORDS = { from: 7, to: 12 }
 const LEFT_WORDS = [7, 10, 11]
 const KEPT_MAX = 10_000
 
-/** Reads that are begun before they are asked for. */
+/** Reads that may be under way before they are asked for. */
 const AHEAD_MAX = 64
 
-/** The check of a stream of flows, and what begins its newest reading. */
+/** The check of a stream of flows, and what begins to read for it. */
 type FlowCheck = Required<Pick<Stream<unknown>, 'foresee' | 'verify'>>
 
 /**
