@@ -60,7 +60,7 @@ interface Verdict {
 }
 
 /** Under what the facts about a principal are remembered. */
-export function factNameOf(principal: Principal): string {
+function factNameOf(principal: Principal): string {
   return principal.kind === 'job' ? principal.organizationId : principal.hash
 }
 

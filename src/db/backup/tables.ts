@@ -37,18 +37,6 @@ export const BACKED_UP: readonly string[] = [
 /** Tables with a row that the migrations make: a restore replaces it by the backup's. */
 export const REPLACED: readonly string[] = ['ledger', 'request_path']
 
-/**
- * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two
- * number changes and transactions of one database, which mean nothing in another, a session that has ended must not come
- * back, and no process has work in a database that is restored.
- */
-export const LEFT_OUT: readonly string[] = [
-  ...['schema_migration', 'schema_function'],
-  ...['rate_window', 'rate_window_state'],
-  ...['account_change', 'request_rollup_floor'],
-  ...['login_link', 'session', 'lease'],
-]
-
 /** A table as the catalogue has it, without generated columns. */
 export interface Table {
   readonly name: string

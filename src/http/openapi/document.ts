@@ -89,7 +89,7 @@ function failuresOf(route: Route): readonly Failing[] {
 }
 
 /** Name of an operation: `get_positions_uniswap_v3_by_id`. */
-export function operationId({ method, path }: Route): string {
+function operationId({ method, path }: Route): string {
   const words = braced(path)
     .split('/')
     .slice(2)

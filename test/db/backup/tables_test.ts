@@ -1,6 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { BACKED_UP, LEFT_OUT, REPLACED, readTables } from '../../../src/db/backup/tables.ts'
+import { BACKED_UP, REPLACED, readTables } from '../../../src/db/backup/tables.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+
+/**
+ * Tables that a backup leaves out: `migrate` writes the first two, the windows are primed from the log, the next two
+ * number changes and transactions of one database, which mean nothing in another, a session that has ended must not come
+ * back, and no process has work in a database that is restored.
+ */
+const LEFT_OUT: readonly string[] = [
+  ...['schema_migration', 'schema_function'],
+  ...['rate_window', 'rate_window_state'],
+  ...['account_change', 'request_rollup_floor'],
+  ...['login_link', 'session', 'lease'],
+]
 
 let database: TestDatabase
 
