@@ -4,18 +4,11 @@ import account0001 from './migrations/0001_account.sql' with { type: 'text' }
 import requestLog0002 from './migrations/0002_request_log.sql' with { type: 'text' }
 import gate0003 from './migrations/0003_gate.sql' with { type: 'text' }
 import operator0004 from './migrations/0004_operator.sql' with { type: 'text' }
-import history0005 from './migrations/0005_history.sql' with { type: 'text' }
-import lendingBalance0006 from './migrations/0006_lending_balance.sql' with { type: 'text' }
-import snapshot0007 from './migrations/0007_snapshot.sql' with { type: 'text' }
-import sessionSpending0008 from './migrations/0008_session_spending.sql' with { type: 'text' }
-import historyWanted0009 from './migrations/0009_history_wanted.sql' with { type: 'text' }
-import sessionPage0010 from './migrations/0010_session_page.sql' with { type: 'text' }
-import witness0011 from './migrations/0011_witness.sql' with { type: 'text' }
-import historySwitch0012 from './migrations/0012_history_switch.sql' with { type: 'text' }
-import historyAgreed0013 from './migrations/0013_history_agreed.sql' with { type: 'text' }
-import lease0014 from './migrations/0014_lease.sql' with { type: 'text' }
-import historyPlace0015 from './migrations/0015_history_place.sql' with { type: 'text' }
-import spendingLimit0016 from './migrations/0016_spending_limit.sql' with { type: 'text' }
+import job0005 from './migrations/0005_job.sql' with { type: 'text' }
+import history0006 from './migrations/0006_history.sql' with { type: 'text' }
+import price0007 from './migrations/0007_price.sql' with { type: 'text' }
+import lending0008 from './migrations/0008_lending.sql' with { type: 'text' }
+import liquidity0009 from './migrations/0009_liquidity.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import gateAdmit from './functions/gate_admit.sql' with { type: 'text' }
@@ -52,18 +45,11 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: '0002_request_log', text: requestLog0002 },
   { version: 3, name: '0003_gate', text: gate0003 },
   { version: 4, name: '0004_operator', text: operator0004 },
-  { version: 5, name: '0005_history', text: history0005 },
-  { version: 6, name: '0006_lending_balance', text: lendingBalance0006 },
-  { version: 7, name: '0007_snapshot', text: snapshot0007 },
-  { version: 8, name: '0008_session_spending', text: sessionSpending0008 },
-  { version: 9, name: '0009_history_wanted', text: historyWanted0009 },
-  { version: 10, name: '0010_session_page', text: sessionPage0010 },
-  { version: 11, name: '0011_witness', text: witness0011 },
-  { version: 12, name: '0012_history_switch', text: historySwitch0012 },
-  { version: 13, name: '0013_history_agreed', text: historyAgreed0013 },
-  { version: 14, name: '0014_lease', text: lease0014 },
-  { version: 15, name: '0015_history_place', text: historyPlace0015 },
-  { version: 16, name: '0016_spending_limit', text: spendingLimit0016 },
+  { version: 5, name: '0005_job', text: job0005 },
+  { version: 6, name: '0006_history', text: history0006 },
+  { version: 7, name: '0007_price', text: price0007 },
+  { version: 8, name: '0008_lending', text: lending0008 },
+  { version: 9, name: '0009_liquidity', text: liquidity0009 },
 ]
 
 /** Every function, after those that it calls. */

@@ -1,5 +1,5 @@
--- Who calls, what they may do and what they have left. Every primary key holds the organization, so that the tables
--- can be distributed by it.
+-- Who calls, what they may do and what they have left. A table of what organizations have begins its primary key with
+-- the organization, so that all of them can be distributed by it; ledger and the switches belong to none.
 
 -- Which ledger this is, in one row. A dump carries it along, so that what processes keep outside for this ledger finds
 -- it again, and never reaches another one.
@@ -20,13 +20,23 @@ create table organization (
   created_at timestamptz not null default now()
 );
 
--- Narrow and half empty: every settlement updates it, and such updates stay on their page without touching an index.
--- Whoever changes an organization's log, balance or rollups locks its row here first, in the order of organization_id.
-create table credit_balance (
-  organization_id text primary key references organization (id),
-  balance bigint not null default 0 check (balance >= 0),
-  -- Sum of all grants: always the balance plus what the log charged.
-  granted bigint not null default 0
+-- Every limit on what may be spent is a row: an organization's balance, a day of one of its keys, a session of an agent.
+-- Narrow and half empty: every settlement updates rows, and such updates stay on their page without touching an index.
+create table spending_limit (
+  organization_id text not null references organization (id),
+  -- Whose spending it limits: '' for the organization, else the id of a key or of a session. Whoever changes an
+  -- organization's log, rollups or limits locks its row with scope '' here first, in the order of organization_id.
+  scope text not null default '',
+  -- Whole days since the Unix epoch for a limit of one day (UTC), 0 for one that does not end.
+  period integer not null default 0,
+  -- What the log charged, dropped parts of it included.
+  spent bigint not null default 0 check (spent >= 0),
+  -- Of an organization the sum of its grants; null if each request says it.
+  most bigint check (spent <= most),
+  -- When something was spent last; of an organization, when it was made.
+  spent_at timestamptz not null default now(),
+  primary key (organization_id, scope, period),
+  check (scope <> '' or (period = 0 and most is not null))
 ) with (fillfactor = 50);
 
 create table credit_grant (
@@ -49,6 +59,12 @@ create table api_key (
   created_at timestamptz not null default now(),
   revoked_at timestamptz,
   expires_at timestamptz,
+  -- Networks from which it works, such as 10.0.0.0/8; null for all.
+  allowed_networks text[],
+  -- Endpoints for which it works, named as in OpenAPI; null for all.
+  allowed_endpoints text[],
+  -- Most credits that it may spend in one day (UTC); null for no limit.
+  credits_per_day bigint check (credits_per_day > 0),
   primary key (organization_id, id)
 );
 
@@ -57,5 +73,11 @@ create index api_key_hash on api_key (hash);
 -- Endpoints that the operator switched off, named as in OpenAPI: GET /v1/lending/aave-v3.
 create table endpoint_disabled (
   endpoint text primary key,
+  disabled_at timestamptz not null default now()
+);
+
+-- Features that the operator switched off. Which there are is for the program to say.
+create table feature_disabled (
+  feature text primary key,
   disabled_at timestamptz not null default now()
 );

@@ -83,9 +83,9 @@ test('a restored database has every row of every table as it was, odd texts, nul
   )
   await db.run(`insert into request_log_dropped values ('odd_0', 7, 21, '2024-01-01 00:00:00+00')`, [])
   for (const statement of [
-    `insert into history_chain values (1, 9007199254740993, '\\x00ff', null)`,
+    `insert into history_chain (chain_id, anchor_number, anchor_hash) values (1, 9007199254740993, '\\x00ff')`,
     `insert into history_place (chain_id, contract) values (1, '\\x00ff')`,
-    `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', 2, 8)`,
+    `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', '{[1,5)}', 2, 8)`,
     `insert into lending_event values ('\\x01', 1, 2, 3, 4, 'supply', '\\x02', ${2n ** 256n - 1n}, null, '\\x03', null, 1)`,
     `insert into position_flow values (${2n ** 256n - 1n}, 1, 2, 3, 'collect', 4, 5, 6, '\\x03', null)`,
     `insert into price_at values (1, 'stablecoin', '\\x02', 3, 1, 0, 'stablecoin', 'state')`,

@@ -9,9 +9,3 @@ create table lease (
   until timestamptz not null,
   primary key (job, subject)
 );
-
-alter table history_coverage drop column lease_holder, drop column lease_until;
-alter table lending_series drop column lease_until;
-
--- Which features there are is for the program to say.
-alter table feature_disabled drop constraint feature_disabled_feature_check;
