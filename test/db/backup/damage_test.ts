@@ -37,11 +37,18 @@ test('a backup that is cut short anywhere is refused', async () => {
   }
 })
 
-test('a backup with any byte altered is refused', async () => {
+test('a backup with any byte altered is refused, or says the same', async () => {
+  const content = gunzipSync(whole)
   for (let at = GZIP_HEADER; at < whole.length; at++) {
     const bytes = Buffer.from(whole)
     bytes.writeUInt8((bytes.readUInt8(at) + 1) % 256, at)
-    await expect(check(bytes)).rejects.toBeInstanceOf(BackupError)
+    const error = await check(bytes).then(
+      () => undefined,
+      (refused: unknown) => refused,
+    )
+    // The same content can be compressed in several ways.
+    if (error === undefined) expect(gunzipSync(bytes).equals(content)).toBe(true)
+    else expect(error).toBeInstanceOf(BackupError)
   }
 })
 
