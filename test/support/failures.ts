@@ -3,8 +3,7 @@
  * that runs it alone. Takes the report that `bun test` writes in JUnit's form.
  */
 export function failuresOf(report: string): string {
-  const cases = [...report.matchAll(/<testcase ([^>]*[^/])>\s*<failure([^>]*?)(?:\/>|>([\s\S]*?)<\/failure>)/g)]
-  return cases
+  return casesOf(report)
     .map(([, test = '', failure = '', trace = '']) => {
       const { file = '', line = '', name = '' } = attributesOf(test)
       const place = /at .*?([\w./-]+_test\.ts:\d+)/.exec(textOf(trace))?.[1] ?? [file, line].filter(Boolean).join(':')
@@ -16,6 +15,15 @@ export function failuresOf(report: string): string {
       return [`${place}  ${name}`, ...shown, `  again: bun test ${file} --timeout=60000${only}`].join('\n')
     })
     .join('\n\n')
+}
+
+/** Files in which a test failed, each once. */
+export function failedFilesOf(report: string): string[] {
+  return [...new Set(casesOf(report).flatMap(([, test = '']) => attributesOf(test)['file'] ?? []))]
+}
+
+function casesOf(report: string) {
+  return [...report.matchAll(/<testcase ([^>]*[^/])>\s*<failure([^>]*?)(?:\/>|>([\s\S]*?)<\/failure>)/g)]
 }
 
 const LINES_MAX = 12

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './database.ts'
-import { failuresOf } from './failures.ts'
+import { failedFilesOf, failuresOf } from './failures.ts'
 
 const FILE = `import { describe, expect, test } from 'bun:test'
 test('passes', () => {})
@@ -22,6 +22,7 @@ test('failuresOf() names place, test and reason of every failure, and the comman
   const run = (...words: string[]) => Bun.spawnSync([process.execPath, 'test', ...words], { cwd: directory })
   expect(run('--reporter=junit', `--reporter-outfile=${report}`).exitCode).toBe(1)
 
+  expect(failedFilesOf(await Bun.file(report).text())).toEqual(['test/odd_test.ts'])
   const [no = '', late = '', ...rest] = failuresOf(await Bun.file(report).text()).split('\n\n')
   expect(rest).toEqual([])
   expect(no.split('\n')).toEqual([

@@ -17,7 +17,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTestServer, sweep } from './database.ts'
-import { failuresOf } from './failures.ts'
+import { failedFilesOf, failuresOf } from './failures.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** How long each file took on this machine: the longest begin first. */
@@ -29,6 +29,10 @@ const MEMORY_BYTES_MIN = 4 * 2 ** 30
 const PREFIX = 'wst-'
 /** Tests wait for much that is no work: one more than there are cores. More would be late for what they time. */
 const WORKERS = Math.min(8, availableParallelism() + 1)
+/** More files than these do not fail by chance. */
+const AGAIN_MAX = 8
+/** The counts stand at the end. */
+const SAID_MAX = 2_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const directory = temporaryHome()
@@ -39,22 +43,52 @@ const status = await runTests(process.argv.slice(2), server.environment)
 await server.close()
 process.exit(status)
 
+/**
+ * All at once, then what failed once more and alone: what only fails beside others is named, and is no failure. Returns
+ * the exit status.
+ */
 async function runTests(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
+  const beside = [`--parallel=${WORKERS}`, '--no-isolate', `--timings=${TIMINGS}`, '--update-timings', ...words]
+  const first = await runOnce(beside, environment)
+  if (first.status === 0) return 0
+  const files = failedFilesOf(first.report)
+  const isClear = first.counts.error === 0 && files.length > 0 && files.length <= AGAIN_MAX
+  if (!isClear) {
+    console.error(failuresOf(first.report))
+    return first.status
+  }
+  console.error(`${failuresOf(first.report)}\n\nThe same files alone:\n`)
+  const again = await runOnce(files, environment)
+  if (again.status !== 0) console.error(failuresOf(again.report))
+  else console.error(`Failed beside others, and hold alone: ${files.join(', ')}`)
+  const held = first.counts.fail - again.counts.fail
+  console.error(`\n ${first.counts.pass + held} pass\n ${again.counts.fail} fail`)
+  return again.status
+}
+
+/** Runs `bun test`, shows what it says, and returns what it counted. */
+async function runOnce(words: readonly string[], environment: Readonly<Record<string, string>>) {
   const report = join(directory, 'report.xml')
+  rmSync(report, { force: true })
   const child = Bun.spawn(
     [
-      ...[process.execPath, 'test', `--parallel=${WORKERS}`, '--no-isolate', '--no-orphans', '--timeout=60000'],
-      ...[`--timings=${TIMINGS}`, '--update-timings', '--reporter=junit', `--reporter-outfile=${report}`],
-      ...words,
+      ...[process.execPath, 'test', '--no-orphans', '--timeout=60000'],
+      ...['--reporter=junit', `--reporter-outfile=${report}`, ...words],
     ],
-    { cwd: ROOT, env: { ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'inherit'] },
+    { cwd: ROOT, env: { ...process.env, ...environment }, stdio: ['inherit', 'inherit', 'pipe'] },
   )
   const pass = () => child.kill('SIGTERM')
   for (const signal of SIGNALS) process.on(signal, pass)
+  let said = ''
+  for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+    process.stderr.write(chunk)
+    said = `${said}${chunk}`.slice(-SAID_MAX)
+  }
   const status = await child.exited
   for (const signal of SIGNALS) process.off(signal, pass)
-  if (status !== 0 && existsSync(report)) console.error(failuresOf(readFileSync(report, 'utf8')))
-  return status
+  const count = (name: string) => Number(said.match(new RegExp(`^ *(\\d+) ${name}s?$`, 'm'))?.[1] ?? 0)
+  const counts = { pass: count('pass'), fail: count('fail'), error: count('error') }
+  return { status, counts, report: existsSync(report) ? readFileSync(report, 'utf8') : '' }
 }
 
 function temporaryHome(): string {
