@@ -228,13 +228,15 @@ test.each([
   [30_001, 8_001],
 ] as const)('%d ms after somebody left, work that takes long is done down to block %d', async (passedMs, oldest) => {
   const { time, ...simulated } = simulateTime()
+  const askedMs = 20_000
+  time.nowMs = askedMs
   const { endpoint, answered } = quietEndpoint(1_000)
   const leaving = new AbortController()
   let isBegun = false
   const request: BackgroundEndpoint['request'] = async (read, signal) => {
     if (isBegun && read.method === 'eth_getLogs') {
       leaving.abort()
-      time.nowMs = passedMs
+      time.nowMs = askedMs + passedMs
     }
     return await endpoint.request(read, signal)
   }
