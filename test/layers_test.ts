@@ -43,6 +43,8 @@ const IMPORTS: readonly Import[] = [...new Glob('src/**/*.ts').scanSync(ROOT)].f
   })),
 )
 
+const FAMILY_FILES = [...new Set(IMPORTS.map(({ from }) => from))].filter((file) => familyFile(file) !== undefined)
+
 function runtimeNames(list: string): string[] {
   return list
     .replaceAll(/[{}]/g, '')
@@ -130,40 +132,52 @@ test('a family imports nothing from another family', () => {
   ).toEqual([])
 })
 
-test('inside a family only read* and mod use functions that ask a chain', () => {
+test('a family has one shape: tables, reading, mathematics, presentation, routes, and events if it has a past', () => {
+  const shape = /^(table\/.*|read\/.*|math(\/.*)?|present(\/.*)?|routes(\/.*)?|event\/.*|mod)$/
+  const files = [...new Glob('src/family/*/**/*.ts').scanSync(ROOT)].map((path) => familyFile(path)?.name ?? path)
+  expect(files.length).toBeGreaterThan(50)
+  expect(files.filter((name) => !shape.test(name))).toEqual([])
+})
+
+test('inside a family only read, mod and routes reach, however far, what asks a chain', () => {
+  const asking = new Set(IMPORTS.filter(asksChain).map(({ from }) => from))
   expect(
-    violations((each) => {
-      const file = familyFile(each.from)
-      if (file === undefined || !asksChain(each)) return false
-      return !/^(read|mod$)/.test(file.name)
-    }),
+    FAMILY_FILES.filter((file) => /^(table|event|math|present)/.test(familyFile(file)?.name ?? '')).flatMap((file) =>
+      [file, ...reached(file)].filter((each) => asking.has(each)).map((each) => `${file} → ${each}`),
+    ),
   ).toEqual([])
 })
 
-test('inside a family only routes and mod import http', () => {
+test('routes of a family ask a chain by its readers alone', () => {
+  expect(violations((each) => asksChain(each) && !/^(read|mod$)/.test(familyFile(each.from)?.name ?? 'mod'))).toEqual(
+    [],
+  )
+})
+
+test('inside a family only routes and mod reach http', () => {
   expect(
-    violations(({ from, to }) => {
-      const file = familyFile(from)
-      return file !== undefined && room(to) === 'http' && !/^(routes|mod$)/.test(file.name)
-    }),
+    FAMILY_FILES.filter((file) => !/^(routes|mod$)/.test(familyFile(file)?.name ?? 'mod')).flatMap((file) =>
+      [...reached(file)].filter((to) => room(to) === 'http').map((to) => `${file} → ${to}`),
+    ),
   ).toEqual([])
 })
 
 test('math of a family reaches only lib, finance and calculations of its own', () => {
-  const files = [...new Set(IMPORTS.map(({ from }) => from))].filter((file) => familyFile(file)?.name === 'math')
-  expect(files.length).toBeGreaterThan(2)
+  const files = FAMILY_FILES.filter((file) => familyFile(file)?.name.startsWith('math'))
+  expect(files.length).toBeGreaterThan(4)
   const calculates = (file: string) =>
-    ['lib', 'finance'].includes(room(file)) || !/^(read|routes|present|mod$)/.test(familyFile(file)?.name ?? 'mod')
+    ['lib', 'finance'].includes(room(file)) || /^(math|table)/.test(familyFile(file)?.name ?? '')
   expect(
     files.flatMap((file) => [...reached(file)].filter((to) => !calculates(to)).map((to) => `${file} → ${to}`)),
   ).toEqual([])
 })
 
-test('present of a family imports no reader, no database and nothing that asks a chain', () => {
+test('present of a family reaches no reader and no database', () => {
   expect(
-    violations((each) => {
-      if (familyFile(each.from)?.name !== 'present' || each.names.length === 0) return false
-      return asksChain(each) || room(each.to) === 'db' || /^read/.test(familyFile(each.to)?.name ?? '')
-    }),
+    FAMILY_FILES.filter((file) => familyFile(file)?.name.startsWith('present')).flatMap((file) =>
+      [...reached(file)]
+        .filter((to) => ['db', 'sql'].includes(room(to)) || familyFile(to)?.name.startsWith('read') === true)
+        .map((to) => `${file} → ${to}`),
+    ),
   ).toEqual([])
 })

@@ -8,6 +8,18 @@ import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
+/*
+ * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.
+ *
+ *     mod       what `family/mod.ts` lists: name, settings, routes, histories, work
+ *     table/    where its contracts are, by chain, and their sources
+ *     read/     the only part that asks a chain: state at one pinned block, and what the state means; streams of logs
+ *     math      pure: figures from state
+ *     present   pure: the figures as answers have them, and the schemas of answers
+ *     routes    the only part that knows http: input, price in credits, output
+ *     event/    pure: rows from logs, if the family has a past
+ */
+
 /** What families read with. */
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */

@@ -7,7 +7,7 @@ import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { SOLANA_ADDRESS, textSchema } from '../../lib/text/text_format.ts'
 import { type Named, presentRisk, presentYield, riskOutput, yieldOutput } from './present.ts'
-import type { FoundObligation, ObligationReader, ObligationReading } from './read.ts'
+import type { FoundObligation, ObligationReader, ObligationReading } from './read/read.ts'
 
 /** What yield and risk of an obligation cost, each. */
 const CHARGE: Charge = { credits: 8, per: CALL }

@@ -14,8 +14,8 @@ import { type Route, route } from '../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
 import { isNow } from '../past.ts'
-import type { PositionRead } from './position.ts'
 import { presentYield, yieldOutput } from './present.ts'
+import type { PositionRead } from './read/position.ts'
 import type { PositionReader } from './read/read.ts'
 
 /** What a position's yield costs. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { stringToHex } from 'viem'
-import type { AaveV3Deployment } from '../../../src/family/aave_v3/deployments.ts'
-import { interpret } from '../../../src/family/aave_v3/position.ts'
+import { interpret } from '../../../src/family/aave_v3/read/position.ts'
 import type {
   BrokenPart,
   RawAccount,
@@ -10,6 +9,7 @@ import type {
   RawRead,
   RawReserve,
 } from '../../../src/family/aave_v3/read/state.ts'
+import type { AaveV3Deployment } from '../../../src/family/aave_v3/table/deployments.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { walletOf } from '../../devnet/addresses.ts'
 

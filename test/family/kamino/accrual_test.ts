@@ -12,8 +12,8 @@ import {
   SF,
   supply,
   utilization,
-} from '../../../src/family/kamino/accrual.ts'
-import { decodeReserve, type Reserve } from '../../../src/family/kamino/layout.ts'
+} from '../../../src/family/kamino/math/accrual.ts'
+import { decodeReserve, type Reserve } from '../../../src/family/kamino/read/layout.ts'
 import { addressOf, type ReserveFixture, reserveBytes } from '../../support/kamino.ts'
 
 const CURVE = [

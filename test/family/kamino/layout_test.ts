@@ -7,7 +7,7 @@ import {
   isAccount,
   lastUpdateSlotOf,
   scopeFeedOf,
-} from '../../../src/family/kamino/layout.ts'
+} from '../../../src/family/kamino/read/layout.ts'
 import { addressOf, marketBytes, obligationBytes, reserveBytes, SF, scopeBytes } from '../../support/kamino.ts'
 
 const MARKET = addressOf('market')

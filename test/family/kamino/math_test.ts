@@ -1,8 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { decodeMarket, decodeObligation, decodeReserve, decodeScopeEntry } from '../../../src/family/kamino/layout.ts'
-import { elevationGroupOf, isSoundReserve, positionOf, type Snapshot } from '../../../src/family/kamino/math.ts'
-import { priceOf } from '../../../src/family/kamino/price.ts'
+import {
+  elevationGroupOf,
+  isSoundReserve,
+  positionOf,
+  type Snapshot,
+} from '../../../src/family/kamino/math/position.ts'
+import { priceOf } from '../../../src/family/kamino/math/price.ts'
+import {
+  decodeMarket,
+  decodeObligation,
+  decodeReserve,
+  decodeScopeEntry,
+} from '../../../src/family/kamino/read/layout.ts'
 import {
   borrowUtilization,
   currentLtv,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeReserve, type ScopeEntry } from '../../../src/family/kamino/layout.ts'
-import { cachedPrice, priceOf, scopePrice } from '../../../src/family/kamino/price.ts'
+import { cachedPrice, priceOf, scopePrice } from '../../../src/family/kamino/math/price.ts'
+import { decodeReserve, type ScopeEntry } from '../../../src/family/kamino/read/layout.ts'
 import { rational } from '../../../src/lib/number/rational.ts'
 import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../support/kamino.ts'
 

@@ -11,8 +11,8 @@ import {
 } from 'viem'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { interpret, type PositionRead } from '../../../src/family/morpho_blue/position.ts'
 import { noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
+import { interpret, type PositionRead } from '../../../src/family/morpho_blue/read/position.ts'
 import type {
   AccruedByContract,
   MarketParams,

@@ -1,5 +1,5 @@
-import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
+import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { askRoute } from '../../support/ask_route.ts'

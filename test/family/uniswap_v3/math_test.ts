@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { collectable } from '../../../src/family/uniswap_v3/math.ts'
+import { collectable } from '../../../src/family/uniswap_v3/math/fees.ts'
 import { Q128, UINT128_MAX, UINT256_MAX } from '../../../src/lib/number/fixed_point.ts'
 
 describe('collectable()', () => {

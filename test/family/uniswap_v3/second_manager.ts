@@ -1,5 +1,5 @@
 import { type Address, encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi } from 'viem'
-import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/deployments.ts'
+import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import { BANK, TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { packageCreationCode } from '../../devnet/artifacts.ts'
 import type { Devnet } from '../../devnet/mod.ts'

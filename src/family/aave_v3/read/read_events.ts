@@ -19,10 +19,10 @@ import { whenLate } from '../../../lib/async/late.ts'
 import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
-import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace } from '../event/place.ts'
-import { createLendingStream, LENDING_STREAM } from '../event/stream.ts'
+import type { AaveV3Deployment } from '../table/deployments.ts'
 import { createMarketReader } from './read_market.ts'
+import { createLendingStream, LENDING_STREAM } from './stream.ts'
 
 /** A price that no source can tell now will hardly be there in a second. */
 const PRICE_RETRY_SEC = 60

@@ -6,8 +6,8 @@ import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { AaveV3Deployment } from '../deployments.ts'
 import type { LendingPlace, ReserveToken } from '../event/place.ts'
+import type { AaveV3Deployment } from '../table/deployments.ts'
 
 const GET_POOL = toFunctionSelector('getPool()')
 const GET_PRICE_ORACLE = toFunctionSelector('getPriceOracle()')

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { byChain } from '../../../chain/table/by_chain.ts'
-import type { AaveV3Deployment } from '../deployments.ts'
+import type { AaveV3Deployment } from './deployments.ts'
 
 /**
  * Markets by chain id: Aave's own and those of forks that kept its contracts. Forks that are being wound down

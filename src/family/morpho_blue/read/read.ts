@@ -5,10 +5,10 @@ import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
-import type { MorphoBlueDeployment } from '../deployments.ts'
-import { interpret, type PositionRead } from '../position.ts'
+import type { MorphoBlueDeployment } from '../table/deployments.ts'
 import { decodeLens, encodeRead, type Question } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
+import { interpret, type PositionRead } from './position.ts'
 import type { RawRead } from './state.ts'
 
 /** Time for one position over all tries. */

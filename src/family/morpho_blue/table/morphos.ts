@@ -1,5 +1,5 @@
 import { byChain } from '../../../chain/table/by_chain.ts'
-import type { MorphoBlueDeployment } from '../deployments.ts'
+import type { MorphoBlueDeployment } from './deployments.ts'
 
 /**
  * Morpho's own deployments by chain id; `startBlock` is the block that created the contract. Source:

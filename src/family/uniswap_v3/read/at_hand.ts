@@ -4,7 +4,7 @@ import { createFairQueue } from '../../../lib/async/fair_queue.ts'
 
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
-import type { Life, LifeQuestion, LifeReader } from './lives.ts'
+import type { Life, LifeQuestion, LifeReader } from './life/lives.ts'
 
 /** A life; or that it is not read yet, or that it cannot be. */
 export type LifeAtHand = Life | 'pending' | 'failed'

@@ -8,8 +8,8 @@ import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
-import type { UniswapV3Deployment } from '../deployments.ts'
-import type { BriefPosition, ChainRead, Position, UnreadablePosition } from '../position.ts'
+import type { UniswapV3Deployment } from '../table/deployments.ts'
+import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
 import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
 
 /** Time for one question to one chain over all its pages and tries. */

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { byChain } from '../../../chain/table/by_chain.ts'
-import type { UniswapV3Deployment } from '../deployments.ts'
+import type { UniswapV3Deployment } from './deployments.ts'
 
 /** Uniswap's first factory and manager, at one address on several chains. */
 const FACTORY: Address = '0x1F98431c8aD98523631AE4a59f267346ea31F984'

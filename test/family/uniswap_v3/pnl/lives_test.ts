@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toEventSelector } from 'viem'
-import { readBirth } from '../../../../src/family/uniswap_v3/read/birth.ts'
+import { readBirth } from '../../../../src/family/uniswap_v3/read/life/birth.ts'
 import { poolPriceAt, tellsPoolPrice } from '../../../../src/finance/liquidity/pool_price.ts'
 import type { PositionFlow } from '../../../../src/finance/liquidity/position_flow.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'

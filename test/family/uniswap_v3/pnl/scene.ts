@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/deployments.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
+import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import type { History } from '../../../../src/history/stream.ts'

@@ -3,8 +3,8 @@ import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { Range } from '../../../../history/logs/window.ts'
-import type { UniswapV3Deployment } from '../../deployments.ts'
-import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../../flow/mint_search.ts'
+import { type Mint, type MintBracket, mintFilter, mintsOf, narrowed, nextWindow } from '../../event/mint_search.ts'
+import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
 /** Where a position may be looked for. */
 interface MintQuestion {

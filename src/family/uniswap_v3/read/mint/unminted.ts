@@ -5,7 +5,7 @@ import { readLatestBlock } from '../../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import type { UniswapV3Deployment } from '../../deployments.ts'
+import type { UniswapV3Deployment } from '../../table/deployments.ts'
 
 /** Which id of which manager. */
 interface UnmintedQuestion {

@@ -1,0 +1,70 @@
+import * as v from 'valibot'
+import {
+  healthFactorFigure as healthFactor,
+  percentageFigure as percentage,
+  ratioFigure as ratio,
+  ratioOrMaxFigure as ratioOrMax,
+  usdFigure as usd,
+} from '../../../finance/figure.ts'
+import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { pagination } from '../../../lib/text/schema.ts'
+
+const place = { chain_id: chainId, wallet: evmAddress }
+
+const position = v.strictObject({
+  marketId: v.string(),
+  healthFactor,
+  totalCollateralUSD: usd,
+  totalDebtUSD: usd,
+  netWorthUSD: v.pipe(usd, v.description('Everything supplied less everything owed')),
+  suppliedAssets: v.array(
+    v.strictObject({ symbol: v.string(), amountSuppliedUSD: usd, supplyAPY: ratio, isCollateral: v.boolean() }),
+  ),
+  borrowedAssets: v.array(v.strictObject({ symbol: v.string(), amountBorrowedUSD: usd, borrowAPY: ratio })),
+})
+
+const calculations = v.strictObject({
+  targetHealthFactor: v.number(),
+  healthFactor,
+  dailySupplyInterestUSD: usd,
+  dailyBorrowInterestUSD: usd,
+  netDailyInterestUSD: usd,
+  safeBorrowAmountUSD: v.pipe(
+    usd,
+    v.description(
+      'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
+        "isolation mode, the debt ceiling; no asset is named, so no single asset's liquidity or cap counts",
+    ),
+  ),
+  safeWithdrawAmountUSD: v.pipe(
+    usd,
+    v.description(
+      'Collateral that can be taken out, in proportion, before the health factor falls to the target: at most what ' +
+        'the pools can pay, nothing of paused reserves, collateral without LTV first; all of it without debt',
+    ),
+  ),
+  currentLtvPercentage: percentage,
+  netAPY: ratio,
+  positionLeverage: ratioOrMax,
+  weightedSupplyAPY: ratio,
+  weightedBorrowAPY: ratio,
+  borrowUtilizationRate: ratioOrMax,
+})
+
+/** Success body of the list, without `request_id`: one item of `calculations` for each of `positions`. */
+export const listOutput = v.strictObject({
+  data: v.array(v.strictObject({ ...place, positions: v.array(position), calculations: v.array(calculations) })),
+  pagination,
+})
+
+/** Success body of the batch, without `request_id`. */
+export const batchOutput = v.strictObject({
+  data: v.array(
+    v.strictObject({
+      ...place,
+      positions: v.array(v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd })),
+      calculations: v.array(v.strictObject({ healthFactor, netAPY: ratio, targetHealthFactor: v.number() })),
+    }),
+  ),
+  pagination,
+})

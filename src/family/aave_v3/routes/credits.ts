@@ -1,0 +1,16 @@
+import { CALL, type Charge } from '../../../http/route/charge.ts'
+
+const BEFORE_PAGES = 'counted before pagination'
+
+/** What the family's routes cost. */
+export const CHARGES = {
+  list: { credits: 15, per: 'chain on which the wallet has a position', terms: BEFORE_PAGES },
+  batch: {
+    credits: 15,
+    per: 'wallet and chain with a position',
+    many: { from: 100, credits: 12 },
+    terms: BEFORE_PAGES,
+  },
+  events: { credits: 1, per: CALL },
+  snapshots: { credits: 2, per: CALL },
+} satisfies Record<string, Charge>

@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { LENDING_EVENT_TYPES } from '../../../finance/lending/lending_event.ts'
+import { presentEvent } from '../../../finance/lending/present.ts'
+import { eventsOutput } from '../../../finance/lending/schema.ts'
+import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
+import { pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import type { LendingReader } from '../read/read.ts'
+import type { EventReader } from '../read/read_events.ts'
+import { CHARGES } from './credits.ts'
+import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './market.ts'
+
+/** The history of a wallet in one market. */
+export function eventsRoute(options: {
+  /** Chains that have Aave V3. */
+  readonly chainIds: readonly number[]
+  /** Names of the markets on them. */
+  readonly markets: ReadonlySet<string>
+  readonly reader: () => LendingReader
+  readonly events: () => EventReader
+}): Route {
+  const { chainIds, markets, reader, events } = options
+  const input = v.object({
+    chain_id: chainWithMarkets(chainIds),
+    wallet: evmAddress,
+    market_id: v.optional(marketIdIn(markets), MARKET_DEFAULT),
+    type: v.optional(choice(LENDING_EVENT_TYPES)),
+    page,
+    limit,
+  })
+  return route({
+    method: 'GET',
+    path: '/v1/lending/aave-v3/position/:chain_id/events',
+    tool: 'aave_events',
+    summary:
+      'Lists every supply, borrow, withdrawal, repayment and liquidation of a wallet in one market, newest first, ' +
+      'with the value at its block. The first call for a wallet may answer 503 while its history is read.',
+    input,
+    output: eventsOutput,
+    errors: [503],
+    feature: 'history',
+    charge: CHARGES.events,
+    async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
+      const { client, deployment } = marketPlace(reader(), { chainId, market })
+      return events().read({ client, deployment, ...question }, signal)
+    },
+    present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
+      data: events.map(presentEvent),
+      pagination: pagination({ page, limit, total, url }),
+      asOf: [{ chainId: chain_id, blockNumber: block.number }],
+    }),
+  })
+}

@@ -1,0 +1,186 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import {
+  chainIdIn,
+  documented,
+  evmAddress,
+  limit,
+  moment,
+  momentFields,
+  momentRule,
+  page,
+  targetHealthFactor,
+} from '../../../http/request/input.ts'
+import { pageOf, pagination } from '../../../http/request/page.ts'
+import { type Route, route } from '../../../http/route/route.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { EVM_ADDRESS, textSchema } from '../../../lib/text/text_format.ts'
+import { isNow, type Moment } from '../../past.ts'
+import { asOf, leavingOut, untilNext } from '../../place.ts'
+import { presentReduced, presentWallet } from '../present/present.ts'
+import { batchOutput, listOutput } from '../present/schema.ts'
+import type { Unanswerable, WalletPositions } from '../read/position.ts'
+import type { LendingReader, Place } from '../read/read.ts'
+import { CHARGES } from './credits.ts'
+import { marketIdIn, notConfigured } from './market.ts'
+
+const WALLETS_MAX = 500
+/** A price that is missing now will hardly be back in a second. */
+const UNANSWERABLE_RETRY_SEC = 60
+
+/** The family's endpoints over a reader; `chainIds` are all configured chains, with this family or without. */
+export function createRoutes(options: RoutesOptions): readonly Route[] {
+  return [listRoute(options), batchRoute(options)]
+}
+
+interface RoutesOptions {
+  readonly chainIds: readonly number[]
+  /** Names of the markets on them. */
+  readonly markets: ReadonlySet<string>
+  readonly reader: () => LendingReader
+}
+
+function listRoute({ reader, markets, chainIds }: RoutesOptions): Route {
+  const input = v.pipe(
+    v.object({
+      wallet: evmAddress,
+      market_id: v.optional(marketIdIn(markets)),
+      chain_id: v.optional(chainIdIn(chainIds)),
+      target_health_factor: targetHealthFactor,
+      ...moment,
+      page,
+      limit,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'GET',
+    path: '/v1/lending/aave-v3',
+    tool: 'aave_positions',
+    summary: 'Lists the lending positions of a wallet, one entry per chain, with its risk and yield in each market.',
+    input,
+    output: listOutput,
+    errors: [503],
+    charge: CHARGES.list,
+    read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
+    count: ({ matching }) => matching.length,
+    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
+    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentWallet(each, target_health_factor)),
+      pagination: pagination({ page, limit, total: matching.length, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+function batchRoute({ reader, markets, chainIds }: RoutesOptions): Route {
+  const body = v.pipe(
+    v.strictObject({
+      wallets,
+      chain_id: v.optional(chainNumberIn(chainIds)),
+      market_id: v.optional(marketIdIn(markets)),
+      target_health_factor: v.optional(targetNumber, 1.5),
+      ...momentFields,
+    }),
+    momentRule(),
+  )
+  return route({
+    method: 'POST',
+    path: '/v1/lending/aave-v3/batch',
+    tool: 'aave_batch',
+    summary: 'Lists health factor, net worth and net APY of many wallets, one entry per wallet and chain.',
+    input: v.object({ page, limit }),
+    body,
+    output: batchOutput,
+    errors: [503],
+    charge: CHARGES.batch,
+    read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
+    count: ({ matching }) => matching.length,
+    untilMs: ({ reads }, asked) => (isNow(asked) ? untilNext(reads) : 0),
+    present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
+      data: pageOf(matching, { page, limit }).map((each) => presentReduced(each, target_health_factor)),
+      pagination: pagination({ page, limit, total: matching.length, url }),
+      asOf: asOf(reads),
+    }),
+  })
+}
+
+const EXPECTED_WALLETS = `expected 1 to ${WALLETS_MAX} EVM addresses`
+
+/** Addresses without repetitions, in the order of their first appearance. */
+const wallets = v.pipe(
+  v.array(evmAddress, EXPECTED_WALLETS),
+  v.transform((addresses) => [...new Set(addresses)]),
+  v.minLength(1, EXPECTED_WALLETS),
+  v.maxLength(WALLETS_MAX, EXPECTED_WALLETS),
+  documented({
+    type: 'array',
+    items: textSchema(EVM_ADDRESS),
+    minItems: 1,
+    description: `At most ${WALLETS_MAX} EVM addresses once repetitions are left out.`,
+  }),
+)
+
+const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
+
+/** A target health factor as a JSON number; returns its digits. */
+const targetNumber = v.pipe(
+  v.number(EXPECTED_TARGET),
+  v.gtValue(1, EXPECTED_TARGET),
+  v.maxValue(100, EXPECTED_TARGET),
+  v.transform(String),
+  documented({ type: 'number', exclusiveMinimum: 1, maximum: 100 }),
+)
+
+/** One of the configured chains as a JSON number. */
+function chainNumberIn(chainIds: readonly number[]) {
+  const ids = [...chainIds].sort((a, b) => a - b)
+  const expected = `expected the id of a configured chain (${ids.join(', ')})`
+  return v.pipe(
+    v.number(expected),
+    v.check((id) => ids.includes(id), expected),
+    documented({ type: 'integer', enum: ids }),
+  )
+}
+
+interface Filter extends Moment {
+  readonly chain_id?: number | undefined
+  readonly market_id?: string | undefined
+}
+
+/** What wallets have that match a filter, by wallet as asked, then by chain, ascending; and all that was read for it. */
+async function readMatching(
+  reader: LendingReader,
+  { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
+  signal: AbortSignal,
+) {
+  const asked = placesToAsk(reader, filter)
+  const places = await leavingOut(asked, reader.past.at(asked, filter, signal))
+  const reads = await leavingOut(places, reader.read(wallets, { places, signal }))
+  const [unanswerable] = reads.flatMap((read) => read.unanswerable)
+  if (unanswerable !== undefined) throw withoutAnswer(unanswerable)
+  const order = new Map(wallets.map((wallet, index) => [wallet, index]))
+  const rank = ({ wallet }: WalletPositions): number => order.get(wallet) ?? 0
+  const found = reads.flatMap((read) => read.wallets)
+  return { reads, matching: found.sort((a, b) => rank(a) - rank(b) || a.chainId - b.chainId) }
+}
+
+/** The chains to ask, each with only one market if the caller named it. */
+function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
+  if (places.size === 0) throw notConfigured()
+  return [...places]
+    .filter(([id]) => chain_id === undefined || id === chain_id)
+    .map(([, { client, deployments }]) => ({
+      client,
+      deployments: deployments.filter(({ market }) => market_id === undefined || market === market_id),
+    }))
+    .filter(({ deployments }) => deployments.length > 0)
+}
+
+function withoutAnswer({ chainId, market, wallet, because }: Unanswerable): UnavailableError {
+  return new UnavailableError(
+    `Cannot value market "${market}" on chain ${chainId} for wallet ${wallet} because ${because}: ask for another ` +
+      'market with the "market_id" parameter or for another chain with the "chain_id" parameter',
+    { retryAfterSec: UNANSWERABLE_RETRY_SEC },
+  )
+}

@@ -1,0 +1,51 @@
+import * as v from 'valibot'
+import { chainIdIn, documented, wholeNumber } from '../../../http/request/input.ts'
+import { CodedError } from '../../../lib/error.ts'
+import type { LendingReader, Place } from '../read/read.ts'
+import { type AaveV3Deployment, MARKET_ALIASES } from '../table/deployments.ts'
+
+/** The market of a wallet's history if the caller does not name one. */
+export const MARKET_DEFAULT = 'main'
+
+/** One of the markets that exist on some configured chain, or another name of it; returns the market's own name. */
+export function marketIdIn(names: ReadonlySet<string>) {
+  const aliases = [...MARKET_ALIASES].filter(([, name]) => names.has(name))
+  // A market's own name comes last, so that it takes precedence over another market's alias.
+  const byName = new Map([...aliases, ...[...names].map((name) => [name, name] as const)])
+  const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
+  return v.pipe(
+    v.string(expected),
+    // Without any market every name passes: the route then answers that nothing is configured.
+    v.check((text) => names.size === 0 || byName.has(text), expected),
+    v.transform((text) => byName.get(text) ?? text),
+    documented({ type: 'string', enum: [...byName.keys()] }),
+  )
+}
+
+/** The error if none of the chains that are asked has the family. */
+export function notConfigured(): CodedError {
+  return new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Aave V3 is configured')
+}
+
+/** One of the chains that have Aave V3; without any, every id passes: the route then answers that nothing is configured. */
+export function chainWithMarkets(chainIds: readonly number[]) {
+  return chainIds.length > 0 ? chainIdIn(chainIds, 'configured chain with Aave V3') : ANY_CHAIN_ID
+}
+
+const ANY_CHAIN_ID = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+/** One market of one chain. Throws `CodedError` INVALID_PARAMETER if the chain does not have it. */
+export function marketPlace(
+  { places }: LendingReader,
+  { chainId, market }: { readonly chainId: number; readonly market: string },
+): Place & { readonly deployment: AaveV3Deployment } {
+  const place = places.get(chainId)
+  if (place === undefined) throw notConfigured()
+  const deployment = place.deployments.find((each) => each.market === market)
+  if (deployment !== undefined) return { ...place, deployments: [deployment], deployment }
+  const known = place.deployments.map((each) => `"${each.market}"`).join(', ')
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read parameter "market_id": expected a market of chain ${chainId} (${known}), got "${market}"`,
+  )
+}

@@ -1,0 +1,181 @@
+import { SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
+import { minOf } from '../../../lib/number/fixed_point.ts'
+import type { CurvePoint, Reserve } from '../read/layout.ts'
+
+/** 1 as Kamino's fixed point writes it: 60 fractional bits. */
+export const SF = 1n << 60n
+/** Slots in the program's year, for reserves that accrue by slots: two a second. */
+const SLOTS_PER_YEAR = 63_072_000n
+
+const BPS = 10_000n
+
+/** The moment to accrue a pool to, and its market's rules. */
+export interface AccrualInput {
+  readonly slot: bigint
+  /** By the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+  readonly referralFeeBps: bigint
+  readonly rewardsMaxAprBps: bigint
+}
+
+/** A reserve's pool at one slot, interest included. Sf: base units of the token with 60 fractional bits. */
+export interface Pool {
+  /** Available + borrowed − fees: what belongs to suppliers. */
+  readonly supplySf: bigint
+  readonly borrowedSf: bigint
+  readonly cumulativeRateSf: bigint
+  /** Fees that belong to the protocol and to the market's host. */
+  readonly protocolFeesSf: bigint
+  readonly pendingReferrerFeesSf: bigint
+  readonly collateralSupply: bigint
+  /** Rewards that are still to be given to suppliers, base units. */
+  readonly rewardsLeft: bigint
+}
+
+/**
+ * A reserve's pool as a refresh at that moment would leave it: interest first, then rewards, each rounded as the
+ * program rounds it. A slot's real duration does not matter. Source: klend `state/reserve.rs`, `accrue_interest`,
+ * `compound_interest` and `distribute_rewards`.
+ */
+export function accrue(reserve: Reserve, at: AccrualInput): Pool {
+  const elapsed = { units: elapsedUnits(reserve, at), unitsPerYear: unitsPerYear(reserve) }
+  const { borrowedSf: before } = reserve
+  const hostRateSf = fromBps(reserve.hostFixedRateBps)
+  const factorSf = compounded(borrowRate(reserve.curve, utilization(before, supply(reserve))) + hostRateSf, elapsed)
+  const borrowedSf = multiply(before, factorSf)
+  const hostFeeSf = multiply(before, compounded(hostRateSf, elapsed)) - before
+  const interestSf = borrowedSf - before - hostFeeSf
+  const takeRateSf = (reserve.protocolTakeRatePct * SF) / 100n
+  const referralSf = multiply(interestSf, multiply(takeRateSf, fromBps(at.referralFeeBps)))
+  const protocolFeesSf = reserve.protocolFeesSf + hostFeeSf + multiply(interestSf, takeRateSf) - referralSf
+  const pendingReferrerFeesSf = reserve.pendingReferrerFeesSf + referralSf
+  const supplySf = supply({ ...reserve, borrowedSf, protocolFeesSf, pendingReferrerFeesSf })
+  const rewards = distributed(reserve, { ...elapsed, supplySf, maxAprBps: at.rewardsMaxAprBps })
+  return {
+    supplySf: supplySf + rewards * SF,
+    borrowedSf,
+    cumulativeRateSf: multiply(reserve.cumulativeRateSf, factorSf),
+    protocolFeesSf,
+    pendingReferrerFeesSf,
+    collateralSupply: reserve.collateralSupply,
+    rewardsLeft: reserve.rewardsAvailable - rewards,
+  }
+}
+
+/**
+ * Slots or seconds since a reserve was last refreshed, in the unit that it accrues by; 0 before that moment, and 0 if
+ * the account does not hold its seconds yet. Source: klend-sdk `accrualDurationSince`, which follows the program.
+ */
+function elapsedUnits(reserve: Reserve, at: AccrualInput): bigint {
+  const bySecond = reserve.accrualUnit === 'second'
+  if (bySecond && reserve.lastUpdateTimestampSec === 0n) return 0n
+  const since = bySecond ? at.timestampSec - reserve.lastUpdateTimestampSec : at.slot - reserve.lastUpdateSlot
+  return since > 0n ? since : 0n
+}
+
+/** Slots or seconds in the year of a reserve's yearly rates. */
+export function unitsPerYear({ accrualUnit }: Pick<Reserve, 'accrualUnit'>): bigint {
+  return accrualUnit === 'second' ? SECONDS_PER_YEAR : SLOTS_PER_YEAR
+}
+
+/** Rewards that a refresh gives to suppliers, base units: at most what the market allows and what is left. */
+function distributed(
+  reserve: Reserve,
+  { supplySf, units, unitsPerYear: perYear, maxAprBps }: Elapsed & { supplySf: bigint; maxAprBps: bigint },
+): bigint {
+  if (reserve.collateralSupply === 0n || supplySf <= 0n) return 0n
+  const allowed = ((supplySf / SF) * maxAprBps * units) / (BPS * perYear)
+  return minOf(minOf(reserve.rewardsPerUnit * units, allowed), reserve.rewardsAvailable)
+}
+
+/**
+ * What rewards add to suppliers' yearly rate while any are left, Sf: at most what the market allows. Source: klend-sdk
+ * `calculateEffectiveReserveRewardsSupplyAPR`; here the supply includes the rewards given so far.
+ */
+export function rewardRate(reserve: Reserve, pool: Pool, { rewardsMaxAprBps }: { rewardsMaxAprBps: bigint }): bigint {
+  if (pool.rewardsLeft === 0n || pool.collateralSupply === 0n || pool.supplySf <= 0n) return 0n
+  return minOf((reserve.rewardsPerUnit * unitsPerYear(reserve) * SF * SF) / pool.supplySf, fromBps(rewardsMaxAprBps))
+}
+
+/** Available + borrowed − fees, Sf: what belongs to suppliers. Negative only in a broken account. */
+export function supply(
+  reserve: Pick<
+    Reserve,
+    'availableAmount' | 'borrowedSf' | 'protocolFeesSf' | 'referrerFeesSf' | 'pendingReferrerFeesSf'
+  >,
+): bigint {
+  const { availableAmount, borrowedSf, protocolFeesSf, referrerFeesSf, pendingReferrerFeesSf } = reserve
+  return availableAmount * SF + borrowedSf - protocolFeesSf - referrerFeesSf - pendingReferrerFeesSf
+}
+
+/** Borrowed ÷ supplied, Sf; 0 for an empty pool. Above 1 if fees exceed what is available. */
+export function utilization(borrowedSf: bigint, supplySf: bigint): bigint {
+  return supplySf <= 0n ? 0n : (borrowedSf * SF) / supplySf
+}
+
+/**
+ * Yearly borrow rate at a utilization, both Sf: at a point of the curve the point's own rate, between two points
+ * interpolated from the unrounded utilization. Source: klend `utils/borrow_rate_curve.rs`. Throws `RangeError` for a
+ * curve that does not cover the utilization.
+ */
+export function borrowRate(curve: readonly CurvePoint[], utilizationSf: bigint): bigint {
+  const usedSf = utilizationSf > SF ? SF : utilizationSf
+  const usedBps = (usedSf * BPS + SF / 2n) / SF
+  const index = curve.findIndex(
+    (start, at) => usedBps >= start.utilizationBps && usedBps <= (curve[at + 1]?.utilizationBps ?? -1n),
+  )
+  const [start, end] = [curve[index], curve[index + 1]]
+  if (start === undefined || end === undefined) {
+    throw new RangeError(`Cannot read a borrow-rate curve at ${usedBps} bps: no segment covers it`)
+  }
+  if (usedBps === start.utilizationBps) return fromBps(start.rateBps)
+  if (usedBps === end.utilizationBps) return fromBps(end.rateBps)
+  const over = usedSf - fromBps(start.utilizationBps)
+  return (over * (end.rateBps - start.rateBps)) / (end.utilizationBps - start.utilizationBps) + fromBps(start.rateBps)
+}
+
+/** Liquidity behind collateral tokens, Sf: one for one if either side is empty. */
+export function liquidityOf(collateralAmount: bigint, { supplySf, collateralSupply }: Pool): bigint {
+  if (supplySf <= 0n || collateralSupply === 0n) return collateralAmount * SF
+  return (collateralAmount * supplySf) / collateralSupply
+}
+
+/** What a debt has grown to, Sf; unchanged if the reserve's cumulative rate is not above the one at its refresh. */
+export function owed(
+  { amountSf, cumulativeRateSf }: { readonly amountSf: bigint; readonly cumulativeRateSf: bigint },
+  pool: Pool,
+): bigint {
+  return pool.cumulativeRateSf > cumulativeRateSf ? (amountSf * pool.cumulativeRateSf) / cumulativeRateSf : amountSf
+}
+
+/** A fraction of ten-thousandths as Sf, rounded down. */
+export function fromBps(bps: bigint): bigint {
+  return (bps * SF) / BPS
+}
+
+/** A number of slots or seconds, and how many of them the program's year has. */
+interface Elapsed {
+  readonly units: bigint
+  readonly unitsPerYear: bigint
+}
+
+/**
+ * Growth over a number of slots or seconds at a yearly rate, Sf: exact powers up to four of them, then the first four
+ * terms of the binomial series. Source: klend `approximate_compounded_interest`.
+ */
+export function compounded(rateSf: bigint, { units, unitsPerYear: perYear }: Elapsed): bigint {
+  const base = rateSf / perYear
+  const one = SF + base
+  if (units === 0n) return SF
+  if (units === 1n) return one
+  if (units === 2n) return multiply(one, one)
+  if (units === 3n) return multiply(multiply(one, one), one)
+  if (units === 4n) return multiply(multiply(one, one), multiply(one, one))
+  const second = multiply(base, base)
+  const third = multiply(second, base)
+  return SF + base * units + (second * units * (units - 1n)) / 2n + (third * units * (units - 1n) * (units - 2n)) / 6n
+}
+
+function multiply(a: bigint, b: bigint): bigint {
+  return (a * b) >> 60n
+}

@@ -1,0 +1,174 @@
+import type { LendingPosition } from '../../../finance/math/lending.ts'
+import { APR_RAY_MAX, apyFromApr, RAY } from '../../../finance/math/rate.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { leastCommonMultiple, type Rational, rational } from '../../../lib/number/rational.ts'
+import type { ElevationGroup, Market, Obligation, Reserve } from '../read/layout.ts'
+import {
+  accrue,
+  borrowRate,
+  fromBps,
+  liquidityOf,
+  owed,
+  type Pool,
+  rewardRate,
+  SF,
+  supply,
+  unitsPerYear,
+  utilization,
+} from './accrual.ts'
+
+/** Length of a slot in the program's yearly rates, milliseconds. */
+const PROGRAM_SLOT_MS = 500n
+/** Highest yearly rate that a curve may have, hundredths of a percent: a thousand times the capital. */
+const RATE_BPS_MAX = 10_000_000n
+/** Most decimals of a token. */
+const DECIMALS_MAX = 36
+
+/** A reserve and the price of its token. */
+export interface Asset {
+  readonly reserve: Reserve
+  /** US dollars a whole token; above zero. */
+  readonly price: Rational
+}
+
+/** An obligation and everything that its figures depend on, all at one slot. */
+export interface Snapshot {
+  readonly slot: bigint
+  /** Of that slot by the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+  readonly obligation: Obligation
+  readonly market: Market
+  /** Every reserve that the obligation holds or owes, by address. */
+  readonly assets: ReadonlyMap<string, Asset>
+}
+
+/**
+ * Values an obligation at its slot: interest as the program accrues it, then money without rounding. An elevation group
+ * replaces every reserve's limits by its own and sets borrow factors to 1. Outside a group a borrow factor is at least
+ * 1. The market caps the borrowing limit. Yields are those after accrual. For a reserve that accrues by slots, a slot
+ * takes `slotMs` milliseconds.
+ * Source: klend `refresh_obligation`. Throws `RangeError` for a snapshot that lacks a reserve or group.
+ *
+ * @figure maxBorrowCapacityUSD
+ * @proof test/family/kamino/math_test.ts
+ */
+export function positionOf(snapshot: Snapshot, { slotMs }: { readonly slotMs: number }): LendingPosition {
+  const { obligation, market, slot, timestampSec, assets } = snapshot
+  const group = elevationGroupOf(obligation, market)
+  if (group === 'unknown') throw new RangeError(`Cannot value an obligation: its elevation group is unknown`)
+  const perUsd = 100n * [...assets.values()].map(unitsPerUsd).reduce(leastCommonMultiple, 1n)
+  const accrued = (address: string) => {
+    const asset = assets.get(address)
+    if (asset === undefined) throw new RangeError('Cannot value an obligation: a reserve is missing')
+    const pool = accrue(asset.reserve, { slot, timestampSec, ...market })
+    const value = (amountSf: bigint) => amountSf * asset.price.numerator * (perUsd / unitsPerUsd(asset))
+    return { reserve: asset.reserve, pool, value }
+  }
+
+  const deposits = obligation.deposits.map((deposit) => {
+    const { reserve, pool, value } = accrued(deposit.reserve)
+    const limits = group ?? reserve
+    return {
+      value: value(liquidityOf(deposit.collateralAmount, pool)),
+      apyRay: supplyApyRay({ reserve, pool, slotMs }, market),
+      maxLtvPct: limits.maxLtvPct,
+      liquidationThresholdPct: limits.liquidationThresholdPct,
+    }
+  })
+  const borrows = obligation.borrows.map((borrow) => {
+    const { reserve, pool, value } = accrued(borrow.reserve)
+    const factorPct = group !== undefined || reserve.borrowFactorPct < 100n ? 100n : reserve.borrowFactorPct
+    return { value: value(owed(borrow, pool)), apyRay: borrowApyRay({ reserve, pool, slotMs }), factorPct }
+  })
+
+  // `perUsd` holds a factor of 100, so that percentages divide without remainder.
+  const supplied = sum(deposits, (each) => each.value)
+  const byLtv = sum(deposits, (each) => each.value * each.maxLtvPct) / 100n
+  const cap = market.borrowCapUsd * perUsd
+  return {
+    totals: {
+      perUsd,
+      supplied,
+      collateral: supplied,
+      debt: sum(borrows, (each) => each.value),
+      riskDebt: sum(borrows, (each) => each.value * each.factorPct) / 100n,
+      liquidationLimit: sum(deposits, (each) => each.value * each.liquidationThresholdPct) / 100n,
+      borrowLimit: byLtv < cap ? byLtv : cap,
+    },
+    supplies: deposits,
+    borrows,
+  }
+}
+
+/** The elevation group of an obligation: undefined outside all groups, `unknown` if its market does not have it. */
+export function elevationGroupOf(
+  { elevationGroup: id }: Obligation,
+  { elevationGroups }: Market,
+): ElevationGroup | undefined | 'unknown' {
+  if (id === 0) return undefined
+  const group = elevationGroups[id - 1]
+  return group?.id === id ? group : 'unknown'
+}
+
+/** True if a reserve's numbers are usable. The program itself never writes others. */
+export function isSoundReserve(reserve: Reserve): boolean {
+  const { curve, protocolTakeRatePct, maxLtvPct, liquidationThresholdPct, decimals, accrualUnit } = reserve
+  return (
+    decimals <= DECIMALS_MAX &&
+    accrualUnit !== 'unknown' &&
+    protocolTakeRatePct <= 100n &&
+    maxLtvPct <= 100n &&
+    liquidationThresholdPct <= 100n &&
+    curve[0]?.utilizationBps === 0n &&
+    curve.some((point) => point.utilizationBps >= 10_000n) &&
+    curve.every((point) => point.rateBps <= RATE_BPS_MAX) &&
+    supply(reserve) >= 0n
+  )
+}
+
+interface YieldInput {
+  readonly reserve: Reserve
+  readonly pool: Pool
+  /** Real duration of a slot, milliseconds. */
+  readonly slotMs: number
+}
+
+/** What suppliers earn in a year, ray: their part of the borrow rate, without the host's, and rewards. */
+function supplyApyRay({ reserve, pool, slotMs }: YieldInput, market: Market): bigint {
+  const usedSf = utilization(pool.borrowedSf, pool.supplySf)
+  const rateSf = borrowRate(reserve.curve, usedSf)
+  const left = 100n - reserve.protocolTakeRatePct
+  const interest = usedSf * rateSf * left
+  return apyRay(
+    { numerator: interest + rewardRate(reserve, pool, market) * SF * 100n, denominator: SF * SF * 100n },
+    { reserve, slotMs },
+  )
+}
+
+/** What borrowers pay in a year, ray: the curve's rate and the host's. */
+function borrowApyRay({ reserve, pool, slotMs }: YieldInput): bigint {
+  const usedSf = utilization(pool.borrowedSf, pool.supplySf)
+  const rateSf = borrowRate(reserve.curve, usedSf) + fromBps(reserve.hostFixedRateBps)
+  return apyRay(rational(rateSf, SF), { reserve, slotMs })
+}
+
+/** Yearly yield of one of the program's yearly rates: over slots of the program's length, or over real seconds. */
+function apyRay(
+  { numerator, denominator }: Rational,
+  { reserve, slotMs }: { readonly reserve: Reserve; readonly slotMs: number },
+): bigint {
+  const bySecond = reserve.accrualUnit === 'second'
+  const aprRay = bySecond
+    ? (numerator * RAY) / denominator
+    : (numerator * RAY * PROGRAM_SLOT_MS) / (denominator * BigInt(slotMs))
+  return apyFromApr(aprRay > APR_RAY_MAX ? APR_RAY_MAX : aprRay, unitsPerYear(reserve))
+}
+
+/** How many units a US dollar needs, so that 2^-60 of a base unit is a whole number of units at this price. */
+function unitsPerUsd({ reserve, price }: Asset): bigint {
+  return SF * price.denominator * pow10(reserve.decimals)
+}
+
+function sum<T>(items: readonly T[], amount: (item: T) => bigint): bigint {
+  return items.reduce((total, item) => total + amount(item), 0n)
+}

@@ -1,0 +1,95 @@
+import {
+  feeGrowthInside,
+  isInRange,
+  priceText,
+  principal,
+  sqrtPriceAtTickX96,
+  type TokenAmounts,
+} from '../../../finance/math/liquidity.ts'
+import type { Both } from '../../../finance/math/pnl/flow.ts'
+import { sumE6, usdValue } from '../../../finance/price/price.ts'
+import type { Position } from '../read/position.ts'
+import { collectable, splitOwed } from './fees.ts'
+
+/** Current price and both bounds of the range, decimal text. */
+interface RangePrices {
+  readonly current: string
+  readonly lower: string
+  readonly upper: string
+}
+
+/** USD in millionths. */
+interface UsdFigures {
+  readonly amountsE6: bigint
+  /** Undefined as `Figures.fees` is. */
+  readonly feesE6: bigint | undefined
+  readonly withdrawnE6: bigint | undefined
+  readonly totalE6: bigint
+}
+
+/** The figures of a position. */
+export interface Figures {
+  /** What withdrawing all liquidity would pay. */
+  readonly amounts: TokenAmounts
+  /** What collecting would pay without withdrawing: `fees` and `withdrawn` together. */
+  readonly owed: TokenAmounts
+  /** Undefined if nothing tells it from principal. */
+  readonly fees: TokenAmounts | undefined
+  /** Principal that was withdrawn and not collected; undefined as `fees` is. */
+  readonly withdrawn: TokenAmounts | undefined
+  /** Whether the pool's tick is within the range, so that liquidity there earns. */
+  readonly inRange: boolean
+  /** Whole token1 per whole token0. */
+  readonly prices: RangePrices
+  /** Whole token0 per whole token1; lower and upper are swapped. */
+  readonly inverse: RangePrices
+  /** Undefined if one of the tokens has no price. */
+  readonly usd: UsdFigures | undefined
+}
+
+/** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
+export function figuresOf(position: Position, withdrawn?: Both<bigint>): Figures {
+  const { pool, liquidity, tickLower, tickUpper } = position
+  const amounts = principal({ sqrtPriceX96: pool.sqrtPriceX96, tickLower, tickUpper, liquidity })
+  const owed = owedOf(position)
+  const split = splitOwed(owed, { stored: position.owed, withdrawn })
+  const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
+  const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
+  const price = (sqrtPriceX96: bigint, inverse: boolean) => priceText(sqrtPriceX96, { ...decimals, inverse })
+  return {
+    amounts,
+    owed,
+    fees: split?.fees,
+    withdrawn: split?.withdrawn,
+    inRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    prices: { current: price(pool.sqrtPriceX96, false), lower: price(lower, false), upper: price(upper, false) },
+    inverse: { current: price(pool.sqrtPriceX96, true), lower: price(upper, true), upper: price(lower, true) },
+    usd: usdOf(position, { amounts, owed, split }),
+  }
+}
+
+function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Position): TokenAmounts {
+  if (outside === undefined) return owed
+  const { lower: outsideLower, upper: outsideUpper } = outside
+  const { tick, global } = pool
+  const inside = feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })
+  return collectable({ liquidity, owed, inside, insideLast })
+}
+
+function usdOf(
+  { token0, token1 }: Position,
+  { amounts, owed, split }: Pick<Figures, 'amounts' | 'owed'> & { readonly split: ReturnType<typeof splitOwed> },
+): Figures['usd'] {
+  const [price0, price1] = [token0.price, token1.price]
+  if (price0 === undefined || price1 === undefined) return undefined
+  const worth = ({ amount0, amount1 }: TokenAmounts) => [
+    usdValue(amount0, { decimals: token0.decimals, price: price0 }),
+    usdValue(amount1, { decimals: token1.decimals, price: price1 }),
+  ]
+  return {
+    amountsE6: sumE6(worth(amounts)),
+    feesE6: split && sumE6(worth(split.fees)),
+    withdrawnE6: split && sumE6(worth(split.withdrawn)),
+    totalE6: sumE6([...worth(amounts), ...worth(owed)]),
+  }
+}

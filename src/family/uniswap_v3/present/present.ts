@@ -1,0 +1,89 @@
+import { checksumAddress } from 'viem'
+import type { Outcome } from '../../../finance/liquidity/outcome.ts'
+import { presentAmounts, presentPnl } from '../../../finance/liquidity/present.ts'
+import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
+import type { UsdPrice } from '../../../finance/price/price.ts'
+import { formatFixed } from '../../../lib/number/decimal.ts'
+import { figuresOf } from '../math/figures.ts'
+import type { Position, PricedToken, SpamPosition } from '../read/position.ts'
+
+/** Which of a position's fields an answer has. */
+interface PresentOptions {
+  /** Its profit and loss; given for all of its figures, absent for its state alone. */
+  readonly pnl?: Outcome | undefined
+  /** Square-root price of the pool, only in the answer about one position. */
+  readonly sqrtPrice: boolean
+}
+
+/** A position in an answer; with `pnl`, its figures too. */
+export function presentPosition(position: Position, options: PresentOptions) {
+  const { tokenId, chainId, deployment, owner, liquidity, pool } = position
+  const wallet = checksumAddress(owner)
+  return {
+    token_id: tokenId.toString(),
+    chain_id: chainId,
+    manager_address: checksumAddress(deployment.manager),
+    wallet,
+    is_active: liquidity > 0n,
+    position_state: {
+      id: tokenId.toString(),
+      owner: wallet,
+      liquidity: liquidity.toString(),
+      tickLower: position.tickLower.toString(),
+      tickUpper: position.tickUpper.toString(),
+      token0: presentToken(position.token0),
+      token1: presentToken(position.token1),
+      pool: {
+        id: checksumAddress(pool.address),
+        tick: pool.tick.toString(),
+        feeTier: pool.fee.toString(),
+        ...(options.sqrtPrice ? { sqrtPrice: pool.sqrtPriceX96.toString() } : {}),
+      },
+      chain: { id: chainId },
+      protocol: { code: deployment.code },
+    },
+    ...(options.pnl === undefined ? {} : presentFigures(position, options.pnl)),
+  }
+}
+
+/** A position that was left out, with the reason. */
+export function presentSpam({ tokenId, chainId, manager, reason }: SpamPosition) {
+  return { token_id: tokenId.toString(), chain_id: chainId, manager_address: checksumAddress(manager), reason }
+}
+
+function presentToken({ address, symbol, decimals, name }: PricedToken) {
+  return { id: checksumAddress(address), symbol, decimals, name }
+}
+
+function presentFigures(position: Position, pnl: Outcome) {
+  const { token0, token1 } = position
+  const { amounts, fees, withdrawn, inRange, prices, inverse, usd } = figuresOf(position, pnl.withdrawn)
+  const present = ({ amount0, amount1 }: TokenAmounts) => presentAmounts([amount0, amount1], [token0, token1])
+  return {
+    amounts: present(amounts),
+    uncollected_fees: fees === undefined ? null : present(fees),
+    withdrawn_principal: withdrawn === undefined ? null : present(withdrawn),
+    in_range: inRange,
+    prices: { ...prices, inverse },
+    usd: {
+      token0_price: usdPrice(token0.price),
+      token0_price_source: token0.price?.source ?? null,
+      token1_price: usdPrice(token1.price),
+      token1_price_source: token1.price?.source ?? null,
+      amounts: usdText(usd?.amountsE6),
+      uncollected_fees: usdText(usd?.feesE6),
+      withdrawn_principal: usdText(usd?.withdrawnE6),
+      total: usdText(usd?.totalE6),
+    },
+    pnl: pnl.status === 'ready' ? presentPnl(pnl.profit, position) : null,
+    pnl_status: pnl.status,
+  }
+}
+
+function usdPrice(price: UsdPrice | undefined): string | null {
+  return price === undefined ? null : formatFixed(price.units, { scale: price.scale, digits: 6 })
+}
+
+function usdText(unitsE6: bigint | undefined): string | null {
+  return unitsE6 === undefined ? null : formatFixed(unitsE6, { scale: 6, digits: 6 })
+}

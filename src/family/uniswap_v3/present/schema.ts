@@ -1,0 +1,118 @@
+import * as v from 'valibot'
+import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from '../../../finance/liquidity/schema.ts'
+import { USD_PRICE_SOURCES } from '../../../finance/price/price.ts'
+import { chainId, evmAddress } from '../../../finance/schema.ts'
+import { pagination, whole } from '../../../lib/text/schema.ts'
+import { fixedDecimal, INTEGER, text } from '../../../lib/text/text_format.ts'
+
+const integerText = text(INTEGER)
+const usdText = v.nullable(text(fixedDecimal(6)))
+const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
+
+const token = v.strictObject({
+  id: evmAddress,
+  symbol: v.string(),
+  decimals: v.pipe(v.number(), v.integer()),
+  name: v.string(),
+})
+
+const listPool = { id: evmAddress, tick: integerText, feeTier: unsignedText }
+
+const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+
+function withFull<Schema extends v.GenericSchema>(schema: Schema, words: string) {
+  return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
+}
+
+/** What `full=true` adds to a position. */
+const figures = {
+  amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
+  uncollected_fees: withFull(
+    v.nullable(amounts),
+    'what collecting would pay, without withdrawn_principal; null if its history is needed to tell them apart and is not read',
+  ),
+  withdrawn_principal: withFull(
+    v.nullable(amounts),
+    'principal that was withdrawn and not collected; null as uncollected_fees is',
+  ),
+  in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
+  prices: withFull(
+    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
+    'whole token1 per whole token0, and the inverse; 18 significant digits',
+  ),
+  usd: withFull(
+    v.strictObject({
+      token0_price: usdText,
+      token0_price_source: priceSource,
+      token1_price: usdText,
+      token1_price_source: priceSource,
+      amounts: usdText,
+      uncollected_fees: usdText,
+      withdrawn_principal: usdText,
+      total: usdText,
+    }),
+    'US dollars; a value is null where one of the tokens has no price, or its amounts are; total is all of it together',
+  ),
+}
+
+function position<const Pool extends v.ObjectEntries>(pool: Pool, statusWords: string) {
+  return v.strictObject({
+    token_id: unsignedText,
+    chain_id: chainId,
+    manager_address: evmAddress,
+    wallet: evmAddress,
+    is_active: v.boolean(),
+    position_state: v.strictObject({
+      id: unsignedText,
+      owner: evmAddress,
+      liquidity: unsignedText,
+      tickLower: integerText,
+      tickUpper: integerText,
+      token0: token,
+      token1: token,
+      pool: v.strictObject(pool),
+      chain: v.strictObject({ id: chainId }),
+      protocol: v.strictObject({ code: v.string() }),
+    }),
+    ...figures,
+    pnl: withFull(v.nullable(pnl), 'as …/pnl; null unless pnl_status is ready'),
+    pnl_status: withFull(v.picklist(PNL_STATUSES), statusWords),
+  })
+}
+
+/** Success body of the list, without `request_id`. */
+export const listOutput = v.strictObject({
+  data: v.array(
+    position(
+      listPool,
+      'pending: its history was not read within 2 seconds, ask again; unpriced: a price is missing; failed: …/pnl says why',
+    ),
+  ),
+  pagination,
+  counts: v.strictObject({
+    totalActive: whole,
+    totalInactive: whole,
+    total: whole,
+    filtered: whole,
+    errors: whole,
+    spams: v.pipe(
+      v.array(
+        v.strictObject({
+          token_id: unsignedText,
+          chain_id: chainId,
+          manager_address: evmAddress,
+          reason: v.string(),
+        }),
+      ),
+      v.description('Positions left out as spam, the first 1,000 of them'),
+    ),
+  }),
+})
+
+/** Success body of one position, without `request_id`. */
+export const positionOutput = v.strictObject({
+  data: position(
+    { ...listPool, sqrtPrice: unsignedText },
+    'ready, or unpriced: a price is missing; the answer is 503 until its history is read',
+  ),
+})

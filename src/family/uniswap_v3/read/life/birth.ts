@@ -1,0 +1,111 @@
+import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
+import { type Answer, type Question, readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { addressIn, uintIn, wordOf } from '../../../../chain/call/words.ts'
+import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { readLatestBlock } from '../../../../chain/read_block.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import type { PnlSubject } from '../../../../finance/liquidity/life.ts'
+import type { PositionFlow } from '../../../../finance/liquidity/position_flow.ts'
+import { DECIMALS_MAX } from '../../../../finance/token/token.ts'
+import { createLogSource } from '../../../../history/logs/source.ts'
+import type { HistoryLog } from '../../../../history/stream.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
+import type { UniswapV3Deployment } from '../../table/deployments.ts'
+
+/** A position that was burned: only its birth tells what it was. */
+export interface BirthQuestion {
+  readonly client: ChainClient
+  readonly deployment: UniswapV3Deployment
+  /** Its first flow. */
+  readonly first: PositionFlow
+  readonly clock: Clock
+}
+
+/** What a position was made in. */
+export interface Birth extends PnlSubject {
+  readonly pool: Address
+}
+
+const ABI = parseAbi([
+  'function token0() view returns (address)',
+  'function token1() view returns (address)',
+  'function fee() view returns (uint24)',
+  'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
+  'function decimals() view returns (uint8)',
+])
+/** Largest `uint24`. */
+const FEE_MAX = 2n ** 24n - 1n
+const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
+
+/**
+ * Pool, range and tokens of a position, from the receipt of its first flow: the pool's own `Mint` of the same amounts
+ * stands before the manager's log. Two endpoints are asked. Throws as `readByQuorum`, with an `UpstreamError` as its
+ * cause if the receipt does not show it.
+ */
+export async function readBirth(
+  { client, deployment, first, clock }: BirthQuestion,
+  signal: AbortSignal,
+): Promise<Agreed<Birth>> {
+  return await readByQuorum(
+    client,
+    async (endpoint: Endpoint, within): Promise<Birth> => {
+      const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
+      const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
+      const block = await readLatestBlock(endpoint, client.chain.id, within)
+      const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block, clock }, within)).answers
+      for (const mint of mints) {
+        const pool = await readPool(mint.address, { deployment, ask })
+        const [, , lower = '0x0', upper = '0x0'] = mint.topics
+        if (pool !== undefined) return { ...pool, tickLower: tickOf(lower), tickUpper: tickOf(upper) }
+      }
+      throw new UpstreamError(`The receipt of position ${first.tokenId} does not show its pool`)
+    },
+    { signal, what: `the pool of position ${first.tokenId}`, textOf: JSON.stringify },
+  )
+}
+
+type Ask = (questions: readonly Question[]) => Promise<readonly Answer[]>
+
+/** Undefined if the contract is no pool of the factory. */
+async function readPool(
+  pool: Address,
+  { deployment, ask }: { readonly deployment: UniswapV3Deployment; readonly ask: Ask },
+): Promise<Pick<Birth, 'pool' | 'tokens'> | undefined> {
+  const names = ['token0', 'token1', 'fee'] as const
+  const words = await ask(
+    names.map((functionName) => ({ to: pool, data: encodeFunctionData({ abi: ABI, functionName }) })),
+  )
+  const [token0, token1, fee] = [addressIn(words[0]), addressIn(words[1]), uintIn(words[2])]
+  if (token0 === undefined || token1 === undefined || fee === undefined || fee > FEE_MAX) return undefined
+  const args = [token0, token1, Number(fee)] as const
+  const decimals = encodeFunctionData({ abi: ABI, functionName: 'decimals' })
+  const [known, decimals0, decimals1] = await ask([
+    { to: deployment.factory, data: encodeFunctionData({ abi: ABI, functionName: 'getPool', args }) },
+    { to: token0, data: decimals },
+    { to: token1, data: decimals },
+  ])
+  const real = addressIn(known)
+  if (real === undefined || !isAddressEqual(real, pool)) return undefined
+  return { pool: real, tokens: [tokenOf(token0, decimals0), tokenOf(token1, decimals1)] }
+}
+
+function tokenOf(address: Address, decimals: Answer) {
+  const count = uintIn(decimals)
+  if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
+  return { address, decimals: Number(count) }
+}
+
+/** The pool says sender and three numbers; owner and range are topics. */
+function isMintOf(
+  { topics, data, logIndex }: HistoryLog,
+  { liquidity, amount0, amount1, ...flow }: PositionFlow,
+): boolean {
+  if (topics[0] !== POOL_MINT || topics.length !== 4 || data.length !== 2 + 4 * 64 || logIndex > flow.logIndex)
+    return false
+  return wordOf(data, 1) === liquidity && wordOf(data, 2) === amount0 && wordOf(data, 3) === amount1
+}
+
+function tickOf(topic: Hex): number {
+  return Number(BigInt.asIntN(24, BigInt(topic)))
+}

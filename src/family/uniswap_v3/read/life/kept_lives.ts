@@ -1,0 +1,110 @@
+import { type Count, createCount } from '../../../../finance/liquidity/count.ts'
+import {
+  type BlockFacts,
+  type LifeFlow,
+  lifeInSteps,
+  type PnlSubject,
+  pricedBlocks,
+} from '../../../../finance/liquidity/life.ts'
+import type { PositionFlow } from '../../../../finance/liquidity/position_flow.ts'
+import { inTurns, turnBefore } from '../../../../lib/async/turns.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { createRecent } from '../../../../lib/recent.ts'
+
+/** What was read of a life up to a final block. Not for long: what is stored may be forgotten and read anew. */
+export interface Kept {
+  /** All rows up to `storedTo`. */
+  readonly rows: readonly PositionFlow[]
+  readonly storedTo: number
+  /** See `Ensured`. */
+  readonly version: string
+  readonly facts: ReadonlyMap<number, BlockFacts>
+  readonly counted: Counted
+}
+
+/** Flows with what they add up to, and whose they are. */
+interface Counted {
+  readonly flows: readonly LifeFlow[]
+  readonly count: Count
+  readonly subject: PnlSubject
+}
+
+/** Lives that were read lately, so that one that is asked for again is neither read nor replayed again. */
+export interface KeptLives {
+  find(key: string): Kept | undefined
+  keep(key: string, life: Kept): void
+}
+
+/** A life is kept so long, milliseconds, however often it is asked for. */
+const KEPT_MS = 60_000
+const LIVES_MAX = 2_000
+/** Flows of all lives that are kept, about a kilobyte each. */
+const FLOWS_MAX = 25_000
+
+/** Starts with none. */
+export function createKeptLives(clock: Clock): KeptLives {
+  const lives = createRecent<Kept & { readonly untilMs: number }>({
+    entriesMax: LIVES_MAX,
+    weightMax: FLOWS_MAX,
+    weightOf: ({ rows }) => 1 + rows.length,
+  })
+
+  function find(key: string) {
+    const kept = lives.get(key)
+    if (kept === undefined || kept.untilMs > clock.monotonicMs()) return kept
+    lives.delete(key)
+    return undefined
+  }
+
+  return {
+    find,
+    keep(key, life) {
+      // A price that is missing now may be there when it is asked for again.
+      const isMissing = ({ prices }: LifeFlow) => prices !== undefined && 'because' in prices
+      if (life.counted.flows.some(isMissing)) return
+      lives.set(key, { ...life, untilMs: find(key)?.untilMs ?? clock.monotonicMs() + KEPT_MS })
+    },
+  }
+}
+
+/** Rows of which something must be read: all rows of their blocks. `stored` are those of them that are kept. */
+export function unknownRows(
+  { rows, stored }: { readonly rows: readonly PositionFlow[]; readonly stored: readonly PositionFlow[] },
+  facts: ReadonlyMap<number, BlockFacts>,
+): readonly PositionFlow[] {
+  const priced = new Set([...pricedBlocks(rows), ...pricedBlocks(stored)])
+  return rows.filter(({ block }) => {
+    const known = facts.get(block)
+    return known === undefined || (known.own === undefined && priced.has(block))
+  })
+}
+
+/** Counts rows, in turns with other work; what was counted of the oldest of them is not counted again. */
+export async function countedFrom(
+  kept: Counted | undefined,
+  { rows, ...known }: Pick<Kept, 'rows' | 'facts'> & { readonly subject: PnlSubject },
+): Promise<Counted> {
+  const { subject } = known
+  const before = kept !== undefined && isSame(kept.subject, subject) ? kept : undefined
+  const first = before?.flows.length ?? 0
+  const isNext = before !== undefined && rows[first - 1] === before.flows[first - 1]?.row
+  if (isNext && rows.length === first) return before
+  const flows = await inTurns(lifeInSteps(rows, known))
+  await turnBefore(flows)
+  const count = createCount(flows, {
+    tokens: subject.tokens,
+    before: isNext ? { count: before.count, flows: first } : undefined,
+  })
+  return { flows, count, subject }
+}
+
+function isSame(a: PnlSubject, b: PnlSubject): boolean {
+  return (
+    a.tickLower === b.tickLower &&
+    a.tickUpper === b.tickUpper &&
+    a.tokens.every(({ address, decimals }, index) => {
+      const other = b.tokens[index]
+      return other?.address === address && other.decimals === decimals
+    })
+  )
+}

@@ -1,0 +1,21 @@
+import { POSITION_FLOWS, type PositionFlow } from '../../../finance/liquidity/position_flow.ts'
+import type { Stream } from '../../../history/stream.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { FLOW_KINDS, flowsOf } from '../event/log.ts'
+import { createFlowCheck } from './life/verify.ts'
+
+const NAME = 'uniswap_v3_flow'
+const TOPICS = [...FLOW_KINDS.keys()]
+
+/** What goes into positions and out of them. A subject is a token id, whoever holds it: transfers are no flows. */
+export function createFlowStream(clock: Clock): Stream<PositionFlow> {
+  return {
+    name: NAME,
+    table: POSITION_FLOWS,
+    filters: ({ contract }, subjects) => [
+      { addresses: [contract], topics: subjects === null ? [TOPICS] : [TOPICS, subjects] },
+    ],
+    decode: (_, logs) => ({ rows: flowsOf(logs), unsettled: [] }),
+    ...createFlowCheck({ stream: NAME, clock }),
+  }
+}
