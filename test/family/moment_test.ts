@@ -17,10 +17,12 @@ async function refusal(route: Route, query: string): Promise<string> {
     parameters: () => readParameters(route.input, { params: {}, query }),
     body: async () => ({ value: () => ({}) }),
   })
-  return asked.then(
-    () => 'accepted',
-    (error) => (error instanceof CodedError ? `${error.code}: ${error.message}` : String(error)),
-  )
+  return asked
+    .then((accepted) => accepted.call())
+    .then(
+      () => 'accepted',
+      (error) => (error instanceof CodedError ? `${error.code}: ${error.message}` : String(error)),
+    )
 }
 
 test('every route of Solana refuses a moment, and says why', async () => {
