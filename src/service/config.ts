@@ -36,6 +36,8 @@ export interface Config {
   /** Requests a second in the background, to all endpoints of a chain; 0: no limit. */
   readonly historyRequestsPerSecond: number
   readonly corsOrigins: readonly string[]
+  /** True if requests that come before the answer to the last one are answered; Node does that in any case. */
+  readonly pipelining: boolean
   readonly logLevel: LogLevel
   /** EVM chains that are served. */
   readonly chains: readonly FinanceChain[]
@@ -128,6 +130,7 @@ export function readConfig(
     historyRequestsPerSecond:
       checked('HISTORY_REQUESTS_PER_SECOND', parseRequestsPerSecond, REQUESTS_EXPECTED) ?? REQUESTS_PER_SECOND,
     corsOrigins: checked('CORS_ORIGINS', parseOrigins, ORIGINS_EXPECTED) ?? [],
+    pipelining: checked('PIPELINING', parseSwitch, 'on or off') === 'on',
     logLevel: checked('LOG_LEVEL', parseLogLevel, 'debug, info, warn or error') ?? 'info',
     ...served,
     solana: { ...solana, rpcUrls: checked('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },

@@ -12,9 +12,17 @@ import { createFixture, WALLET } from '../fixture.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
 
 let served: ListeningServer
-let node: Bun.Subprocess<'ignore', 'pipe', 'inherit'>
-let nodePort: number
 let directory: string
+/** Node's server: on Node, and on Bun, which has it, too. */
+const NODE_SERVERS = [
+  { name: 'Node', program: 'node', port: 0, process: undefined as Bun.Subprocess | undefined },
+  {
+    name: "Bun by Node's server",
+    program: process.execPath,
+    port: 0,
+    process: undefined as Bun.Subprocess | undefined,
+  },
+]
 
 beforeAll(async () => {
   served = serveBun(createFixture().app, { port: 0, host: '127.0.0.1' })
@@ -26,17 +34,22 @@ beforeAll(async () => {
     naming: 'entry.mjs',
   })
   expect(built.success).toBe(true)
-  node = Bun.spawn(['node', join(directory, 'entry.mjs')], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
-  const reader = node.stdout.getReader()
-  const { value } = await reader.read()
-  nodePort = Number(new TextDecoder().decode(value).trim())
-  expect(nodePort).toBeGreaterThan(0)
+  for (const each of NODE_SERVERS) {
+    const words = [each.program, join(directory, 'entry.mjs')]
+    const started = Bun.spawn(words, { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
+    each.process = started
+    const { value } = await started.stdout.getReader().read()
+    each.port = Number(new TextDecoder().decode(value).trim())
+    expect(each.port).toBeGreaterThan(0)
+  }
 }, 20_000)
 
 afterAll(async () => {
   await served.stop()
-  if (node.exitCode === null) node.kill('SIGTERM')
-  await node.exited
+  for (const { process: started } of NODE_SERVERS) {
+    if (started?.exitCode === null) started.kill('SIGTERM')
+    await started?.exited
+  }
   await rm(directory, { recursive: true, force: true })
 }, 60_000)
 
@@ -48,8 +61,14 @@ describe('the same bytes', () => {
       if (code !== '') expect(answer.headers['x-request-id']).toBeString()
     })
 
+    test(`${name}: Bun by Node's server answers the same, and may refuse what is refused as 400`, async () => {
+      const answer = await sendRaw(NODE_SERVERS[1]?.port ?? 0, bytes)
+      if (status >= 400) expect([status, differs?.status, 400]).toContain(answer.status)
+      else expect([answer.status, answer.code]).toEqual([differs?.status ?? status, differs?.code ?? code])
+    })
+
     test(`${name}: Node answers ${differs?.status ?? status} ${differs?.code ?? code}`, async () => {
-      const answer = await sendRaw(nodePort, bytes)
+      const answer = await sendRaw(NODE_SERVERS[0]?.port ?? 0, bytes)
       if (differs !== undefined) expect([answer.status, answer.code]).toEqual([differs.status, differs.code])
       // Bun answers by itself without an envelope: on Node the app's answer is as good.
       else if (status >= 400 && code === '') expect(answer.status).toBe(status)
@@ -65,7 +84,7 @@ test('only its own target reaches an operator page, in any spelling of a path', 
     fc.asyncProperty(target, fc.constantFrom('', 'http://h'), async (parts, authority) => {
       const path = `/${parts.join('')}`
       const bytes = `GET ${authority}${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`
-      for (const port of [served.port, nodePort]) {
+      for (const port of [served.port, ...NODE_SERVERS.map((each) => each.port)]) {
         const { status } = await sendRaw(port, bytes)
         expect([path, status === 200]).toEqual([path, path === '/metrics'])
       }
@@ -84,7 +103,7 @@ test('links follow Host: forwarding headers are not trusted', async () => {
   const forwarded =
     'X-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-For: 6.6.6.6\r\n' +
     'X-Forwarded-Prefix: /evil\r\nX-Original-URL: /metrics\r\nForwarded: host=evil.example;proto=https\r\n'
-  for (const port of [served.port, nodePort]) {
+  for (const port of [served.port, ...NODE_SERVERS.map((each) => each.port)]) {
     const head = 'Host: api.test:8080\r\nAuthorization: Bearer good\r\nConnection: close\r\n'
     const { text } = await sendRaw(
       port,
@@ -96,13 +115,13 @@ test('links follow Host: forwarding headers are not trusted', async () => {
   }
 })
 
-describe('serveNode()', () => {
+describe.each(NODE_SERVERS)('serveNode() on $name', (server) => {
   test('a caller who hangs up ends the read, and is counted as 499', async () => {
-    const socket = connect(nodePort, '127.0.0.1')
+    const socket = connect(server.port, '127.0.0.1')
     socket.write('GET /v1/positions/uniswap-v3/999 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n\r\n')
-    await metric('walletscope_http_requests_in_flight 2')
+    await metric(server.port, 'walletscope_http_requests_in_flight 2')
     socket.destroy()
-    await metric('{route="GET /v1/positions/uniswap-v3/{id}",status="499"} 1')
+    await metric(server.port, '{route="GET /v1/positions/uniswap-v3/{id}",status="499"} 1')
   })
 
   test('fifty requests that are sent at once are answered in their order', async () => {
@@ -112,7 +131,7 @@ describe('serveNode()', () => {
         `GET /v1/positions/uniswap-v3/${index} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n` +
         `${index === 49 ? 'Connection: close\r\n' : ''}\r\n`,
     )
-    const socket = connect(nodePort, '127.0.0.1')
+    const socket = connect(server.port, '127.0.0.1')
     let text = ''
     socket.on('data', (bytes) => {
       text += bytes.toString()
@@ -125,26 +144,26 @@ describe('serveNode()', () => {
 
   test('HEAD has the length of GET and no body', async () => {
     const lines = 'Host: h\r\nAuthorization: Bearer good\r\nX-Request-Id: the-same-id\r\nConnection: close\r\n\r\n'
-    const got = await sendRaw(nodePort, `GET /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`)
-    const head = await sendRaw(nodePort, `HEAD /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`, { quietMs: 200 })
+    const got = await sendRaw(server.port, `GET /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`)
+    const head = await sendRaw(server.port, `HEAD /v1/positions/uniswap-v3/5 HTTP/1.1\r\n${lines}`, { quietMs: 200 })
     expect([head.status, head.text]).toEqual([200, ''])
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(got.text)))
   })
 
   test('stop() lets the process end, kept-alive connections or not', async () => {
-    const idle = connect(nodePort, '127.0.0.1')
+    const idle = connect(server.port, '127.0.0.1')
     idle.write('GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n')
     await new Promise((resolve) => idle.once('data', resolve))
-    node.kill('SIGTERM')
-    expect(await node.exited).toBe(0)
+    server.process?.kill('SIGTERM')
+    expect(await server.process?.exited).toBe(0)
     idle.destroy()
   })
 })
 
-/** Waits until the Node process's metrics hold this text. */
-async function metric(text: string): Promise<void> {
+/** Waits until the metrics of a server hold this text. */
+async function metric(port: number, text: string): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt += 1) {
-    const { text: shown } = await sendRaw(nodePort, 'GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
+    const { text: shown } = await sendRaw(port, 'GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
     if (shown.includes(text)) return
     await Bun.sleep(10)
   }
