@@ -152,7 +152,8 @@ async function startDemo(
   directories.push(directory)
   const child = Bun.spawn([...command], {
     cwd: join(import.meta.dir, '../..'),
-    env: { ...process.env, TMPDIR: directory },
+    // The suite ends whatever its tests leave behind; a demo that a user starts ends by itself, and tidies up.
+    env: { ...process.env, TMPDIR: directory, BUN_FEATURE_FLAG_NO_ORPHANS: undefined },
     stdout: 'pipe',
     stderr: 'inherit',
   })
