@@ -57,7 +57,7 @@ test(
 
     expect(pids.length).toBeGreaterThan(3)
     expect(await demo.exited).toBe(0)
-    expect(await stillRunning(pids, 0)).toEqual([])
+    expect(await stillRunning(pids, 2_000)).toEqual([])
     expect(readdirSync(demo.directory)).toEqual([])
   },
   LENDING_LIMIT_MS + 60_000,
