@@ -2,6 +2,7 @@
 declare const Bun: {
   readonly embeddedFiles: readonly Blob[]
   zstdDecompress(bytes: ArrayBuffer): Promise<Buffer>
+  readonly markdown: { html(text: string, options: { readonly headings: { readonly ids: boolean } }): string }
 }
 
 declare module 'bun:sqlite' {
