@@ -4,8 +4,16 @@ import { untilAborted } from '../lib/async/abort.ts'
 import { turnBefore } from '../lib/async/turns.ts'
 import type { LearnedSource } from './logs/reader.ts'
 import type { Range } from './logs/window.ts'
-import { createProof, type Proof, type ProvenLogs, rankedSources, UNSETTLED } from './proof/proof.ts'
-import { type Decoded, type HistoryLog, IncompleteError, type Stream, type StreamPlace, verdictOf } from './stream.ts'
+import { createProof, type Proof, type ProvenLogs, rankedSources } from './proof/proof.ts'
+import {
+  type Decoded,
+  type HistoryLog,
+  IncompleteError,
+  type Stream,
+  type StreamPlace,
+  UNSETTLED,
+  verdictOf,
+} from './stream.ts'
 
 /** What is to be stored, and how. */
 interface CoverRequest<Row, Place extends StreamPlace> {

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import { UpstreamError } from '../lib/error.ts'
 import type { BegunTip } from './final/begun_tip.ts'
 import type { Range } from './logs/window.ts'
 
@@ -148,6 +149,18 @@ export interface Stream<Row, Place extends StreamPlace = StreamPlace> {
 
 /** A block that will probably be final. Its own time may be earlier than `timestampSec`. */
 export type ForeseenBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
+
+/** The check that disputed logs be decided: it fails if endpoints differ and nobody can say who is right. */
+export const UNSETTLED = 'second witness'
+
+/** That check cannot be made now, because no endpoint can be its witness. */
+export class NoWitnessError extends UpstreamError {
+  override readonly name = 'NoWitnessError'
+
+  constructor(message = 'A second endpoint does not answer at the moment') {
+    super(message)
+  }
+}
 
 /** Logs must be missing in `fromBlock` to `toBlock`; `check` names what found it, for the caller: `pairing`. */
 export class IncompleteError extends Error {

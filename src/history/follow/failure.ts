@@ -5,7 +5,7 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { createRecent } from '../../lib/recent.ts'
 import { NotStoredError } from '../part.ts'
-import { FaultyCheckError, IncompleteError, type StreamPlace } from '../stream.ts'
+import { FaultyCheckError, IncompleteError, NoWitnessError, type StreamPlace, UNSETTLED } from '../stream.ts'
 import type { Entry } from './entry.ts'
 
 /** A history that reading again does not complete: the fault is this program's. */
@@ -99,6 +99,12 @@ function callersError(error: unknown, { id, name }: Chain): unknown {
     return new UnavailableError(`The history of chain ${id} (${name}) is not complete. ${error.message}`, {
       cause: error,
     })
+  }
+  if (error instanceof NoWitnessError) {
+    return new UnavailableError(
+      `Cannot read the history of chain ${id} (${name}) now. ${error.message} (check "${UNSETTLED}")`,
+      { cause: error },
+    )
   }
   return error instanceof UpstreamError || error instanceof NotStoredError
     ? new UnavailableError(`Cannot read the history of chain ${id} (${name})`, { cause: error })

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { UpstreamError } from '../../lib/error.ts'
 import type { FinalBlock, LearnedSource, LogsRequest } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
-import { type HistoryLog, IncompleteError } from '../stream.ts'
+import { type HistoryLog, IncompleteError, NoWitnessError, UNSETTLED } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
 import { type Comparison, compareReads, withAgreedTimes } from './witness.ts'
 
@@ -33,9 +33,6 @@ export interface Proof {
   readonly receiptWitnesses: number
 }
 
-const NO_WITNESS = 'A second endpoint does not answer at the moment'
-/** The check that disputed logs be decided: it fails if endpoints differ and nobody can say who is right. */
-export const UNSETTLED = 'second witness'
 const READS_MIN = 2
 /** Reads of one range before it is divided, and of one block before it is given up. */
 const READS_MAX = 4
@@ -155,7 +152,7 @@ export function createProof(
         }
         if (reads.length >= readsMax) {
           if (!isSettled) throw new IncompleteError(UNSETTLED, blockOf(ruling.log))
-          if (whole.length >= READS_MIN) throw new UpstreamError(NO_WITNESS)
+          if (whole.length >= READS_MIN) throw new NoWitnessError()
           return await provenByHalves(signal)
         }
         reads.push(await readNext(signal))
@@ -205,7 +202,7 @@ export function rankedSources(
 
 /**
  * The endpoints that have a final block: one that is behind or on a fork must not be believed about blocks below it.
- * Throws `UpstreamError` if as many have another block there, since nobody can say which of them is right.
+ * Throws `NoWitnessError` if as many have another block there, since nobody can say which of them is right.
  */
 export async function followersOf(
   sources: readonly LearnedSource[],
@@ -218,8 +215,8 @@ export async function followersOf(
   // One that is silent for a moment is waited for if it is the only witness.
   const isAlone = following.length === 1 && verdicts.includes(undefined)
   if (!isAlone && following.length > verdicts.filter((verdict) => verdict === false).length) return following
-  if (isAlone) throw new UpstreamError(NO_WITNESS)
-  throw new UpstreamError(
+  if (isAlone) throw new NoWitnessError()
+  throw new NoWitnessError(
     following.length === 0
       ? 'No endpoint has the block that is final'
       : `The endpoints have different blocks ${final.number}, which is final`,
