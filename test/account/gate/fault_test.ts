@@ -301,28 +301,38 @@ test('a void for one database never reaches another, and waits until its own is 
 
 test('after a crash of PostgreSQL the limit still holds over the second before it', async () => {
   const { gate, close } = await instance(temporaryDirectory(), 1_500)
-  const { key } = await createAccount(admin, { rateLimit: 4 })
-  const firstMs = performance.now()
-  for (let count = 0; count < 4; count++) {
-    const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: null }))
-    await gate.settle(settlement(caller, { requestedAtMs }))
-  }
-  const [victim = 0] = await backends()
-  process.kill(victim, 'SIGKILL')
-  await until('the crash is over and the window is gone', async () => {
-    const [row] = await admin.run<{ count: string }>('select count(*) from rate_window', []).catch(() => [])
-    return row?.count === '0'
-  })
   const kinds: string[] = []
-  while (performance.now() - firstMs < 950) {
-    const admission = await admitKey(gate, { key, endpoint: null }).catch(() => undefined)
-    if (admission !== undefined) kinds.push(admission.kind === 'refused' ? admission.code : admission.kind)
-    await Bun.sleep(10)
+  // Only a crash that is over within the second shows anything; on a busy machine it may take longer.
+  for (let crashes = 0; kinds.length === 0 && crashes < 5; crashes++) {
+    const { key } = await createAccount(admin, { rateLimit: 4 })
+    const firstMs = performance.now()
+    for (let count = 0; count < 4; count++) {
+      const { caller, requestedAtMs } = admitted(await admitKey(gate, { key, endpoint: null }))
+      await gate.settle(settlement(caller, { requestedAtMs }))
+    }
+    const [victim = 0] = await backends()
+    process.kill(victim, 'SIGKILL')
+    await until('the crash is over and the window is gone', async () => {
+      const [row] = await admin.run<{ count: string }>('select count(*) from rate_window', []).catch(() => [])
+      return row?.count === '0'
+    })
+    while (performance.now() - firstMs < 950) {
+      const admission = await admitKey(gate, { key, endpoint: null }).catch(() => undefined)
+      if (admission !== undefined) kinds.push(admission.kind === 'refused' ? admission.code : admission.kind)
+      await Bun.sleep(10)
+    }
+    await until('the gate admits again', async () => {
+      const other = await createAccount(admin).catch(() => undefined)
+      return (
+        other !== undefined &&
+        (await admitKey(gate, { key: other.key, endpoint: null }).catch(() => undefined)) !== undefined
+      )
+    })
   }
   expect(kinds.length).toBeGreaterThan(0)
   expect(new Set(kinds)).toEqual(new Set(['RATE_LIMIT_EXCEEDED']))
   await close()
-}, 15_000)
+}, 60_000)
 
 test('settlements and voids in any order, and repeated, leave the balance of a plain ledger', async () => {
   const { db, close } = await instance()
