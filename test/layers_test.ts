@@ -10,6 +10,7 @@ const TOP = ['main', 'node', 'service', 'command']
 /** Which other rooms a room of `src` may import from. A room that is not listed may import from none. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['http', 'family', 'account'],
+  portfolio: ['family', 'finance', 'chain', 'http', 'lib'],
   operator: ['account', 'chain', 'history', 'db', 'http', 'lib', 'sql'],
   account: ['job', 'db', 'http', 'lib', 'sql'],
   family: ['history', 'chain', 'db', 'finance', 'http', 'lib'],
@@ -130,6 +131,11 @@ test('a family imports nothing from another family', () => {
       return source !== undefined && target !== undefined && source !== target
     }),
   ).toEqual([])
+})
+
+test('rooms above the families name none of them', () => {
+  const above = ['portfolio', 'mcp', 'operator']
+  expect(violations(({ from, to }) => above.includes(room(from)) && familyFile(to) !== undefined)).toEqual([])
 })
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, and events if it has a past', () => {

@@ -7,6 +7,7 @@ import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { HoldingsReader } from './holding.ts'
 
 /*
  * One shape of all families, which `test/layers_test.ts` holds. Each part is a file or a folder.
@@ -64,6 +65,8 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting> {
   /** Mistakes that no single part of a setting shows: "manager 0x… of chain 1 is described twice". */
   readonly mistakesOf?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
+  /** What wallets hold in it, for their portfolios; absent if it is not read yet. */
+  readonly holdings?: (setup: FamilySetup<Setting>) => HoldingsReader
   /** Histories that can be read ahead; absent if there are none. */
   readonly histories?: (setup: FamilySetup<Setting>) => readonly FollowedHistory[]
   /** Contracts that its answers need; absent if nobody looks at them. */
@@ -122,6 +125,8 @@ export interface ConfiguredFamily {
   /** What is wrong with the rows. */
   readonly mistakes: readonly string[]
   routes(setup: ConfiguredSetup): readonly Route[]
+  /** Connects. Undefined if its holdings are not read. */
+  holdings(setup: ConfiguredSetup): HoldingsReader | undefined
   histories(setup: ConfiguredSetup): readonly FollowedHistory[]
   /** Contracts that its answers need on these chains. */
   contracts(setup: ContractsSetup): readonly Needed[]
@@ -165,6 +170,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(
         settings,
         mistakes,
         routes: (setup) => definition.routes(here(setup)),
+        holdings: (setup) => definition.holdings?.(here(setup)),
         histories: (setup) => definition.histories?.(here(setup)) ?? [],
         contracts: (setup) => definition.contracts?.({ ...setup, settings }) ?? [],
         work: (setup, featuresOff) =>

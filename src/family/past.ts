@@ -36,6 +36,8 @@ export interface PastPlaces<Deployment extends Deployed> {
    * block or before everything.
    */
   at(places: readonly Place<Deployment>[], moment: Moment, signal: AbortSignal): Promise<Place<Deployment>[]>
+  /** The deployments of a place that stood at its block; all of them at the newest. */
+  standing(place: Place<Deployment>, signal: AbortSignal): Promise<readonly Deployment[]>
 }
 
 /** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
@@ -71,6 +73,15 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
     return true
   }
 
+  async function standing(
+    { client, deployments, block }: Place<Deployment>,
+    signal: AbortSignal,
+  ): Promise<readonly Deployment[]> {
+    if (block === undefined) return deployments
+    const known = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
+    return deployments.filter((_, index) => known[index])
+  }
+
   async function placeAt(
     { client, deployments }: Place<Deployment>,
     { at_block, at_time }: Moment,
@@ -90,8 +101,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
       if (timestampSec < atSec) return 'expected no time in the future'
       return `expected a time from ${timestampSec} on, when ${chain} began`
     }
-    const standing = await Promise.all(deployments.map((each) => stood(each, { client, block }, signal)))
-    const here = deployments.filter((_, index) => standing[index])
+    const here = await standing({ client, deployments, block }, signal)
     if (here.length > 0) return { client, deployments: here, block }
     const known = Math.min(...deployments.map(({ startBlock }) => startBlock))
     const first = known > 0 ? `, expected ${known} or later` : ''
@@ -99,6 +109,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   }
 
   return {
+    standing,
     async at(places, moment, signal) {
       if (isNow(moment)) return [...places]
       const found = await together(

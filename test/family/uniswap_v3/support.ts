@@ -54,7 +54,11 @@ export function readerOf(
       positions: wholeOf(positions),
       unreadable: [],
     })
-    return placed({ ...reader, complete, past: { at: async (places) => [...places] } })
+    return placed({
+      ...reader,
+      complete,
+      past: { at: async (places) => [...places], standing: async ({ deployments }) => deployments },
+    })
   }
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
