@@ -71,6 +71,39 @@ test('names of files are snake_case', () => {
   expect(names.filter((path) => !/^[a-z0-9_/.]+$/.test(path))).toEqual([])
 })
 
+const OF_EACH_FAMILY = 'families have the same parts, and none sees those of another'
+
+/** Types that several files export, and why one name is right. */
+const SHARED_NAMES: Readonly<Record<string, string>> = {
+  Asset: OF_EACH_FAMILY,
+  BrokenPart: OF_EACH_FAMILY,
+  ChainRead: OF_EACH_FAMILY,
+  Market: OF_EACH_FAMILY,
+  Position: OF_EACH_FAMILY,
+  PositionReader: OF_EACH_FAMILY,
+  RawMarket: OF_EACH_FAMILY,
+  RawRead: OF_EACH_FAMILY,
+  Reserve: OF_EACH_FAMILY,
+}
+
+test('a type that src exports has a name of its own', () => {
+  const exported = /^export (?:declare )?(?:type|interface|(?:abstract )?class) (\w+)/gm
+  const homes = new Map<string, string[]>()
+  // Pages name what answers hold, and import nothing of ours.
+  for (const { path, text } of SOURCE.filter((file) => !file.path.startsWith('src/dashboard/'))) {
+    for (const [, name = ''] of text.matchAll(exported)) homes.set(name, [...(homes.get(name) ?? []), path])
+  }
+  const shared = [...homes].filter(([, paths]) => paths.length > 1)
+  expect(shared.filter(([name]) => !(name in SHARED_NAMES))).toEqual([])
+  expect(shared.map(([name]) => name).sort()).toEqual(Object.keys(SHARED_NAMES))
+  const familyOf = (path: string) => path.match(/^src\/family\/(\w+)\//)?.[1]
+  const amiss = shared.filter(([, paths]) => {
+    const families = paths.map(familyOf)
+    return families.includes(undefined) || new Set(families).size < families.length
+  })
+  expect(amiss).toEqual([])
+})
+
 test('nothing is left half-done', () => {
   const words = new RegExp(
     ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', String.raw`\b(test|it|describe)\.(skip|only|todo)\b`].join('|'),

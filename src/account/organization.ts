@@ -32,7 +32,7 @@ export interface Organization {
 }
 
 /** Which organization is changed, and by whom. */
-interface Change {
+interface OrganizationChange {
   readonly id: string
   readonly by: Actor
 }
@@ -82,17 +82,17 @@ export async function readOrganization(db: Database, id: string): Promise<Organi
 }
 
 /** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function suspendOrganization(db: Database, options: Change): Promise<Organization> {
+export async function suspendOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
   return change(db, 'suspend', options)
 }
 
 /** Ends a suspension: the same keys and credits work again. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function restoreOrganization(db: Database, options: Change): Promise<Organization> {
+export async function restoreOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
   return change(db, 'restore', options)
 }
 
 /** Final: its keys answer 404 ORGANIZATION_NOT_FOUND, its log stays. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
-export async function deleteOrganization(db: Database, options: Change): Promise<Organization> {
+export async function deleteOrganization(db: Database, options: OrganizationChange): Promise<Organization> {
   return change(db, 'delete', options)
 }
 
@@ -102,7 +102,7 @@ export async function deleteOrganization(db: Database, options: Change): Promise
  */
 export async function updateOrganization(
   db: Database,
-  options: Change & { readonly name?: string | undefined; readonly rateLimit?: number | undefined },
+  options: OrganizationChange & { readonly name?: string | undefined; readonly rateLimit?: number | undefined },
 ): Promise<Organization> {
   const { id, by } = options
   const name = options.name === undefined ? null : checkedLabel(options.name, 'name')
@@ -136,7 +136,11 @@ export function organizationNotFound(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
 }
 
-async function change(db: Database, to: 'suspend' | 'restore' | 'delete', { id, by }: Change): Promise<Organization> {
+async function change(
+  db: Database,
+  to: 'suspend' | 'restore' | 'delete',
+  { id, by }: OrganizationChange,
+): Promise<Organization> {
   const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
   if (row === undefined) throw organizationNotFound(id)
   return organizationFrom(row)

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { MIGRATIONS } from '../../sql/files.ts'
 import { type Header, malformed } from '../db/backup/format.ts'
-import { checkBackup, type Part, readBackup } from '../db/backup/read.ts'
+import { type BackupPart, checkBackup, readBackup } from '../db/backup/read.ts'
 import { type Restored, restoreBackup } from '../db/backup/restore.ts'
 import { checkOrigin, checkTarget } from '../db/backup/target.ts'
 import { SqlError } from '../db/database.ts'
@@ -90,7 +90,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'the disk failed',
 }
 
-async function readHeader(parts: AsyncGenerator<Part>): Promise<Header> {
+async function readHeader(parts: AsyncGenerator<BackupPart>): Promise<Header> {
   const { value } = await parts.next()
   if (value?.kind !== 'header') throw malformed()
   return value.header

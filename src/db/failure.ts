@@ -3,7 +3,7 @@ import { UnavailableError } from '../lib/error.ts'
 import { SqlError } from './database.ts'
 
 /** What a failed statement means for its sender. */
-export type Failure =
+export type DatabaseFailure =
   /** The server cannot be reached, or cannot work now. */
   | { readonly kind: 'away'; readonly reason: string }
   /** Rolled back in favour of another statement; sending it again is safe. */
@@ -20,7 +20,7 @@ const DEADLOCK_DETECTED = '40P01'
 const AWAY_CLASSES = ['08', '53', '57', '58']
 
 /** Reads `DEADLINE` or an error of the driver: the server's have a SQLSTATE and a severity, the network's a code. */
-export function failureFrom(error: unknown): Failure {
+export function failureFrom(error: unknown): DatabaseFailure {
   if (error === DEADLINE) return { kind: 'away', reason: 'deadline' }
   const code = field(error, 'code')
   if (code === undefined) return { kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) }

@@ -7,7 +7,7 @@ import type { SentTime } from '../http/request/input.ts'
 import { together } from '../lib/async/together.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Place } from './place.ts'
+import type { FamilyPlace } from './place.ts'
 
 /** The moment that an answer is about; without either the newest block. Never both. */
 export interface Moment {
@@ -35,9 +35,13 @@ export interface PastPlaces<Deployment extends Deployed> {
    * are left out. Unchanged without a moment. Throws `CodedError` INVALID_PARAMETER if the moment is beyond the newest
    * block or before everything.
    */
-  at(places: readonly Place<Deployment>[], moment: Moment, signal: AbortSignal): Promise<Place<Deployment>[]>
+  at(
+    places: readonly FamilyPlace<Deployment>[],
+    moment: Moment,
+    signal: AbortSignal,
+  ): Promise<FamilyPlace<Deployment>[]>
   /** The deployments of a place that stood at its block; all of them at the newest. */
-  standing(place: Place<Deployment>, signal: AbortSignal): Promise<readonly Deployment[]>
+  standing(place: FamilyPlace<Deployment>, signal: AbortSignal): Promise<readonly Deployment[]>
 }
 
 /** Makes it for one family; `name` names it in errors, and `contractOf` gives the contract that shows a deployment. */
@@ -74,7 +78,7 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   }
 
   async function standing(
-    { client, deployments, block }: Place<Deployment>,
+    { client, deployments, block }: FamilyPlace<Deployment>,
     signal: AbortSignal,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
@@ -83,10 +87,10 @@ export function createPastPlaces<Deployment extends Deployed>(options: {
   }
 
   async function placeAt(
-    { client, deployments }: Place<Deployment>,
+    { client, deployments }: FamilyPlace<Deployment>,
     { at_block, at_time }: Moment,
     signal: AbortSignal,
-  ): Promise<Place<Deployment> | string> {
+  ): Promise<FamilyPlace<Deployment> | string> {
     const atSec = at_time?.sec ?? 0
     const chain = `chain ${client.chain.id} (${client.chain.name})`
     let block: PinnedBlock

@@ -5,7 +5,7 @@ import type { FinanceClient } from '../finance/chain.ts'
 import { CodedError, UnavailableError } from '../lib/error.ts'
 
 /** Where a chain's positions are read. */
-export interface Place<Deployment> {
+export interface FamilyPlace<Deployment> {
   readonly client: FinanceClient
   readonly deployments: readonly Deployment[]
   /** The block to read at; absent: the newest. */
@@ -15,7 +15,7 @@ export interface Place<Deployment> {
 }
 
 /** What a place says about the reading itself. */
-export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
+export function readingOf({ block, priority }: FamilyPlace<unknown>): Pick<ReadOptions, 'past' | 'priority'> {
   return {
     ...(block === undefined ? {} : { past: block }),
     ...(priority === undefined ? {} : { priority }),
@@ -26,8 +26,8 @@ export function readingOf({ block, priority }: Place<unknown>): Pick<ReadOptions
 export function placesOf<Deployment>(
   clients: ReadonlyMap<number, FinanceClient>,
   deployments: ReadonlyMap<number, readonly Deployment[]>,
-): ReadonlyMap<number, Place<Deployment>> {
-  const places = new Map<number, Place<Deployment>>()
+): ReadonlyMap<number, FamilyPlace<Deployment>> {
+  const places = new Map<number, FamilyPlace<Deployment>>()
   for (const [id, client] of clients) {
     const here = deployments.get(id) ?? []
     if (here.length > 0) places.set(id, { client, deployments: here })
@@ -41,7 +41,7 @@ export function placesOf<Deployment>(
  * in the request, `CodedError` INVALID_PARAMETER.
  */
 export async function leavingOut<Read>(
-  places: readonly Pick<Place<unknown>, 'block'>[],
+  places: readonly Pick<FamilyPlace<unknown>, 'block'>[],
   reading: Promise<Read>,
 ): Promise<Read> {
   try {

@@ -264,7 +264,7 @@ export function createHistory(options: {
         await followerOf(client, stream, place).complete(wanted, place, signal)
       })
     },
-    troubles: troubles.told,
+    troubles: troubles.recent,
     progress: coverage.progress,
     working: () =>
       [...names].flatMap(([key, name]) => {

@@ -103,7 +103,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
     const found = await findAgain(client, { day, known: known?.block }, signal)
     if (found === known?.block) return found
     if (await note(day, found, isSettled(found))) {
-      if (known !== undefined && known.block.hash !== found.hash) told(client, day)
+      if (known !== undefined && known.block.hash !== found.hash) warnReplaced(client, day)
       return found
     }
     const [final] = await stored(client, { from: day, to: day })
@@ -165,7 +165,7 @@ export function createMidnights({ db, clock }: { readonly db: Database; readonly
   }
 }
 
-function told({ chain, log }: ChainClient, day: number): void {
+function warnReplaced({ chain, log }: ChainClient, day: number): void {
   log.warn({ msg: 'Replaced the block of a midnight that one RPC endpoint had given', chainId: chain.id, day })
 }
 

@@ -10,7 +10,7 @@ import type { Gate, Principal } from './exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
 import { createInFlight } from './exchange/in_flight.ts'
 import { createOpenings } from './exchange/openings.ts'
-import { createSlots } from './exchange/slots.ts'
+import { createOwnerSlots } from './exchange/slots.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
 import type { Pages } from './page/page.ts'
@@ -26,7 +26,7 @@ import { bearerKey } from './request/key.ts'
 import { readParameters } from './request/parameters.ts'
 import { type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
-import type { Asked, Route } from './route/route.ts'
+import type { Route, RouteRequest } from './route/route.ts'
 import { createRouteTable, type Found } from './route/route_table.ts'
 
 /** What the HTTP layer is given. */
@@ -95,7 +95,7 @@ export function createApp(options: AppOptions): App {
   const deadlines = createDeadlines({ budgetMs: limits.requestBudgetMs ?? REQUEST_BUDGET_MS, clock })
   // The request that asks has its place already.
   const placesLeft = () => inFlightMax + 1 - inFlight.count()
-  const slots = createSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
+  const slots = createOwnerSlots(limits.organizationConcurrencyMax ?? ORGANIZATION_CONCURRENCY_MAX, {
     placesLeft,
     what: 'requests of this organization',
   })
@@ -243,7 +243,7 @@ function inputOf(
   request: Request,
   { endpoint, params }: Extract<Found, { readonly kind: 'endpoint' }>,
   query: string,
-): Asked {
+): RouteRequest {
   return {
     byAddress: true,
     parameters: () => readParameters(endpoint.route.input, { params, query }),

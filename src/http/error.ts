@@ -42,7 +42,7 @@ export class HttpError extends CodedError {
 }
 
 /** What the caller may see of a failure. */
-export interface Failure {
+export interface HttpFailure {
   readonly status: number
   readonly code: ErrorCode
   readonly message: string
@@ -53,7 +53,7 @@ export interface Failure {
  * What the caller may see of any thrown value: a coded error as it is, everything else as a generic 500. An unusable
  * upstream answer is 502 if `badGateway` says that the route lists it, else 503.
  */
-export function failureOf(error: unknown, options: { readonly badGateway: boolean }): Failure {
+export function failureOf(error: unknown, options: { readonly badGateway: boolean }): HttpFailure {
   if (error instanceof HttpError) return error
   if (error instanceof UnavailableError) {
     return failed(error.code, error.message, { 'retry-after': String(error.retryAfterSec) })
@@ -65,6 +65,6 @@ export function failureOf(error: unknown, options: { readonly badGateway: boolea
   return failed('INTERNAL_ERROR', 'Cannot answer because of an internal error')
 }
 
-function failed(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): Failure {
+function failed(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}): HttpFailure {
   return { status: STATUS_BY_CODE[code], code, message, headers }
 }

@@ -1,4 +1,4 @@
-import type { Failure } from './error.ts'
+import type { HttpFailure } from './error.ts'
 import type { RateLimit } from './exchange/gate.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -23,7 +23,7 @@ export interface AccountState {
 }
 
 /** An error as an answer: `{ error: { code, message, request_id } }`. */
-export function failure(error: Failure, requestId: string): PreparedAnswer {
+export function failure(error: HttpFailure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
   return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }

@@ -30,7 +30,7 @@ export interface Cache<T> {
   readonly size: number
 }
 
-interface Entry<T> {
+interface Kept<T> {
   readonly value: T
   readonly untilMs: number
 }
@@ -53,7 +53,7 @@ export function createCache<T>(options: {
   readonly bytesOf?: (value: T) => number
 }): Cache<T> {
   const { clock, entriesMax, bytesMax = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
-  const entries = createRecent<Entry<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
+  const entries = createRecent<Kept<T>>({ entriesMax, weightMax: bytesMax, weightOf: ({ value }) => bytesOf(value) })
   const flights = new Map<string, Flight<T>>()
 
   function keep(key: string, { value, lifeMs }: Cacheable<T>): void {
@@ -61,7 +61,7 @@ export function createCache<T>(options: {
     else entries.delete(key)
   }
 
-  function find(key: string): Entry<T> | undefined {
+  function find(key: string): Kept<T> | undefined {
     const entry = entries.get(key)
     if (entry === undefined || entry.untilMs > clock.monotonicMs()) return entry
     entries.delete(key)

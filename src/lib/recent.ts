@@ -8,7 +8,7 @@ interface Recent<Name, Value> {
   readonly size: number
 }
 
-interface Entry<Value> {
+interface Weighed<Value> {
   readonly value: Value
   readonly weight: number
 }
@@ -21,7 +21,7 @@ export function createRecent<Value, Name = string>(options: {
 }): Recent<Name, Value> {
   const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf = () => 0 } = options
   // A Map keeps the order of insertion: the most recently used is last.
-  const entries = new Map<Name, Entry<Value>>()
+  const entries = new Map<Name, Weighed<Value>>()
   let weightKept = 0
 
   function drop(name: Name): void {

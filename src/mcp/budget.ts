@@ -2,7 +2,7 @@ import { HttpError } from '../http/error.ts'
 import type { Invocation } from '../http/exchange/exchange.ts'
 
 /** What a request says of its session. */
-interface Asked {
+interface SessionHeaders {
   /** What the whole session may spend; undefined for no limit. */
   readonly budget: bigint | undefined
   /** The session that it belongs to; undefined if it names none. */
@@ -59,7 +59,7 @@ export function sessionOf(request: Request, newId: (() => string) | undefined): 
 
 const NO_SESSION: Session = { bound: {}, isRefused: () => false }
 
-function askedOf({ headers }: Request): Asked {
+function askedOf({ headers }: Request): SessionHeaders {
   const text = headers.get(BUDGET_HEADER)
   if (text !== null && !CREDITS.test(text)) {
     throw new HttpError(

@@ -3,7 +3,7 @@ import { HttpError } from '../http/error.ts'
 import type { Invocation, SettledAnswer } from '../http/exchange/exchange.ts'
 import type { KeyHolder } from '../http/exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway, type Invoke } from '../http/exchange/gateway.ts'
-import { createSlots } from '../http/exchange/slots.ts'
+import { createOwnerSlots } from '../http/exchange/slots.ts'
 import { createRecognised } from '../http/plane/places.ts'
 import { readAnyJson } from '../http/request/body.ts'
 import type { AccountState } from '../http/respond.ts'
@@ -40,8 +40,8 @@ export function createMcp(options: McpOptions): Gateway {
   const tools = toolsOf(options.routes)
   const origins = new Set(options.origins)
   const recognised = createRecognised(KEYS_MAX)
-  const asStranger = createSlots(STRANGERS_UNREAD_MAX)
-  const byKey = createSlots(KEY_UNREAD_MAX)
+  const asStranger = createOwnerSlots(STRANGERS_UNREAD_MAX)
+  const byKey = createOwnerSlots(KEY_UNREAD_MAX)
 
   async function messagesIn(request: Request, { hash }: KeyHolder): Promise<readonly RawMessage[]> {
     const origin = request.headers.get('origin')

@@ -2,7 +2,7 @@ import { before, DEADLINE } from '../lib/async/wait.ts'
 import type { Log } from '../lib/log.ts'
 
 /** Something with a start and a stop. */
-interface Part<T> {
+interface LifecyclePart<T> {
   /** What the log calls it. */
   readonly name: string
   readonly start: () => T | Promise<T>
@@ -14,7 +14,7 @@ interface Part<T> {
 /** The parts of the process, in the order in which they started. */
 export interface Lifecycle {
   /** Starts a part and returns what it made. Throws what `start` throws; that part is then not stopped. */
-  start<T>(part: Part<T>): Promise<T>
+  start<T>(part: LifecyclePart<T>): Promise<T>
   /** Stops every started part, the latest first. Never rejects; a second call waits for the first. */
   stop(): Promise<void>
 }

@@ -10,7 +10,7 @@ import type {
 } from '../../http/exchange/gate.ts'
 import type { Feature } from '../../http/route/route.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import type { Facts, KeyFact } from './facts.ts'
+import type { KeyFact, KeyFacts } from './facts.ts'
 import { comesFrom, limitsOf, notAllowed } from './key_limits.ts'
 
 /** One request before its work. */
@@ -38,7 +38,7 @@ interface Call {
 type Bound = Omit<SpendingLimit, 'spent'>
 
 /** An organization's requests in one batch. */
-interface Organization {
+interface OrganizationBatch {
   readonly id: string
   readonly rateLimit: number
   /** Requests that ask for a place in the window. */
@@ -77,7 +77,7 @@ const NO_LIMITS: readonly never[] = []
 export async function admitBatch(
   db: Database,
   requests: readonly AdmitRequest[],
-  facts: Facts,
+  facts: KeyFacts,
 ): Promise<readonly Admission[]> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const unknown = await readMissing(db, requests, facts)
@@ -97,7 +97,7 @@ export async function admitBatch(
 async function readMissing(
   db: Database,
   requests: readonly AdmitRequest[],
-  facts: Facts,
+  facts: KeyFacts,
 ): Promise<ReadonlySet<string> | undefined> {
   const hashes = new Set<string>()
   const organizations = new Set<string>()
@@ -136,7 +136,7 @@ async function readMissing(
 /** Each request with its fact, undefined for an unknown key. Undefined altogether if a fact went out of date. */
 function callsOf(
   requests: readonly AdmitRequest[],
-  { facts, unknown }: { readonly facts: Facts; readonly unknown: ReadonlySet<string> },
+  { facts, unknown }: { readonly facts: KeyFacts; readonly unknown: ReadonlySet<string> },
 ): readonly (Call | undefined)[] | undefined {
   const calls: (Call | undefined)[] = []
   for (const request of requests) {
@@ -173,14 +173,14 @@ function rowNameOf({ id, period }: Bound): string {
   return `${period} ${id}`
 }
 
-function switchedOff({ endpoint, features }: AdmitRequest, { off }: Facts): RefusalCode | '' {
+function switchedOff({ endpoint, features }: AdmitRequest, { off }: KeyFacts): RefusalCode | '' {
   if (endpoint !== null && off.endpoints.has(endpoint)) return 'ENDPOINT_DISABLED'
   return features.some((feature) => off.features.has(feature)) ? 'FEATURE_DISABLED' : ''
 }
 
 /** Sorted by id: by code units, which for these ids is byte order. */
-function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<string, Organization> {
-  const byId = new Map<string, Organization>()
+function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<string, OrganizationBatch> {
+  const byId = new Map<string, OrganizationBatch>()
   for (const call of calls) {
     if (call === undefined) continue
     const { organizationId: id, rateLimit } = call.fact
@@ -198,8 +198,8 @@ function organizationsOf(calls: readonly (Call | undefined)[]): ReadonlyMap<stri
 /** Returns when all was decided, milliseconds since the epoch; undefined if it must be tried again. */
 async function decide(
   db: Database,
-  organizations: ReadonlyMap<string, Organization>,
-  facts: Facts,
+  organizations: ReadonlyMap<string, OrganizationBatch>,
+  facts: KeyFacts,
 ): Promise<number | undefined> {
   const all = [...organizations.values()]
   const ids = all.map(({ id }) => id)
@@ -244,8 +244,8 @@ function admission(
     facts,
     requestedAtMs,
   }: {
-    readonly organizations: ReadonlyMap<string, Organization>
-    readonly facts: Facts
+    readonly organizations: ReadonlyMap<string, OrganizationBatch>
+    readonly facts: KeyFacts
     readonly requestedAtMs: number
   },
 ): Admission {
@@ -272,7 +272,7 @@ function admission(
 }
 
 /** The limits of a call with what was spent of them. A session without a row is none: nobody began it. */
-function limitsAt({ limits }: Call, organization: Organization | undefined): Caller['limits'] {
+function limitsAt({ limits }: Call, organization: OrganizationBatch | undefined): Caller['limits'] {
   if (limits.length === 0) return NO_LIMITS
   return limits.flatMap((bound) => {
     const spent = organization?.bounds.get(rowNameOf(bound))?.spent ?? -1n

@@ -46,7 +46,7 @@ interface FactsRead extends Changes {
  * sends that number to the database, which reports the organizations that changed since. Unknown keys are not
  * remembered.
  */
-export interface Facts {
+export interface KeyFacts {
   /** Number of the last known change. */
   readonly epoch: number
   /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
@@ -74,11 +74,11 @@ const CHANGES_MAX = 10_000
 const AGE_MAX_MS = 60_000
 
 /** Makes an empty memory. `featuresOff` are off whatever the database says. */
-export function createFacts(options: {
+export function createKeyFacts(options: {
   readonly clock: Clock
   readonly entriesMax?: number
   readonly featuresOff?: readonly string[]
-}): Facts {
+}): KeyFacts {
   const { clock, entriesMax = ENTRIES_MAX, featuresOff = [] } = options
   const facts = new Map<string, Remembered>()
   /** Epoch of the last change, by organization. */

@@ -12,7 +12,7 @@ import type { Log } from '../../lib/log.ts'
 import { createMetrics, type Metrics } from '../../lib/metrics.ts'
 import { hashKey, isWellFormedKey } from '../key.ts'
 import { type AdmitRequest, admitBatch } from './admit.ts'
-import { createFacts } from './facts.ts'
+import { createKeyFacts } from './facts.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { createGateMetrics } from './metrics.ts'
 import { createRefusalLimit } from './refusals.ts'
@@ -75,7 +75,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     metrics = createMetrics(),
     jobs = {},
   } = options
-  const facts = createFacts({ clock, featuresOff: options.featuresOff ?? [] })
+  const facts = createKeyFacts({ clock, featuresOff: options.featuresOff ?? [] })
   const strangers = createStrangerLimit({ clock })
   const refusals = createRefusalLimit(options.refusalRowsMax)
   const voider = createVoider({

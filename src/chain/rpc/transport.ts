@@ -150,7 +150,7 @@ function tooLong(): Error {
   return new LongAnswerError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }
 
-interface Answer<T> {
+interface RawResponse<T> {
   readonly response: Response
   readonly text: string
   readonly id: number
@@ -160,7 +160,7 @@ interface Answer<T> {
 }
 
 /** Checks the envelope. Nodes put JSON-RPC errors into answers of any status, so the body is checked first. */
-async function resultOf<T>({ response, text, id, parse, refusal, meanings }: Answer<T>): Promise<T> {
+async function resultOf<T>({ response, text, id, parse, refusal, meanings }: RawResponse<T>): Promise<T> {
   const { status } = response
   const isLong = text.length > LONG_CHARS
   const refused = refusal === undefined ? undefined : refusalOf(response, text)

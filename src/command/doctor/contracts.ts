@@ -5,7 +5,7 @@ import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import type { Config } from '../../service/config.ts'
 import { type Examination, reasonOf } from './evm.ts'
-import { NOBODY } from './past.ts'
+import { UNUSED_ADDRESS } from './past.ts'
 
 const CHECK = 'contracts'
 const COST = 'requests that do not leave it out with a parameter are 503'
@@ -25,7 +25,7 @@ export async function examineContracts(
     const wrong: string[] = []
     for (const contract of contracts) {
       try {
-        await contract.read(NOBODY, signal)
+        await contract.read(UNUSED_ADDRESS, signal)
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
         wrong.push(error.cause instanceof SilentError ? error.cause.message : reasonOf(error))

@@ -4,7 +4,7 @@ import { parseQuantity } from '../../chain/rpc/value.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 
 /** No key has this address, and no contract emits from it: questions about it are cheap. */
-export const NOBODY: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
+export const UNUSED_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6e6f6e'
 /** How many blocks back state is asked for; then the first block. */
 const DEPTHS = [100n, 1_000n, 10_000n, 100_000n, 1_000_000n] as const
 const FIRST_BLOCK = 1n
@@ -19,7 +19,10 @@ const LOGS_COST = 'events and profit and loss cannot be indexed from it'
 export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
   const has = (block: bigint) =>
     answers(
-      endpoint.request({ method: 'eth_getBalance', params: [NOBODY, toHex(block)], parse: parseQuantity }, signal),
+      endpoint.request(
+        { method: 'eth_getBalance', params: [UNUSED_ADDRESS, toHex(block)], parse: parseQuantity },
+        signal,
+      ),
       signal,
     )
   if (await has(FIRST_BLOCK < head ? FIRST_BLOCK : head)) return good('past state', 'of every block')
@@ -57,7 +60,7 @@ function readLogs(
   { fromBlock, toBlock }: { readonly fromBlock: bigint; readonly toBlock: bigint },
   signal: AbortSignal,
 ): Promise<number> {
-  const filter = { address: NOBODY, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock) }
+  const filter = { address: UNUSED_ADDRESS, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock) }
   return endpoint.request({ method: 'eth_getLogs', params: [filter], parse: lengthOf }, signal)
 }
 

@@ -5,7 +5,7 @@ import { systemCode } from '../../lib/error.ts'
 import { BackupError, type End, type Header, LINE_MAX, type Mark, malformed, parseHeader, parseMark } from './format.ts'
 
 /** A part of a backup, in the order of the file. */
-export type Part =
+export type BackupPart =
   | { readonly kind: 'header'; readonly header: Header }
   /** Rows of one table, as the text of a JSON array of arrays. */
   | { readonly kind: 'rows'; readonly table: string; readonly count: number; readonly json: string }
@@ -22,7 +22,7 @@ const BRACKET = 91
  * must be undone if no end comes. Throws `BackupError` if the file is not a backup, is cut short, altered or of a newer
  * program, and what `source` throws.
  */
-export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
+export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupPart> {
   const reader = createReader()
   for await (const line of lines(source)) yield* reader.take(line)
   reader.finish()
@@ -51,7 +51,7 @@ function createReader() {
   let end: End | undefined
   let proved = false
 
-  function* flush(): Generator<Part> {
+  function* flush(): Generator<BackupPart> {
     if (pending.length === 0 || table === undefined) return
     const json = `[${pending.map((each) => each.toString()).join(',')}]`
     rows.set(table, (rows.get(table) ?? 0) + pending.length)
@@ -60,7 +60,7 @@ function createReader() {
     size = 0
   }
 
-  function* takeMark(mark: Mark): Generator<Part> {
+  function* takeMark(mark: Mark): Generator<BackupPart> {
     if ('sha256' in mark) {
       if (end === undefined) throw malformed()
       if (mark.sha256 !== sha256.digest('hex')) {
@@ -83,7 +83,7 @@ function createReader() {
   }
 
   return {
-    *take(line: Buffer): Generator<Part> {
+    *take(line: Buffer): Generator<BackupPart> {
       if (proved) throw malformed()
       if (header === undefined) {
         header = parseHeader(line.toString())

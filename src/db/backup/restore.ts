@@ -4,7 +4,7 @@ import type { Migration } from '../migrate.ts'
 import { migrate, UNFINISHED_RESTORE } from '../migrate.ts'
 import { BackupError, type End, type Header, malformed } from './format.ts'
 import { readLedger } from './ledger.ts'
-import type { Part } from './read.ts'
+import type { BackupPart } from './read.ts'
 import { namesOf, quoted, REPLACED, readTables, type Table } from './tables.ts'
 import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 
@@ -12,7 +12,7 @@ import { checkEmpty, checkOrigin, NotEmptyError, tablesOf } from './target.ts'
 export interface RestoreOptions {
   readonly header: Header
   /** The parts after the header. */
-  readonly parts: AsyncIterable<Part>
+  readonly parts: AsyncIterable<BackupPart>
   /** Ends the restore with its reason. */
   readonly stop: AbortSignal
   /** Called every few thousand rows with the table and how many of its rows are loaded. */

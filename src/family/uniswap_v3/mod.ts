@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import type { Address } from 'viem'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
-import { createLivesAtHand } from './read/at_hand.ts'
 import { createLifeReader } from './read/life/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createFlowStream } from './read/stream.ts'
+import { createTimedLives } from './read/timed_lives.ts'
 import { eventsRoute } from './routes/events.ts'
 import { listRoute } from './routes/list.ts'
 import { pnlRoute } from './routes/pnl.ts'
@@ -61,8 +61,8 @@ export const UNISWAP_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))
     const lives = once(() => createLifeReader(connect()))
-    const livesAtHand = once(() => createLivesAtHand({ lives: lives(), clock: connect().clock }))
-    const options = { chainIds, reader, lives, livesAtHand }
+    const timedLives = once(() => createTimedLives({ lives: lives(), clock: connect().clock }))
+    const options = { chainIds, reader, lives, timedLives: timedLives }
     return [listRoute(options), positionRoute(options), pnlRoute(options), eventsRoute(options)]
   },
 })

@@ -30,7 +30,7 @@ export interface LifeFlow {
 
 /** Flows of one step. */
 const STEP_FLOWS = 256
-const NOBODY = { because: 'no source of its price was asked' }
+const NOT_ASKED = { because: 'no source of its price was asked' }
 
 /** Raw units of both tokens of a flow. */
 export function amountsOf({ amount0, amount1 }: PositionFlow): Both<bigint> {
@@ -71,10 +71,10 @@ export function* lifeInSteps(
   const life: LifeFlow[] = []
   let pending: Both<bigint> = [0n, 0n]
 
-  function pricesOf(row: PositionFlow, { own = [NOBODY, NOBODY], sqrtPriceX96 }: BlockFacts) {
+  function pricesOf(row: PositionFlow, { own = [NOT_ASKED, NOT_ASKED], sqrtPriceX96 }: BlockFacts) {
     if (!own.some((price) => 'because' in price)) return bothPrices(subject.tokens, own, undefined)
-    const told = poolPriceAt(row, byBlock.get(row.block) ?? [], subject)
-    const pool = told ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
+    const atFlow = poolPriceAt(row, byBlock.get(row.block) ?? [], subject)
+    const pool = atFlow ?? (sqrtPriceX96 === undefined ? undefined : poolPriceOf(sqrtPriceX96))
     return bothPrices(subject.tokens, own, pool)
   }
 

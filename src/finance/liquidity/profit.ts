@@ -21,20 +21,20 @@ export interface PnlState {
 const BURNED = { liquidity: 0n, owed: [0n, 0n] } as const
 
 /** What flows tell without prices. */
-interface Told {
+interface Withdrawals {
   /** Principal that was withdrawn and not collected, raw units. */
   readonly withdrawn: Both<bigint>
 }
 
 /** A position's profit and loss. */
-export interface Profit extends Told {
+export interface Profit extends Withdrawals {
   readonly figures: PnlFigures
   /** No liquidity is left. */
   readonly isClosed: boolean
 }
 
 /** A position without profit and loss, because a price is missing. */
-export interface Unpriced extends Told {
+export interface Unpriced extends Withdrawals {
   readonly missing: MissingPrice
 }
 

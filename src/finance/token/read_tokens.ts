@@ -1,5 +1,5 @@
 import { type Hex, toFunctionSelector } from 'viem'
-import { type Answer, readCalls } from '../../chain/call/many/read_calls.ts'
+import { type ReturnData, readCalls } from '../../chain/call/many/read_calls.ts'
 import { uintIn } from '../../chain/call/words.ts'
 import { readLatestBlock } from '../../chain/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
@@ -52,11 +52,11 @@ function readFacts(
   return client.read(
     async (endpoint, within) => {
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const questions = tokens.flatMap((to) => ASKED.map((data) => ({ to, data })))
-      const { answers } = await readCalls(endpoint, { questions, block, clock }, within)
+      const calls = tokens.flatMap((to) => ASKED.map((data) => ({ to, data })))
+      const { results } = await readCalls(endpoint, { calls, block, clock }, within)
       return new Map(
         tokens.map((token, index) => {
-          const [symbol, name, decimals] = answers.slice(3 * index, 3 * index + 3)
+          const [symbol, name, decimals] = results.slice(3 * index, 3 * index + 3)
           return [token, { symbol: textOf(symbol), name: textOf(name), decimals: decimalsOf(decimals, token) }]
         }),
       )
@@ -65,11 +65,11 @@ function readFacts(
   )
 }
 
-function textOf(answer: Answer): string {
+function textOf(answer: ReturnData): string {
   return shownText(textFrom(answer?.slice(0, 2 + 2 * TEXT_BYTES_MAX) as Hex | undefined))
 }
 
-function decimalsOf(answer: Answer, token: Hex): number {
+function decimalsOf(answer: ReturnData, token: Hex): number {
   const decimals = uintIn(answer)
   if (decimals === undefined || decimals > DECIMALS_MAX) {
     throw new UpstreamError(`Token ${token} does not say how many decimals it has`)

@@ -3,7 +3,7 @@ import { missingOf } from '../logs/ranges.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
 import { rankedSources } from '../proof/proof.ts'
-import type { Entry } from './entry.ts'
+import type { FollowEntry } from './entry.ts'
 
 /** What counts as stored: one endpoint's word does only as long as there is no second that could be asked. */
 export function countedOf(covered: Covered | undefined, sources: readonly LearnedSource[]): readonly Range[] {
@@ -23,6 +23,9 @@ export function isAgreed(range: Range, covered: readonly (Covered | undefined)[]
 }
 
 /** True if a subject's rows agreed with the chain's state at the last of the blocks; everybody's are not checked. */
-export function isChecked({ subject, range }: Pick<Entry, 'subject' | 'range'>, own: Covered | undefined): boolean {
+export function isChecked(
+  { subject, range }: Pick<FollowEntry, 'subject' | 'range'>,
+  own: Covered | undefined,
+): boolean {
   return subject === null || (own?.checkedTo ?? -1) >= range.toBlock
 }

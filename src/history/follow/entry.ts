@@ -8,7 +8,7 @@ import type { IncompleteError } from '../stream.ts'
 import { createPace, type Pace } from './pace.ts'
 
 /** A history that was asked for, and who waits for it. */
-export interface Entry {
+export interface FollowEntry {
   /** Null: everybody. */
   readonly subject: Hex | null
   /** What was asked for, at most; it ends at a final block. */
@@ -38,7 +38,7 @@ export interface Entry {
 }
 
 /** Makes an entry that nobody waits for yet. */
-export function createEntry(subject: Hex | null, range: Range, clock: Clock): Entry {
+export function createFollowEntry(subject: Hex | null, range: Range, clock: Clock): FollowEntry {
   /** What ends the wait of each who waits. */
   const waiting = new Set<(error: unknown) => void>()
 
@@ -76,7 +76,7 @@ export function createEntry(subject: Hex | null, range: Range, clock: Clock): En
 }
 
 /** Has entries that were read together read apart, since nobody knows whose logs met a wrong check; false for only one. */
-export function readApart(entries: readonly Entry[]): boolean {
+export function readApart(entries: readonly FollowEntry[]): boolean {
   for (const entry of entries) entry.isApart = true
   return entries.length > 1
 }

@@ -6,7 +6,7 @@ import type { Log } from '../../lib/log.ts'
 import { createRecent } from '../../lib/recent.ts'
 import { NotStoredError } from '../part.ts'
 import { FaultyCheckError, IncompleteError, NoWitnessError, type StreamPlace, UNSETTLED } from '../stream.ts'
-import type { Entry } from './entry.ts'
+import type { FollowEntry } from './entry.ts'
 
 /** A history that reading again does not complete: the fault is this program's. */
 export class HistoryFaultError extends UnavailableError {}
@@ -17,14 +17,14 @@ interface Failures {
    * Logs why work on the histories of some, or a scan that they wait for, stopped, and tells them. Gives how long to
    * pause before it is tried again, milliseconds.
    */
-  note(error: unknown, of: readonly Entry[], isScan: boolean): number
+  note(error: unknown, of: readonly FollowEntry[], isScan: boolean): number
   /** That work went on. */
-  forget(of: readonly Entry[], isScan: boolean): void
+  forget(of: readonly FollowEntry[], isScan: boolean): void
   /**
    * Tells who waits for a history what is known to be wrong with reading it, for itself or for everybody; true if
    * reading it again is of no use.
    */
-  tell(entry: Entry, plan: 'subject' | 'everybody'): boolean
+  tell(entry: FollowEntry, plan: 'subject' | 'everybody'): boolean
 }
 
 const CONFIGURE_RETRY_SEC = 60
@@ -55,18 +55,18 @@ export function createFailures(options: {
   return {
     note(error, of, isScan) {
       report(error, { log, at })
-      const told = callersError(error, chain)
-      const failure = error instanceof IncompleteError && told instanceof UnavailableError ? told : undefined
+      const shown = callersError(error, chain)
+      const failure = error instanceof IncompleteError && shown instanceof UnavailableError ? shown : undefined
       if (isScan) ofScan = failure
-      if (told instanceof HistoryFaultError) {
+      if (shown instanceof HistoryFaultError) {
         const untilMs = clock.monotonicMs() + FAULT_MS
         for (const subject of isScan ? [null] : of.map((entry) => entry.subject))
-          faults.set(subject, { error: told, untilMs })
+          faults.set(subject, { error: shown, untilMs })
       }
       for (const entry of of) {
         entry.failures++
         entry.failure = failure
-        entry.settle(told)
+        entry.settle(shown)
       }
       return Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** (Math.max(...of.map((entry) => entry.failures)) - 1))
     },

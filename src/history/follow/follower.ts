@@ -7,7 +7,7 @@ import type { Range } from '../logs/window.ts'
 import { followersOf, rankedSources } from '../proof/proof.ts'
 import { FaultyCheckError, IncompleteError, type StreamPlace, verdictOf } from '../stream.ts'
 import { countedOf, isAgreed, isChecked } from './counted.ts'
-import { createEntry, type Entry, readApart } from './entry.ts'
+import { createFollowEntry, type FollowEntry, readApart } from './entry.ts'
 import { createFailures, tooNarrow } from './failure.ts'
 import { createForesight, type Foresight } from './foresight.ts'
 import type { FollowerOptions, Wanted } from './options.ts'
@@ -44,12 +44,12 @@ const SUBJECTS_DOUBT_MS = 600_000
 const OTHERS_MS = 250
 
 /** Stands for those who ask without a name. */
-const NOBODY = ['']
+const UNNAMED = ['']
 
 /** Makes a follower; it does nothing until somebody asks. */
 export function createFollower<Row, Place extends StreamPlace>(options: FollowerOptions<Row, Place>): Follower<Place> {
   const { stream, client, sources, coverage, db, clock, log, sleep, onStored, onHealed } = options
-  const entries = new Map<Hex | null, Entry>()
+  const entries = new Map<Hex | null, FollowEntry>()
   const foresight = createForesight(options, (subject) =>
     subject === null ? isScanning : entries.get(subject)?.isBusy === true,
   )
@@ -95,16 +95,16 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   /** True if somebody waits for it, or is expected back. */
-  function isWanted(entry: Entry): boolean {
+  function isWanted(entry: FollowEntry): boolean {
     return entry.isAwaited || clock.monotonicMs() - entry.askedMs <= KEEP_MS
   }
 
   /** Whatever is complete leaves; for the rest a plan is made, and those who lack the same blocks go together. */
-  async function startTasks(idle: readonly Entry[]): Promise<void> {
+  async function startTasks(idle: readonly FollowEntry[]): Promise<void> {
     const covered = await coverage.find(name(), [null, ...idle.flatMap(({ subject }) => subject ?? [])])
     const everybody = countedOf(covered.get(null), sources)
     const alone: Lacking[] = []
-    const scanned: Entry[] = []
+    const scanned: FollowEntry[] = []
     for (const entry of idle) {
       const asker = turns.nextFor(entry)
       const own = entry.subject === null ? undefined : covered.get(entry.subject)
@@ -129,7 +129,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
     if (scanned.length > 0 && !isScanning) startScan(scanned, everybody)
   }
 
-  const planFor = (entry: Entry, missing: readonly Range[], everybody: readonly Range[]) =>
+  const planFor = (entry: FollowEntry, missing: readonly Range[], everybody: readonly Range[]) =>
     planOf({
       missing,
       everybody: missingOf({ fromBlock: place.startBlock, toBlock: entry.range.toBlock }, everybody),
@@ -151,7 +151,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   /** One scan serves all who wait for it; it goes as far down as the oldest that any of them lacks. */
-  function startScan(scanned: readonly Entry[], everybody: readonly Range[]): void {
+  function startScan(scanned: readonly FollowEntry[], everybody: readonly Range[]): void {
     const wanted = {
       fromBlock: Math.min(...scanned.map(({ range }) => range.fromBlock)),
       toBlock: Math.max(...scanned.map(({ range }) => range.toBlock)),
@@ -252,7 +252,7 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
   }
 
   /** The check of a subject's rows against the state; what it finds missing is read once more. */
-  async function check(entry: Entry, asker: string): Promise<void> {
+  async function check(entry: FollowEntry, asker: string): Promise<void> {
     const { subject, range } = entry
     if (subject === null || stream.verify === undefined) return
     try {
@@ -275,10 +275,10 @@ export function createFollower<Row, Place extends StreamPlace>(options: Follower
       // Always the last that was asked for: one that turned out to be false must not stay.
       final = asked
       const range = { fromBlock, toBlock: asked.number }
-      const entry = entries.get(subject) ?? createEntry(subject, range, clock)
+      const entry = entries.get(subject) ?? createFollowEntry(subject, range, clock)
       entries.set(subject, entry)
       entry.askedMs = clock.monotonicMs()
-      for (const asker of askers.size === 0 ? NOBODY : askers) entry.askers.add(asker)
+      for (const asker of askers.size === 0 ? UNNAMED : askers) entry.askers.add(asker)
       entry.range = { fromBlock: Math.min(entry.range.fromBlock, range.fromBlock), toBlock: range.toBlock }
       const completed = entry.settled(signal)
       look()

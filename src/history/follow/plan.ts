@@ -3,20 +3,20 @@ import { grouped } from '../../lib/grouped.ts'
 import { blocksIn } from '../logs/ranges.ts'
 import type { LearnedSource } from '../logs/reader.ts'
 import type { Range } from '../logs/window.ts'
-import type { Entry } from './entry.ts'
+import type { FollowEntry } from './entry.ts'
 
 /** How missing blocks are fetched: for the subject alone, for everybody, or not at all with these endpoints. */
 type Plan = 'subject' | 'everybody' | 'impossible'
 
 /** What one task works on, and in whose turn; a scan is everybody's. */
 export interface Task {
-  readonly of: readonly Entry[]
+  readonly of: readonly FollowEntry[]
   readonly asker?: string
 }
 
 /** An entry with the blocks that it lacks, the newest first, and in whose turn they are read. */
 export interface Lacking {
-  readonly entry: Entry
+  readonly entry: FollowEntry
   readonly missing: readonly Range[]
   readonly asker: string
 }

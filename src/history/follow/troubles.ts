@@ -6,11 +6,11 @@ interface Troubles {
   /** Notes why a question about a chain fails, until one succeeds; that it takes time is no trouble. */
   watch<T>(chainId: number, ask: () => Promise<T>): Promise<T>
   /** The last trouble of each chain, unless it was long ago. */
-  told(): ReadonlyMap<number, string>
+  recent(): ReadonlyMap<number, string>
 }
 
 /** What happened longer ago than this is not told any more, milliseconds. */
-const TOLD_MS = 600_000
+const REPORTED_MS = 600_000
 
 /** Starts without any. */
 export function createTroubles(clock: Clock): Troubles {
@@ -29,8 +29,8 @@ export function createTroubles(clock: Clock): Troubles {
         throw error
       }
     },
-    told() {
-      const recent = [...troubles].filter(([, { atMs }]) => clock.monotonicMs() - atMs < TOLD_MS)
+    recent() {
+      const recent = [...troubles].filter(([, { atMs }]) => clock.monotonicMs() - atMs < REPORTED_MS)
       return new Map(recent.map(([chainId, { message }]) => [chainId, message]))
     },
   }

@@ -1,9 +1,9 @@
-import type { Entry } from './entry.ts'
+import type { FollowEntry } from './entry.ts'
 
 /** Shares the work among those who asked for it, so that one who asks for much does not hold up the others. */
 interface Turns {
   /** Who may start a task for an entry: of its askers the one with the fewest. Undefined: all have as many as they may. */
-  nextFor(entry: Entry): string | undefined
+  nextFor(entry: FollowEntry): string | undefined
   /** True if an asker may start one more task. */
   mayStart(asker: string): boolean
   start(asker: string): void

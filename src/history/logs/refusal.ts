@@ -2,7 +2,7 @@ import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Refusal } from '../../chain/rpc/refusal.ts'
 
 /** What was asked of an endpoint. */
-interface Asked {
+interface LogsRequest {
   readonly fromBlock: number
   readonly toBlock: number
   /** True if the filter can be divided among several requests. */
@@ -72,7 +72,10 @@ const PROPOSED = /\[ ?(0x[\da-f]{1,14}) ?, ?(0x[\da-f]{1,14}) ?\]|range:? (\d{1,
  * like any other. The words differ by provider, and the codes say little: the same one stands for a range too long, an
  * answer too long and a rate.
  */
-export function reactionTo({ status, code, words: said, retryAfterMs }: Refusal, asked: Asked): Reaction | undefined {
+export function reactionTo(
+  { status, code, words: said, retryAfterMs }: Refusal,
+  asked: LogsRequest,
+): Reaction | undefined {
   // The method's own name must not read as a word about logs.
   const words = said.replace(/\beth_\w+/g, 'it')
   const isAboutSize = RESULTS.test(words) || RANGE.test(words)
@@ -95,12 +98,12 @@ function rate(pauseMs: number | undefined): Reaction {
 }
 
 /** True if an answer with a code for a rate speaks of the range or of its results all the same. */
-function hasLimitOf(words: string, asked: Asked): boolean {
+function hasLimitOf(words: string, asked: LogsRequest): boolean {
   return RESULTS.test(words) || (RANGE.test(words) && statedBlocks(words, asked) !== undefined)
 }
 
 /** The longest range that the words allow: a number that follows a word of limits, smaller than what was asked. */
-function statedBlocks(words: string, { fromBlock, toBlock }: Asked): number | undefined {
+function statedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
   const blocks = toBlock - fromBlock + 1
   for (const [, digits = '', thousands] of words.matchAll(LIMIT)) {
     const stated = Number(digits.replace(/^0 ?- ?/, '').replace(/[,_]/g, '')) * (thousands === undefined ? 1 : 1_000)
@@ -110,7 +113,7 @@ function statedBlocks(words: string, { fromBlock, toBlock }: Asked): number | un
 }
 
 /** Length of the range that the words propose instead, if it lies in what was asked. */
-function proposedBlocks(words: string, { fromBlock, toBlock }: Asked): number | undefined {
+function proposedBlocks(words: string, { fromBlock, toBlock }: LogsRequest): number | undefined {
   const [, hexFrom, hexTo, from = hexFrom, to = hexTo] = words.match(PROPOSED) ?? []
   if (from === undefined || to === undefined) return undefined
   const [first, last] = [Number(from), Number(to)]

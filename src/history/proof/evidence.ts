@@ -40,7 +40,7 @@ interface Evidence {
 }
 
 /** What one endpoint answered. */
-interface Answer<T> {
+interface Testimony<T> {
   readonly witness: Witness
   readonly value: T | undefined
   /** Why it did not answer, if it may another time. */
@@ -49,11 +49,15 @@ interface Answer<T> {
 
 /** Collects evidence from the endpoints that may be asked at the moment. */
 export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
-  const receipts = new Map<string, Promise<Answer<Receipt>>>()
+  const receipts = new Map<string, Promise<Testimony<Receipt>>>()
   const blocks = new Map<number, Promise<readonly HistoryLog[] | undefined>>()
 
   /** The transaction's receipt from each of these; what was found is not asked for again. */
-  function receiptsOf(asked: readonly Witness[], hash: Hex, signal: AbortSignal): Promise<readonly Answer<Receipt>[]> {
+  function receiptsOf(
+    asked: readonly Witness[],
+    hash: Hex,
+    signal: AbortSignal,
+  ): Promise<readonly Testimony<Receipt>[]> {
     return Promise.all(
       asked.map((witness) => {
         const key = `${witness.source.index}:${hash}`
@@ -87,7 +91,7 @@ export function createEvidence(witnesses: () => readonly Witness[]): Evidence {
     },
     async logsOf(log, signal) {
       const all = witnesses()
-      const answers: Answer<Receipt>[] = []
+      const answers: Testimony<Receipt>[] = []
       for (const asked of [all.slice(0, 2), all.slice(2)]) {
         answers.push(...(await receiptsOf(asked, log.transactionHash, signal)))
         const holding = answers.flatMap(({ value }) => (value !== undefined && isHeld(log, value) ? value : []))
@@ -119,7 +123,7 @@ async function answerOf<T>(
   witness: Witness,
   task: (source: LogSource) => Promise<T | undefined>,
   signal: AbortSignal,
-): Promise<Answer<T>> {
+): Promise<Testimony<T>> {
   try {
     return { witness, value: await witness.ask(task, signal), failure: undefined }
   } catch (error) {

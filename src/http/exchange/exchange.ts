@@ -4,20 +4,20 @@ import type { Log } from '../../lib/log.ts'
 import { failureOf } from '../error.ts'
 import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failure, type PreparedAnswer } from '../respond.ts'
-import type { Asked, Call } from '../route/route.ts'
-import { type Endpoint, type Found, templateOf } from '../route/route_table.ts'
+import type { Call, RouteRequest } from '../route/route.ts'
+import { type Found, type RouteEndpoint, templateOf } from '../route/route_table.ts'
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Caller, Gate, Principal, SessionAsked } from './gate.ts'
 import type { Opening, Openings } from './openings.ts'
 import { refusal, unknownKey, withoutWork } from './refusal.ts'
-import type { Slots } from './slots.ts'
+import type { OwnerSlots } from './slots.ts'
 import { expectCredits, unpaid } from './spending.ts'
 
 /** An endpoint and what it is asked, over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
-  readonly endpoint: Endpoint
+  readonly endpoint: RouteEndpoint
   /** Parameters and body; a mistake in them is thrown when it is called, so that it is answered and logged. */
-  readonly asked: () => Asked
+  readonly asked: () => RouteRequest
   /** Where the same is answered over HTTP, for links: path, and query without `?`. */
   readonly path: string
   readonly query: string
@@ -69,7 +69,7 @@ export interface ExchangeServices {
   readonly deadlines: Deadlines
   readonly openings: Openings
   /** By organization. */
-  readonly slots: Slots
+  readonly slots: OwnerSlots
   /** True if no more requests can be taken. */
   readonly full: () => boolean
 }

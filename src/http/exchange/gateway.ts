@@ -1,6 +1,6 @@
 import type { Parameters } from '../request/parameters.ts'
-import type { Asked } from '../route/route.ts'
-import type { Endpoint, RouteTable } from '../route/route_table.ts'
+import type { RouteRequest } from '../route/route.ts'
+import type { RouteEndpoint, RouteTable } from '../route/route_table.ts'
 import type { Invocation, SettledAnswer } from './exchange.ts'
 import type { KeyHolder } from './gate.ts'
 
@@ -16,13 +16,13 @@ export type Invoke = (invocation: Invocation) => Promise<SettledAnswer>
 /** Another protocol over the same endpoints. One request may hold several messages. */
 export interface Gateway {
   /** Stands in the log and for the operator's switch of the path itself. */
-  readonly endpoint: Endpoint
+  readonly endpoint: RouteEndpoint
   /** Answers a POST whose head is sound. `holder` is undefined without a key. Never rejects. */
   answer(request: Request, holder: KeyHolder | undefined, invoke: Invoke): Promise<SettledAnswer>
 }
 
 /** A message without input. */
-export function emptyInput(): Asked {
+export function emptyInput(): RouteRequest {
   return { parameters: () => NO_PARAMETERS, body: async () => ({ value: () => ({}) }) }
 }
 

@@ -1,13 +1,13 @@
 import { CodedError } from '../../lib/error.ts'
 
 /** Runs work in a slot of its owner. Throws `CodedError` SERVICE_UNAVAILABLE if the owner has none left. */
-export type Slots = <T>(owner: string, work: () => Promise<T>) => Promise<T>
+export type OwnerSlots = <T>(owner: string, work: () => Promise<T>) => Promise<T>
 
 /**
  * Makes `max` slots for each owner, and never more than as many as places are left for all: many that are greedy leave
  * room for the next who comes. Owners without work under way take no memory.
  */
-export function createSlots(
+export function createOwnerSlots(
   max: number,
   options: {
     /** @default as many as there are slots */
@@ -15,7 +15,7 @@ export function createSlots(
     /** Of what there is too much, for the error. @default requests */
     readonly what?: string
   } = {},
-): Slots {
+): OwnerSlots {
   const { placesLeft = () => max, what = 'requests' } = options
   const taken = new Map<string, number>()
   return async (owner, work) => {

@@ -51,7 +51,7 @@ export function createReadiness(probes: Probes, clock: Clock): () => Promise<Rea
 }
 
 async function ask({ database, chains, history = async () => ({}) }: Probes): Promise<Readiness> {
-  const told = history().catch(() => ({}))
+  const coverage = history().catch(() => ({}))
   const [databaseReady, ...chainsReady] = await Promise.all([
     answers(database),
     ...[...chains.values()].map((probe) => answers(probe)),
@@ -60,7 +60,12 @@ async function ask({ database, chains, history = async () => ({}) }: Probes): Pr
   const chainReady = chains.size === 0 || chainsReady.includes(true)
   const ready = databaseReady === true && chainReady
   // Asked only of a database that answers.
-  return { ready, database: databaseReady === true, chains: byId, history: databaseReady === true ? await told : {} }
+  return {
+    ready,
+    database: databaseReady === true,
+    chains: byId,
+    history: databaseReady === true ? await coverage : {},
+  }
 }
 
 async function answers(probe: Probe): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { createRecent } from '../../lib/recent.ts'
-import { createSlots } from '../exchange/slots.ts'
+import { createOwnerSlots } from '../exchange/slots.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../limits.ts'
 import type { Identity } from '../route/route.ts'
 import type { Authenticate } from './credential.ts'
@@ -10,13 +10,13 @@ const SESSIONS_MAX = 1_000
 
 /** Runs work while fewer than `max` others are under way; otherwise throws `CodedError` SERVICE_UNAVAILABLE. */
 export function createPlaces(max: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const slots = createSlots(max)
+  const slots = createOwnerSlots(max)
   return (work) => slots('', work)
 }
 
 /** Places of those who are recognised: each caller has its own, so that none can take another's. */
 export function createCallerPlaces(): <T>(identity: Identity, work: () => Promise<T>) => Promise<T> {
-  const slots = createSlots(PLANE_CALLER_CONCURRENCY_MAX)
+  const slots = createOwnerSlots(PLANE_CALLER_CONCURRENCY_MAX)
   return ({ by, organizationId }, work) => slots(organizationId ?? by, work)
 }
 

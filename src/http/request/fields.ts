@@ -1,10 +1,10 @@
 /** A schema of valibot as far as its fields are looked at. */
 interface Fielded {
   readonly type: string
-  readonly entries?: Readonly<Record<string, Entry>>
+  readonly entries?: Readonly<Record<string, FieldSchema>>
 }
 
-interface Entry {
+interface FieldSchema {
   readonly type: string
   readonly wrapped?: { readonly type: string }
 }
@@ -20,6 +20,6 @@ export function namesIn({ entries = {} }: Fielded): {
 }
 
 /** True for a field that is made by `refused` of `input.ts`: nobody may send it. */
-export function isRefused(entry: Entry | undefined): boolean {
+export function isRefused(entry: FieldSchema | undefined): boolean {
   return entry?.wrapped?.type === 'never'
 }

@@ -126,17 +126,17 @@ interface Schemas<Input, Body> {
 }
 
 /** One request for a route, whether it came over HTTP, from a tool or from a test. */
-export interface Asked {
+export interface RouteRequest {
   /** Path and query alone make the parameters: whoever asks at the same address with the same body is answered alike. */
   readonly byAddress?: true
   /** Path and query parameters together. */
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
-  readonly body: () => Promise<AskedBody>
+  readonly body: () => Promise<RequestBody>
 }
 
 /** A body as JSON, and its bytes if they are known. */
-interface AskedBody {
+interface RequestBody {
   readonly bytes?: Buffer
   readonly value: () => unknown
 }
@@ -145,7 +145,7 @@ interface AskedBody {
 export interface Accepted {
   /** Bytes of the body, if the route takes one and they are known. */
   readonly bytes: Buffer | undefined
-  /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `AskedBody.value` does. */
+  /** Checks the rest. Throws `CodedError` MISSING_PARAMETER or INVALID_PARAMETER, or as `RequestBody.value` does. */
   call(): Call
 }
 
@@ -170,13 +170,13 @@ export interface Answer {
 /** One endpoint that callers pay for. Its types stay inside: it takes text or JSON and gives a reply and its price. */
 export interface Route extends ChargedFacts, Schemas<unknown, unknown> {
   /** Reads the body if it takes one, after the parameters are valid. Throws `CodedError`, or as `asked.body` does. */
-  accept(asked: Asked): Promise<Accepted>
+  accept(asked: RouteRequest): Promise<Accepted>
 }
 
 /** One endpoint that costs nothing. */
 export interface FreeRoute extends FreeFacts, Schemas<unknown, unknown> {
   /** Checks parameters and body, and gives the work on them. Throws as that of `Route` and its `call`. */
-  accept(asked: Asked): Promise<(context: ActContext) => Promise<Reply>>
+  accept(asked: RouteRequest): Promise<(context: ActContext) => Promise<Reply>>
 }
 
 /** An endpoint: with a `charge` one of the API, for keys; without one of a plane, which takes no keys. */
@@ -214,7 +214,7 @@ export function route<Input extends object, Body extends object, Result>(
 /** What was sent: the bytes of a body, whose parameters are valid, and the check of the rest. */
 async function given<Input extends object, Body extends object>(
   { input, body }: Schemas<Input, Body>,
-  asked: Asked,
+  asked: RouteRequest,
 ): Promise<{ readonly bytes: Buffer | undefined; readonly check: () => Input & Body }> {
   const parameters = () => validated(input, asked.parameters())
   if (body === undefined) return { bytes: undefined, check: () => parameters() as Input & Body }

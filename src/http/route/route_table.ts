@@ -11,7 +11,7 @@ interface Routed {
 }
 
 /** A route in the table, with its names in logs, metrics and the operator's switches. */
-export interface Endpoint<R extends Routed = Route> {
+export interface RouteEndpoint<R extends Routed = Route> {
   readonly route: R
   /** Canonical path with braces: `/v1/positions/uniswap-v3/{id}`. */
   readonly template: string
@@ -23,7 +23,11 @@ export interface Endpoint<R extends Routed = Route> {
 
 /** What was found for a method and a path. `params` are not decoded. */
 export type Found<R extends Routed = Route> =
-  | { readonly kind: 'endpoint'; readonly endpoint: Endpoint<R>; readonly params: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'endpoint'
+      readonly endpoint: RouteEndpoint<R>
+      readonly params: Readonly<Record<string, string>>
+    }
   /** `template` is absent if the path leads to a page, not to an endpoint. */
   | { readonly kind: 'other_method'; readonly template?: string; readonly allow: string }
   /** `near` is a path that was probably meant, `all` the page that describes all of them, if they are known. */
@@ -32,7 +36,7 @@ export type Found<R extends Routed = Route> =
 /** Finds endpoints. */
 export interface RouteTable<R extends Routed = Route> {
   /** All of them. */
-  readonly endpoints: readonly Endpoint<R>[]
+  readonly endpoints: readonly RouteEndpoint<R>[]
   /** `path` with its alias segment replaced by the canonical one. */
   canonical(path: string): string
   find(method: string, path: string): Found<R>
@@ -43,7 +47,7 @@ export interface RouteTable<R extends Routed = Route> {
 /** A path's methods. */
 interface Methods<R extends Routed> {
   readonly template: string
-  readonly endpoints: ReadonlyMap<string, Endpoint<R>>
+  readonly endpoints: ReadonlyMap<string, RouteEndpoint<R>>
   readonly allow: string
 }
 
@@ -163,7 +167,7 @@ function methodsOf<R extends Routed>(routes: readonly R[]): Methods<R> {
 }
 
 /** A route with its names. Throws if its body's schema is not a `v.strictObject`. */
-export function endpointOf<R extends Routed>(route: R): Endpoint<R> {
+export function endpointOf<R extends Routed>(route: R): RouteEndpoint<R> {
   // Any other object schema would drop unknown fields, which must be refused.
   if (route.body !== undefined && route.body.type !== 'strict_object') {
     throw new Error(`Cannot make the table of routes: the body of "${route.path}" is no strict object`)

@@ -41,10 +41,10 @@ test.each([
   [10, 1],
   [151, 3],
 ])('%i questions about the newest block are %i requests, all of one block', async (count, requests) => {
-  const questions = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
+  const calls = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
   const block = { chainId: 1 }
-  const { answers, block: seen } = await readCalls(chain.endpoint, { questions, block, clock: systemClock }, never)
-  expect(answers).toEqual(questions.map(() => '0x'))
+  const { results, block: seen } = await readCalls(chain.endpoint, { calls, block, clock: systemClock }, never)
+  expect(results).toEqual(calls.map(() => '0x'))
   expect(seen.number).toBe((await newest()).number)
   expect(chain.rpc.seen.map(({ method }) => method)).toHaveLength(requests)
 })

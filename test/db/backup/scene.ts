@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { packBackup } from '../../../src/db/backup/pack.ts'
-import { type Part, readBackup } from '../../../src/db/backup/read.ts'
+import { type BackupPart, readBackup } from '../../../src/db/backup/read.ts'
 import { type Restored, type RestoreOptions, restoreBackup } from '../../../src/db/backup/restore.ts'
 import { BACKED_UP } from '../../../src/db/backup/tables.ts'
 import type { WriteOptions } from '../../../src/db/backup/write.ts'
@@ -33,7 +33,7 @@ export async function* bytesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 export async function restoreInto(
   url: string,
   bytes: Uint8Array,
-  options: Partial<RestoreOptions> & { readonly through?: (part: Part) => Promise<Part> } = {},
+  options: Partial<RestoreOptions> & { readonly through?: (part: BackupPart) => Promise<BackupPart> } = {},
 ): Promise<Restored> {
   const { through = async (part) => part, ...rest } = options
   const reader = readBackup(bytesOf(bytes))

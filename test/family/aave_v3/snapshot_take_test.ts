@@ -4,7 +4,7 @@ import { midnightStore } from '../../../sql/functions.ts'
 import type { Agreed } from '../../../src/chain/past/quorum.ts'
 import type { ChainClient } from '../../../src/chain/rpc/client.ts'
 import { type ChainRead, interpret } from '../../../src/family/aave_v3/read/position.ts'
-import type { LendingReader, Place } from '../../../src/family/aave_v3/read/read.ts'
+import type { AaveV3Place, LendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../src/family/aave_v3/read/snapshot/market.ts'
 import type { BrokenPart, RawAccount, RawReserve } from '../../../src/family/aave_v3/read/state.ts'
 import { createSnapshotStore } from '../../../src/finance/lending/series/store.ts'
@@ -111,7 +111,7 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
   const place = {
     client: { chain: { id: CHAIN_ID, name: 'Test', rpcUrls: ['one', 'two'] } } as unknown as ChainClient,
     deployments: [DEPLOYMENT],
-  } as unknown as Place
+  } as unknown as AaveV3Place
   const reader = {
     readAgreed: async (): Promise<Agreed<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader

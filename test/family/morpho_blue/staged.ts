@@ -11,7 +11,7 @@ import {
 } from 'viem'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { noMorpho, type Question, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
+import { noMorpho, type PositionKey, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
 import { interpret, type PositionRead } from '../../../src/family/morpho_blue/read/position.ts'
 import type {
   AccruedByContract,
@@ -69,7 +69,7 @@ interface Asker {
 /** One wallet in one market, read in stages and interpreted as the real reader does. */
 export async function readPositionStaged(
   client: FinanceClient,
-  question: Question,
+  question: PositionKey,
   signal: AbortSignal,
 ): Promise<PositionRead> {
   const { chain } = client
@@ -82,7 +82,7 @@ export async function readPositionStaged(
  * One wallet in one market in stages of calls at the latest block, equal to what the lens answers. Accruing is a call
  * like any other: later calls in the same request see its result.
  */
-async function readStaged(source: StagedSource, question: Question, signal: AbortSignal): Promise<RawRead> {
+async function readStaged(source: StagedSource, question: PositionKey, signal: AbortSignal): Promise<RawRead> {
   const { endpoint, chainId, multicall3, prices } = source
   const { morpho, marketId, wallet } = question
   // The lens does not answer a block hash.
@@ -129,7 +129,7 @@ async function readStaged(source: StagedSource, question: Question, signal: Abor
 
 async function readRates(
   { together }: Asker,
-  { morpho, marketId, wallet }: Question,
+  { morpho, marketId, wallet }: PositionKey,
   { params, market }: { readonly params: MarketParams; readonly market: Answer<'market'> },
 ): Promise<Pick<RawMarket, 'averageRateWad' | 'accrued'>> {
   if (isAddressEqual(params.irm, zeroAddress)) return { averageRateWad: undefined, accrued: undefined }

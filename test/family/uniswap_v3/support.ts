@@ -1,7 +1,7 @@
 import { concatHex, type Hex, toFunctionSelector } from 'viem'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
 import type { BriefPosition, Position } from '../../../src/family/uniswap_v3/read/position.ts'
-import type { Place } from '../../../src/family/uniswap_v3/read/questions.ts'
+import type { UniswapV3Place } from '../../../src/family/uniswap_v3/read/questions.ts'
 import { createPositionReader, type PositionReader } from '../../../src/family/uniswap_v3/read/read.ts'
 import type { UniswapV3Deployment } from '../../../src/family/uniswap_v3/table/deployments.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -71,7 +71,7 @@ export function readerOf(
 }
 
 function placed(reader: PositionReader) {
-  const places: readonly Place[] = [...reader.places.values()]
+  const places: readonly UniswapV3Place[] = [...reader.places.values()]
   return { reader, places }
 }
 

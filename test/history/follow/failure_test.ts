@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Chain } from '../../../src/chain/chain.ts'
 import type { LendingEvent } from '../../../src/finance/lending/lending_event.ts'
-import { createEntry } from '../../../src/history/follow/entry.ts'
+import { createFollowEntry } from '../../../src/history/follow/entry.ts'
 import { createFailures, HistoryFaultError } from '../../../src/history/follow/failure.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { IncompleteError } from '../../../src/history/stream.ts'
@@ -37,7 +37,7 @@ test('after a failure the work pauses for a second, twice as long after each fur
   const { clock } = simulateTime()
   const chain = { id: 1, name: 'Test' } as Chain
   const failures = createFailures({ chain, stream: 'emitted', place: placeOf(1), log, clock })
-  const [one, other] = [0, 1].map((number) => createEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
+  const [one, other] = [0, 1].map((number) => createFollowEntry(walletOf(number), { fromBlock: 1, toBlock: 9 }, clock))
   if (one === undefined || other === undefined) throw new Error('Cannot test without histories')
   const fail = () => failures.note(new UpstreamError('No answer'), [one, other], false)
   expect(Array.from({ length: 7 }, fail)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Asked, route } from '../../../src/http/route/route.ts'
+import { type RouteRequest, route } from '../../../src/http/route/route.ts'
 
 /** A route that counts how often its input is checked. */
 function counting() {
@@ -25,7 +25,7 @@ function counting() {
   }
 }
 
-function asked(wallet: string, body?: { text: string; wallets: readonly string[] }): Asked {
+function asked(wallet: string, body?: { text: string; wallets: readonly string[] }): RouteRequest {
   return {
     parameters: () => ({ values: { wallet } }),
     body: async () => ({ ...(body === undefined ? {} : { bytes: Buffer.from(body.text) }), value: () => body }),
@@ -55,7 +55,7 @@ describe('accept()', () => {
 
   test('refuses parameters before it reads a body', async () => {
     const { withBody } = counting()
-    const broken: Asked = {
+    const broken: RouteRequest = {
       parameters: () => ({ values: {} }),
       async body() {
         throw new Error('The body was read')

@@ -148,14 +148,14 @@ async function sendAlone(desk: Desk, { endpoint, call, signal, resolve, reject }
 }
 
 /** What the lens said to one question. */
-interface Answer {
+interface CallResult {
   /** False: it reverted with `data`. */
   readonly ok: boolean
   readonly data: Hex
 }
 
 /** Asks for all of them, until the last one has left. */
-async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting[]): Promise<readonly Answer[]> {
+async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting[]): Promise<readonly CallResult[]> {
   const left = new AbortController()
   const leave = () => {
     if (bundle.every(({ signal }) => signal.aborted)) left.abort()
@@ -182,8 +182,8 @@ function lengthOf(data: Hex): string {
 }
 
 /** Throws `UpstreamError` for anything that is not a row of answers. */
-function decode(text: Hex, questions: number): readonly Answer[] {
-  const answers: Answer[] = []
+function decode(text: Hex, questions: number): readonly CallResult[] {
+  const answers: CallResult[] = []
   for (let at = 2; at < text.length; ) {
     const end = at + 10 + 2 * Number.parseInt(text.slice(at + 2, at + 10), 16)
     if (!(end <= text.length) || answers.length === questions) {

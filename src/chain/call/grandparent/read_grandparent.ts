@@ -7,7 +7,7 @@ import { LENS_WAYS, ladderOf, readByRung } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** The newest block as a call sees it, and the hash of the parent of its parent. */
-interface Answer {
+interface Grandparent {
   readonly of: Block
   readonly hash: Hex
 }
@@ -17,13 +17,13 @@ export async function readGrandparent(
   endpoint: Endpoint,
   { chainId, clock }: { readonly chainId: number; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<Grandparent> {
   const rungs = ladderOf({
     ways: LENS_WAYS,
     endpoint,
     chainId,
     runtime: LENS_RUNTIME,
-    async byLens({ call }): Promise<Answer> {
+    async byLens({ call }): Promise<Grandparent> {
       const { from, block } = openLensPage(await call({ data: '0x', block: 'latest' }))
       return { of: block, hash: from.hex(32) }
     },

@@ -8,17 +8,17 @@ import { LENS_WAYS, ladderOf, readByRung } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** One read-only question to a contract. */
-export interface Question {
+export interface ContractCall {
   readonly to: Address
   readonly data: Hex
 }
 
 /** What it returned, its first 8 KiB; undefined if it reverted. A contract that is not there returns nothing, `0x`. */
-export type Answer = Hex | undefined
+export type ReturnData = Hex | undefined
 
-/** Answers in the order of the questions, and the block that all of them are of. */
-interface Answers {
-  readonly answers: readonly Answer[]
+/** Results in the order of the calls, and the block that all of them are of. */
+interface CallResults {
+  readonly results: readonly ReturnData[]
   readonly block: Block
 }
 
@@ -37,13 +37,13 @@ const PAGE_SIZES = { override: 150, deployless: 40 } as const
 export async function readCalls(
   endpoint: Endpoint,
   question: {
-    readonly questions: readonly Question[]
+    readonly calls: readonly ContractCall[]
     readonly block: AskedBlock
     readonly clock: Clock
   },
   signal: AbortSignal,
-): Promise<Answers> {
-  const { questions, block, clock } = question
+): Promise<CallResults> {
+  const { calls, block, clock } = question
   const { chainId } = block
   const rungs = ladderOf({
     ways: LENS_WAYS,
@@ -51,43 +51,43 @@ export async function readCalls(
     chainId,
     runtime: LENS_RUNTIME,
     async byLens({ call, pin, observeBlock }, way) {
-      const readPage = async (asked: readonly Question[], at: BlockAt) => {
+      const readPage = async (asked: readonly ContractCall[], at: BlockAt) => {
         const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
         return decodePage(await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }))
       }
-      if (!('number' in block) && questions.length <= PAGE_SIZES[way]) {
-        const page = await readPage(questions, 'latest')
+      if (!('number' in block) && calls.length <= PAGE_SIZES[way]) {
+        const page = await readPage(calls, 'latest')
         observeBlock(page.block)
         // If there was gas for some of them only, all are asked again, so that they are of one block.
-        if (page.answers.length === questions.length) return page
+        if (page.results.length === calls.length) return page
       }
       const { number, hash } = 'number' in block ? block : await pin()
-      const answers: Answer[] = []
+      const results: ReturnData[] = []
       let first: Block | undefined
       do {
-        const asked = questions.slice(answers.length, answers.length + PAGE_SIZES[way])
+        const asked = calls.slice(results.length, results.length + PAGE_SIZES[way])
         const page = await readPage(asked, hash === undefined ? number : { hash })
         first ??= page.block
         if (page.block.chainId !== chainId || page.block.number !== number || !isSameBlock(page.block, first)) {
           throw new UpstreamError('The endpoint answered from another block than it was asked')
         }
-        if (page.answers.length === 0 && asked.length > 0) {
+        if (page.results.length === 0 && asked.length > 0) {
           throw new RpcRefusedError(0, 'The endpoint allows too little gas for one question', 'size')
         }
-        answers.push(...page.answers)
-      } while (answers.length < questions.length)
-      return { answers, block: first }
+        results.push(...page.results)
+      } while (results.length < calls.length)
+      return { results, block: first }
     },
   })
   return readByRung(endpoint, { topic: 'calls', rungs, clock }, signal)
 }
 
-function decodePage(answer: Hex): Answers {
+function decodePage(answer: Hex): CallResults {
   const { from, block, taken } = openLensPage(answer)
-  const answers = Array.from({ length: taken }, (): Answer => {
+  const results = Array.from({ length: taken }, (): ReturnData => {
     const ok = from.number(1) === 1
     const bytes = from.hex(from.number(2))
     return ok ? bytes : undefined
   })
-  return { block, answers }
+  return { block, results }
 }

@@ -90,12 +90,12 @@ function rowsOf(logs: readonly LendingLog[], { changes, collateral, seized, writ
 }
 
 /** What a row does not take from its log's place in the chain. `by`: the log of the token, which tells the index. */
-interface Facts extends Pick<LendingEvent, 'wallet' | 'kind' | 'asset' | 'amount' | 'counterparty'> {
+interface RowFields extends Pick<LendingEvent, 'wallet' | 'kind' | 'asset' | 'amount' | 'counterparty'> {
   readonly leg?: 0 | 1
   readonly by?: Change | Transfer | undefined
 }
 
-function row({ log }: LendingLog, { by, leg = 0, ...facts }: Facts): LendingEvent {
+function row({ log }: LendingLog, { by, leg = 0, ...facts }: RowFields): LendingEvent {
   const { blockNumber: block, logIndex, transactionHash, timestampSec } = log
   return { ...facts, leg, block, logIndex, transactionHash, timestampSec, indexRay: by?.indexRay ?? null }
 }

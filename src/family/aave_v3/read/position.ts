@@ -80,14 +80,17 @@ export function interpret(
   return { block: read.block, wallets: found, unanswerable }
 }
 
-interface Facts {
+interface AccountContext {
   readonly market: RawMarket
   readonly reserves: ReadonlyMap<string, { readonly reserve: NamedReserve; readonly price: bigint }>
   readonly categories: ReadonlyMap<string, RawCategory>
 }
 
 /** The account, or why it has no value, in words that follow "because". */
-function accountFrom(raw: RawAccount, { market, reserves, categories }: Facts): Account<NamedReserve> | string {
+function accountFrom(
+  raw: RawAccount,
+  { market, reserves, categories }: AccountContext,
+): Account<NamedReserve> | string {
   const category =
     raw.category === 0 ? undefined : sent(categories.get(keyOf({ market: raw.market, id: raw.category })))
   if (category?.answered === false) return 'the pool does not answer about the eMode that the wallet is in'

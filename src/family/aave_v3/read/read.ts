@@ -9,7 +9,7 @@ import { together } from '../../../lib/async/together.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { AaveV3Deployment } from '../table/deployments.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -33,12 +33,12 @@ const POSITION_BYTES = 1_024
 const ASSET_BYTES = 512
 
 /** Where a chain's markets are read. */
-export type Place = FamilyPlace<AaveV3Deployment>
+export type AaveV3Place = FamilyPlace<AaveV3Deployment>
 
 /** Reads lending positions, each chain at one block. */
 export interface LendingReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, Place>
+  readonly places: ReadonlyMap<number, AaveV3Place>
   readonly past: PastPlaces<AaveV3Deployment>
   /**
    * What the wallets have in the markets of the places given, which are asked at the same time. If one place fails,
@@ -46,7 +46,7 @@ export interface LendingReader {
    */
   read(
     wallets: readonly Address[],
-    options: { readonly places: readonly Place[]; readonly signal: AbortSignal },
+    options: { readonly places: readonly AaveV3Place[]; readonly signal: AbortSignal },
   ): Promise<Fresh<ChainRead>[]>
   /**
    * What the wallets have at the block of one place, in the past, as different endpoints agree on it: answers are the
@@ -54,13 +54,17 @@ export interface LendingReader {
    */
   readAgreed(
     wallets: readonly Address[],
-    options: { readonly place: Place; readonly textOf: (read: ChainRead) => string; readonly signal: AbortSignal },
+    options: {
+      readonly place: AaveV3Place
+      readonly textOf: (read: ChainRead) => string
+      readonly signal: AbortSignal
+    },
   ): Promise<Agreed<ChainRead>>
   /**
    * Whether each wallet ever had a token movement in the only market of the place, up to the block of the place, as
    * different endpoints agree on it. One call of each. Throws as `readByQuorum`.
    */
-  touched(wallets: readonly Address[], place: Place, signal: AbortSignal): Promise<Agreed<readonly boolean[]>>
+  touched(wallets: readonly Address[], place: AaveV3Place, signal: AbortSignal): Promise<Agreed<readonly boolean[]>>
 }
 
 /** How the lens is asked one question, in any of the ways. */
@@ -81,7 +85,7 @@ export function createLendingReader(options: {
   /** Runs a reading of the lens in the best way that the endpoint has. */
   function ask<Answer>(
     endpoint: Endpoint,
-    { place, byLens }: { readonly place: Place; readonly byLens: LensReading<Answer> },
+    { place, byLens }: { readonly place: AaveV3Place; readonly byLens: LensReading<Answer> },
     signal: AbortSignal,
   ): Promise<Answer> {
     const { client, block: at } = place
@@ -90,7 +94,7 @@ export function createLendingReader(options: {
   }
 
   /** How one endpoint is asked about the wallets. */
-  function attemptAt(place: Place, wallets: readonly Address[]) {
+  function attemptAt(place: AaveV3Place, wallets: readonly Address[]) {
     const { deployments } = place
     const byLens: LensReading<RawRead> = (access, way) =>
       readByLens({ ...access, providers: deployments.map(providerOf), pageSize: PAGE_SIZES[way] }, wallets)
@@ -101,7 +105,7 @@ export function createLendingReader(options: {
     }
   }
 
-  function readPlace(place: Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
+  function readPlace(place: AaveV3Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
       place.client.read(attemptAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
@@ -143,7 +147,7 @@ function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
 }
 
 /** Under which chain and key a reading is kept. */
-function keptAs({ client, deployments, block }: Place, wallets: readonly Address[]) {
+function keptAs({ client, deployments, block }: AaveV3Place, wallets: readonly Address[]) {
   const asked = wallets.length === 1 ? wallets.join().toLowerCase() : hashOf(wallets)
   return { chain: client.chain, key: `aave_v3:${block?.hash ?? ''}:${deployments.map(providerOf).join()}:${asked}` }
 }
@@ -151,7 +155,10 @@ function keptAs({ client, deployments, block }: Place, wallets: readonly Address
 /** Because 500 addresses are a long key. */
 const hashOf = onceEach((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
-function touchedIn({ deployments: [deployment] }: Place, wallets: readonly Address[]): LensReading<readonly boolean[]> {
+function touchedIn(
+  { deployments: [deployment] }: AaveV3Place,
+  wallets: readonly Address[],
+): LensReading<readonly boolean[]> {
   return async ({ call, at, observeBlock }) => {
     if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
     const data = encodeTouched(deployment.poolAddressesProvider, wallets)
@@ -165,7 +172,7 @@ function touchedIn({ deployments: [deployment] }: Place, wallets: readonly Addre
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */
-function checkMarkets({ markets }: RawRead, { deployments }: Place): void {
+function checkMarkets({ markets }: RawRead, { deployments }: AaveV3Place): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? 'market_id' : undefined

@@ -83,14 +83,14 @@ async function readBalances(
   const { chainId } = place
   const tokens = [...place.tokens].filter(([, token]) => isFollowed(token)).map(([token]) => token)
   const asked = [encodeCall(SCALED_BALANCE_OF, wallet), encodeCall(GET_PREVIOUS_INDEX, wallet)]
-  const questions = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
+  const calls = tokens.flatMap((to) => asked.map((data) => ({ to, data })))
   const at = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }
-  const { answers } = await client.read(
-    (endpoint, within) => readCalls(endpoint, { questions, block: at, clock }, within),
+  const { results } = await client.read(
+    (endpoint, within) => readCalls(endpoint, { calls, block: at, clock }, within),
     { signal, budgetMs: BUDGET_MS, past: block },
   )
   return tokens.flatMap((token, index) => {
-    const [scaled = '0x', indexRay = '0x'] = answers.slice(2 * index, 2 * index + 2)
+    const [scaled = '0x', indexRay = '0x'] = results.slice(2 * index, 2 * index + 2)
     // A token that was not there yet answers nothing.
     if (scaled.length < 66 || indexRay.length < 66) return []
     return { token, scaled: wordOf(scaled, 0), indexRay: wordOf(indexRay, 0) }

@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache } from '../../../chain/block_cache.ts'
-import { type Answer, type Question, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { type ContractCall, type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -87,9 +87,9 @@ async function readMarket(
   let shape = question.shape
   for (let tries = 0; tries < SHAPE_TRIES; tries++) {
     const asked = shape
-    const questions = questionsFor(deployment, asked)
-    const { answers, block } = await readCalls(endpoint, { questions, block: { chainId }, clock }, signal)
-    const [pool, oracle, list, ...data] = answers
+    const calls = questionsFor(deployment, asked)
+    const { results, block } = await readCalls(endpoint, { calls, block: { chainId }, clock }, signal)
+    const [pool, oracle, list, ...data] = results
     const found = addressOf(wordsOf(pool, { count: 1, market }), 0)
     const assets = asked?.pool === found ? assetsIn(list, market) : undefined
     shape = { pool: found, assets: assets ?? [] }
@@ -101,7 +101,7 @@ async function readMarket(
   throw new UpstreamError('The market changed while it was read')
 }
 
-function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): Question[] {
+function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, shape: Shape | undefined): ContractCall[] {
   const ofProvider = [GET_POOL, GET_PRICE_ORACLE].map((data) => ({ to: provider, data }))
   if (shape === undefined) return ofProvider
   const { pool, assets } = shape
@@ -109,14 +109,14 @@ function questionsFor({ poolAddressesProvider: provider }: AaveV3Deployment, sha
   return [...ofProvider, ...ofPool.map((data) => ({ to: pool, data }))]
 }
 
-function assetsIn(list: Answer, market: string): Address[] {
+function assetsIn(list: ReturnData, market: string): Address[] {
   const count = Number(wordOf(wordsOf(list, { count: 2, market }), 1))
   return Array.from({ length: count }, (_, index) => addressOf(wordsOf(list, { count: 2 + count, market }), 2 + index))
 }
 
 function tokensIn(
   assets: readonly Address[],
-  { data, market }: { readonly data: readonly Answer[]; readonly market: string },
+  { data, market }: { readonly data: readonly ReturnData[]; readonly market: string },
 ): ReadonlyMap<Hex, ReserveToken> {
   const tokens = new Map<Hex, ReserveToken>()
   for (const [index, asset] of assets.entries()) {
@@ -130,7 +130,7 @@ function tokensIn(
 }
 
 /** The answer, if it has so many words. Throws `SilentError` otherwise: a market without its reserves is no market. */
-function wordsOf(answer: Answer, { count, market }: { readonly count: number; readonly market: string }): Hex {
+function wordsOf(answer: ReturnData, { count, market }: { readonly count: number; readonly market: string }): Hex {
   if (answer === undefined || answer.length < 2 + 64 * count) {
     throw new SilentError(`market "${market}" does not say what its reserves are`)
   }

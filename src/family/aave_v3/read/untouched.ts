@@ -80,13 +80,13 @@ async function readState(
     data: encodeCall(selector, wallet),
   })
   const state = [...tokens.map(ask(SCALED_BALANCE_OF)), ...tokens.map(ask(GET_PREVIOUS_INDEX))]
-  const [{ answers }, sent] = await Promise.all([
-    readCalls(endpoint, { questions: [...state, ...supplies.map(ask(NONCES))], block, clock }, signal),
+  const [{ results }, sent] = await Promise.all([
+    readCalls(endpoint, { calls: [...state, ...supplies.map(ask(NONCES))], block, clock }, signal),
     readNonce(endpoint, { of: wallet, block }, signal),
   ])
-  const areZero = (some: typeof answers) => some.every((answer) => uintIn(answer) === 0n)
-  const permits = answers.slice(state.length)
-  return { isEmpty: areZero(answers.slice(0, state.length)), neverSigned: sent === 0n && areZero(permits) }
+  const areZero = (some: typeof results) => some.every((answer) => uintIn(answer) === 0n)
+  const permits = results.slice(state.length)
+  return { isEmpty: areZero(results.slice(0, state.length)), neverSigned: sent === 0n && areZero(permits) }
 }
 
 async function readFacts(
@@ -95,8 +95,8 @@ async function readFacts(
   signal: AbortSignal,
 ): Promise<MarketFacts> {
   const ask = async (to: Address, data: Hex): Promise<Address> => {
-    const { answers } = await readCalls(endpoint, { questions: [{ to, data }], block, clock }, signal)
-    const address = addressIn(answers[0])
+    const { results } = await readCalls(endpoint, { calls: [{ to, data }], block, clock }, signal)
+    const address = addressIn(results[0])
     if (address === undefined) throw new UpstreamError('The market does not name its contracts')
     return address
   }

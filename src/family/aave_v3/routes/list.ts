@@ -20,7 +20,7 @@ import { asOf, leavingOut, untilNext } from '../../place.ts'
 import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { Unanswerable, WalletPositions } from '../read/position.ts'
-import type { LendingReader, Place } from '../read/read.ts'
+import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { marketIdIn, notConfigured } from './market.ts'
 
@@ -166,7 +166,7 @@ async function readMatching(
 }
 
 /** The chains to ask, each with only one market if the caller named it. */
-function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): Place[] {
+function placesToAsk({ places }: LendingReader, { chain_id, market_id }: Filter): AaveV3Place[] {
   if (places.size === 0) throw notConfigured()
   return [...places]
     .filter(([id]) => chain_id === undefined || id === chain_id)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { chainIdIn, documented, wholeNumber } from '../../../http/request/input.ts'
 import { CodedError } from '../../../lib/error.ts'
-import type { LendingReader, Place } from '../read/read.ts'
+import type { AaveV3Place, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES } from '../table/deployments.ts'
 
 /** The market of a wallet's history if the caller does not name one. */
@@ -38,7 +38,7 @@ const ANY_CHAIN_ID = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
 export function marketPlace(
   { places }: LendingReader,
   { chainId, market }: { readonly chainId: number; readonly market: string },
-): Place & { readonly deployment: AaveV3Deployment } {
+): AaveV3Place & { readonly deployment: AaveV3Deployment } {
   const place = places.get(chainId)
   if (place === undefined) throw notConfigured()
   const deployment = place.deployments.find((each) => each.market === market)

@@ -11,14 +11,14 @@ const READ = toFunctionSelector(`read(address morpho, bytes32 id, address wallet
 const READING_WORDS = 45
 
 /** Which market and wallet a reading is about. */
-export interface Question {
+export interface PositionKey {
   readonly morpho: Address
   readonly marketId: Hex
   readonly wallet: Address
 }
 
 /** Call data of the lens. */
-export function encodeRead({ morpho, marketId, wallet }: Question, sources: PriceSources): Hex {
+export function encodeRead({ morpho, marketId, wallet }: PositionKey, sources: PriceSources): Hex {
   return encodeCall(READ, morpho, marketId, wallet, encodePriceSources(sources))
 }
 

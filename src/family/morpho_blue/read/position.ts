@@ -9,7 +9,7 @@ import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math.ts'
-import type { Question } from './abi.ts'
+import type { PositionKey } from './abi.ts'
 import type { MarketParams, MarketState, RawMarket, RawRead } from './state.ts'
 
 /** Decimals beyond this exceed what 256 bits can count. */
@@ -46,7 +46,7 @@ export type PositionRead = { readonly block: Block } & (
  */
 export function interpret(
   { block, found }: RawRead,
-  { chain, question }: { readonly chain: FinanceChain; readonly question: Question },
+  { chain, question }: { readonly chain: FinanceChain; readonly question: PositionKey },
 ): PositionRead {
   if (found === undefined) return { block, kind: 'absent', reason: 'no_market' }
   const { params, oraclePrice } = found

@@ -4,9 +4,9 @@ import type { FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
-import { type Place as FamilyPlace, placesOf, readingOf } from '../../place.ts'
+import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
-import { decodeLens, encodeRead, type Question } from './abi.ts'
+import { decodeLens, encodeRead, type PositionKey } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { interpret, type PositionRead } from './position.ts'
 import type { RawRead } from './state.ts'
@@ -17,21 +17,21 @@ const BUDGET_MS = 4_000
 const CACHE_ENTRIES_MAX = 10_000
 
 /** Where a chain's markets are read; its one deployment is Morpho. */
-type Place = FamilyPlace<MorphoBlueDeployment>
+type MorphoBluePlace = FamilyPlace<MorphoBlueDeployment>
 
 /** Reads positions in Morpho's markets. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, Place>
+  readonly places: ReadonlyMap<number, MorphoBluePlace>
   readonly past: PastPlaces<MorphoBlueDeployment>
   /**
    * One wallet's position in one market (its id in lower case) and everything that its figures depend on, at one block,
    * in one request if the endpoint overrides state. Throws `UnavailableError` that names the chain.
    */
-  read(place: Place, asked: AskedPosition, signal: AbortSignal): Promise<Fresh<PositionRead>>
+  read(place: MorphoBluePlace, asked: AskedPosition, signal: AbortSignal): Promise<Fresh<PositionRead>>
 }
 
-type AskedPosition = Omit<Question, 'morpho'>
+type AskedPosition = Omit<PositionKey, 'morpho'>
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
@@ -71,12 +71,12 @@ export function createPositionReader(options: {
   }
 }
 
-function questionOf({ client, deployments: [deployment] }: Place, asked: AskedPosition): Question {
+function questionOf({ client, deployments: [deployment] }: MorphoBluePlace, asked: AskedPosition): PositionKey {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
   return { morpho: deployment.morpho, ...asked }
 }
 
 /** Under which chain and key a reading is kept. */
-function keptAs({ client, block }: Place, { morpho, marketId, wallet }: Question) {
+function keptAs({ client, block }: MorphoBluePlace, { morpho, marketId, wallet }: PositionKey) {
   return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${marketId}:${wallet}` }
 }

@@ -22,13 +22,13 @@ export interface Mint {
 }
 
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
-const FROM_NOBODY: Hex = `0x${'0'.repeat(64)}`
+const FROM_ZERO: Hex = `0x${'0'.repeat(64)}`
 /** The ids of busy times are dense: interpolation alone could creep. */
 const BISECT_EVERY = 3
 
 /** Finds a manager's mints, of every position. */
 export function mintFilter(manager: Hex): LogFilter {
-  return { addresses: [manager], topics: [[TRANSFER], [FROM_NOBODY]] }
+  return { addresses: [manager], topics: [[TRANSFER], [FROM_ZERO]] }
 }
 
 /** Mints of the filter's logs, in their order. */

@@ -6,7 +6,7 @@ import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { Place as FamilyPlace } from '../../place.ts'
+import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { Picks } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -29,7 +29,7 @@ export class ListTooLongError extends Error {
 }
 
 /** Where a chain's positions are read. */
-export type Place = FamilyPlace<UniswapV3Deployment>
+export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
 
 /** A question to a chain. */
 export interface Question<Answer> {
@@ -41,7 +41,7 @@ export interface Question<Answer> {
 
 /** Where a question is asked, and what judges the tokens of its answer. */
 export interface Asked {
-  readonly place: Place
+  readonly place: UniswapV3Place
   readonly judge: TokenJudge['judge']
 }
 
@@ -110,7 +110,7 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
 }
 
 function ladderFor<Answer>(
-  { client: { chain }, deployments, block: at }: Place,
+  { client: { chain }, deployments, block: at }: UniswapV3Place,
   pageSizes: Readonly<Record<LensWay, number>>,
   byLens: (source: LensSource) => Promise<Answer>,
 ): Question<Answer>['ladder'] {
@@ -129,7 +129,7 @@ function ladderFor<Answer>(
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
-function countFor(wallet: Address, { client: { chain }, deployments }: Place) {
+function countFor(wallet: Address, { client: { chain }, deployments }: UniswapV3Place) {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
   const maySilence = wallet === zeroAddress
   return (managers: RawRead['managers']): number => {

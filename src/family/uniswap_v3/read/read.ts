@@ -10,7 +10,14 @@ import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
-import { oneQuestion, type Place, type Question, scanQuestion, someQuestion, walletQuestion } from './questions.ts'
+import {
+  oneQuestion,
+  type Question,
+  scanQuestion,
+  someQuestion,
+  type UniswapV3Place,
+  walletQuestion,
+} from './questions.ts'
 
 /** Time for one question to one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
@@ -26,22 +33,22 @@ const BRIEF_BYTES = 256
 /** Reads positions, each chain at one block. */
 export interface PositionReader {
   /** Chains that have this family, by id. */
-  readonly places: ReadonlyMap<number, Place>
+  readonly places: ReadonlyMap<number, UniswapV3Place>
   readonly past: PastPlaces<UniswapV3Deployment>
   /**
    * All positions of a wallet on the places given, which are asked at the same time; a long list is read in brief. If
    * one place fails, throws `UnavailableError` that names the chain; `ListTooLongError` if a list is too long.
    */
-  readWallet(wallet: Address, options: ReadOptions): Promise<Fresh<ChainRead<BriefPosition>>[]>
+  readWallet(wallet: Address, options: PositionReadOptions): Promise<Fresh<ChainRead<BriefPosition>>[]>
   /** Positions of a wallet's list whole, in the order given, each at the block of its list. Fails like `readWallet`. */
   complete(wallet: Address, request: CompleteRequest): Promise<Completed>
   /** The positions of one id on all managers of the places given, spam included. Fails like `readWallet`. */
-  readOne(tokenId: bigint, options: ReadOptions): Promise<Fresh<ChainRead>[]>
+  readOne(tokenId: bigint, options: PositionReadOptions): Promise<Fresh<ChainRead>[]>
 }
 
 /** Which chains and managers to ask. */
-export interface ReadOptions {
-  readonly places: readonly Place[]
+export interface PositionReadOptions {
+  readonly places: readonly UniswapV3Place[]
   readonly signal: AbortSignal
 }
 
@@ -78,7 +85,7 @@ export function createPositionReader(options: {
   const lists = createBlockCache<ChainRead<BriefPosition>>(limits)
   const singles = createBlockCache<ChainRead>(limits)
 
-  function ask<Answer>(question: Question<Answer>, place: Place, signal: AbortSignal): Promise<Answer> {
+  function ask<Answer>(question: Question<Answer>, place: UniswapV3Place, signal: AbortSignal): Promise<Answer> {
     return place.client.read(
       (endpoint, within) =>
         readByRung(endpoint, { topic: 'uniswap_v3', rungs: question.ladder(endpoint, ways), clock }, within),
@@ -86,7 +93,7 @@ export function createPositionReader(options: {
     )
   }
 
-  function readList(wallet: Address, place: Place, signal: AbortSignal) {
+  function readList(wallet: Address, place: UniswapV3Place, signal: AbortSignal) {
     const asked = { place, judge }
     const whole = walletQuestion({ wallet, wholeMax }, asked)
     const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
@@ -94,7 +101,11 @@ export function createPositionReader(options: {
     return lists.reuse({ ...keptAs(whole.key, place), read }, signal)
   }
 
-  function readSingle(question: Question<ChainRead>, place: Place, signal: AbortSignal): Promise<Fresh<ChainRead>> {
+  function readSingle(
+    question: Question<ChainRead>,
+    place: UniswapV3Place,
+    signal: AbortSignal,
+  ): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> => ask(question, place, shared)
     return singles.reuse({ ...keptAs(question.key, place), read }, signal)
   }
@@ -139,7 +150,7 @@ export function createPositionReader(options: {
 }
 
 /** Under which chain and key the answer to a question is kept. */
-function keptAs(question: string, { client, deployments, block }: Place) {
+function keptAs(question: string, { client, deployments, block }: UniswapV3Place) {
   const managers = deployments.map(({ manager }) => manager).join()
   return { chain: client.chain, key: `uniswap_v3:${block?.hash ?? ''}:${question}:${managers}` }
 }

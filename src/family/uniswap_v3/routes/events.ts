@@ -7,7 +7,7 @@ import { type Route, route } from '../../../http/route/route.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { checkTold, readTold } from './told.ts'
+import { checkLife, readPositionLife } from './position_life.ts'
 
 /** The flows of one position, which its profit and loss is counted from. */
 export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -33,14 +33,14 @@ export function eventsRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     feature: 'history',
     charge: CHARGES.events,
     async read({ page, limit, ...asked }, { signal }) {
-      const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
-      checkTold(told)
-      return { told, flows: pageOf(told.life.flows.toReversed(), { page, limit }) }
+      const positionLife = await readPositionLife({ reader: reader(), lives: lives() }, asked, signal)
+      checkLife(positionLife)
+      return { positionLife, flows: pageOf(positionLife.life.flows.toReversed(), { page, limit }) }
     },
-    present: ({ told, flows }, { page, limit }, { url }) => ({
-      data: flows.map((flow) => presentFlow(flow, told.life.subject.tokens)),
-      pagination: pagination({ page, limit, total: told.life.flows.length, url }),
-      asOf: asOf([told]),
+    present: ({ positionLife, flows }, { page, limit }, { url }) => ({
+      data: flows.map((flow) => presentFlow(flow, positionLife.life.subject.tokens)),
+      pagination: pagination({ page, limit, total: positionLife.life.flows.length, url }),
+      asOf: asOf([positionLife]),
     }),
   })
 }

@@ -10,17 +10,17 @@ import { asOf, leavingOut, untilNext } from '../../place.ts'
 import { presentPosition, presentSpam } from '../present/present.ts'
 import { listOutput } from '../present/schema.ts'
 import type { BriefPosition, ChainRead } from '../read/position.ts'
-import { ListTooLongError, type Place } from '../read/questions.ts'
+import { ListTooLongError, type UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
 import { CHARGES } from './credits.ts'
 import { placesAt, positionsOf, type RoutesOptions } from './places.ts'
-import { outcomesAtHand } from './told.ts'
+import { timedOutcomes } from './position_life.ts'
 
 /** Most spam positions that an answer explains; more would not help. */
 const SPAMS_SHOWN_MAX = 1_000
 
 /** The list of a wallet's positions. */
-export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOptions): Route {
+export function listRoute({ reader: connected, timedLives, chainIds }: RoutesOptions): Route {
   const input = v.pipe(
     v.object({
       wallet: evmAddress,
@@ -55,7 +55,7 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
       const completed = await leavingOut(places, reader.complete(wallet, { reads, positions, signal }))
       const items = completed.positions
       const list = { items, places, reads }
-      const pnls = full ? await outcomesAtHand(livesAtHand(), list, { signal, untilMs }) : undefined
+      const pnls = full ? await timedOutcomes(timedLives(), list, { signal, untilMs }) : undefined
       return { reads, matching: matching.length, items, pnls, unreadable: completed.unreadable.length }
     },
     count: ({ items }) => items.length,
@@ -72,7 +72,11 @@ export function listRoute({ reader: connected, livesAtHand, chainIds }: RoutesOp
 
 async function readWallet(
   reader: PositionReader,
-  request: { readonly wallet: Address; readonly places: readonly Place[]; readonly signal: ReadContext['signal'] },
+  request: {
+    readonly wallet: Address
+    readonly places: readonly UniswapV3Place[]
+    readonly signal: ReadContext['signal']
+  },
 ): Promise<Fresh<ChainRead<BriefPosition>>[]> {
   const { wallet, places, signal } = request
   try {

@@ -3,11 +3,11 @@ import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { listed } from '../../../lib/text/listed.ts'
 import type { Moment } from '../../past.ts'
 import { leavingOut } from '../../place.ts'
-import type { LivesAtHand } from '../read/at_hand.ts'
 import type { LifeReader } from '../read/life/lives.ts'
 import type { BriefPosition, ChainRead, Position } from '../read/position.ts'
-import type { Place } from '../read/questions.ts'
+import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
+import type { TimedLives } from '../read/timed_lives.ts'
 
 /** Most managers that one error message names; enough for all on the default chains. */
 const NAMED_MAX = 24
@@ -19,7 +19,7 @@ export interface RoutesOptions {
   readonly chainIds: readonly number[]
   readonly reader: () => PositionReader
   readonly lives: () => LifeReader
-  readonly livesAtHand: () => LivesAtHand
+  readonly timedLives: () => TimedLives
 }
 
 /** What a request says about where its positions are, and when. */
@@ -32,7 +32,11 @@ export interface AskedPlaces extends Moment {
  * The chains to ask at the moment asked about, with only one manager if the caller named it. Throws as `PastPlaces.at`
  * and `leavingOut`.
  */
-export async function placesAt(reader: PositionReader, asked: AskedPlaces, signal: AbortSignal): Promise<Place[]> {
+export async function placesAt(
+  reader: PositionReader,
+  asked: AskedPlaces,
+  signal: AbortSignal,
+): Promise<UniswapV3Place[]> {
   const places = placesToAsk(reader, asked)
   return await leavingOut(places, reader.past.at(places, asked, signal))
 }
@@ -51,7 +55,7 @@ export async function readOneAt(
 export function placesToAsk(
   { places }: PositionReader,
   { chain_id: chainId, manager_address: manager }: AskedPlaces,
-): Place[] {
+): UniswapV3Place[] {
   if (places.size === 0) {
     throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Uniswap V3 positions is configured')
   }

@@ -7,7 +7,7 @@ import { CodedError } from '../../../lib/error.ts'
 import { asOf } from '../../place.ts'
 import { CHARGES } from './credits.ts'
 import type { RoutesOptions } from './places.ts'
-import { profitOfTold, readTold } from './told.ts'
+import { profitOfLife, readPositionLife } from './position_life.ts'
 
 /** Profit and loss of one position. */
 export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
@@ -33,17 +33,17 @@ export function pnlRoute({ reader, lives, chainIds }: RoutesOptions): Route {
     feature: 'history',
     charge: CHARGES.pnl,
     async read({ status, ...asked }, { signal }) {
-      const told = await readTold({ reader: reader(), lives: lives() }, asked, signal)
-      const profit = await profitOfTold(told)
+      const positionLife = await readPositionLife({ reader: reader(), lives: lives() }, asked, signal)
+      const profit = await profitOfLife(positionLife)
       if (status === 'inactive' && !profit.isClosed) {
-        const message = `Position ${told.tokenId} on chain ${told.chainId} is active: ask without "status"`
+        const message = `Position ${positionLife.tokenId} on chain ${positionLife.chainId} is active: ask without "status"`
         throw new CodedError('NOT_FOUND', message)
       }
-      return { told, profit }
+      return { positionLife, profit }
     },
-    present: ({ told, profit }) => ({
-      data: presentPnl(profit, told),
-      asOf: asOf([told]),
+    present: ({ positionLife, profit }) => ({
+      data: presentPnl(profit, positionLife),
+      asOf: asOf([positionLife]),
     }),
   })
 }

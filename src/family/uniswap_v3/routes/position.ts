@@ -9,7 +9,7 @@ import { presentPosition } from '../present/present.ts'
 import { positionOutput } from '../present/schema.ts'
 import { CHARGES } from './credits.ts'
 import { onlyPosition, type RoutesOptions, readOneAt } from './places.ts'
-import { profitIfPriced, tellPosition } from './told.ts'
+import { lifeOfPosition, profitIfPriced } from './position_life.ts'
 
 /** The state of one position. */
 export function positionRoute({ reader: connected, lives, chainIds }: RoutesOptions): Route {
@@ -38,8 +38,13 @@ export function positionRoute({ reader: connected, lives, chainIds }: RoutesOpti
       const position = onlyPosition(reads, id)
       if (position === undefined) throw new CodedError('NOT_FOUND', `There is no position ${id} on any manager asked`)
       if (!full) return { position, reads, asOf: asOf(reads.filter(({ block }) => block.chainId === position.chainId)) }
-      const told = await tellPosition({ reader, lives: lives() }, { position, places, reads }, signal)
-      return { reads, position: told.position, pnl: outcomeOf(await profitIfPriced(told)), asOf: asOf([told]) }
+      const positionLife = await lifeOfPosition({ reader, lives: lives() }, { position, places, reads }, signal)
+      return {
+        reads,
+        position: positionLife.position,
+        pnl: outcomeOf(await profitIfPriced(positionLife)),
+        asOf: asOf([positionLife]),
+      }
     },
     untilMs: ({ reads, pnl }, asked) => (pnl === undefined && isNow(asked) ? untilNext(reads) : 0),
     present: ({ position, pnl, asOf }) => ({ data: presentPosition(position, { pnl, sqrtPrice: true }), asOf }),

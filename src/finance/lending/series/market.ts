@@ -4,7 +4,7 @@ import type { Agreed } from '../../../chain/past/quorum.ts'
 import type { ChainClient } from '../../../chain/rpc/client.ts'
 
 /** A market on a chain, as it is named in the database. */
-export interface Market {
+export interface MarketKey {
   readonly chainId: number
   readonly contract: Address
 }
@@ -25,7 +25,7 @@ export interface Midnight {
 }
 
 /** A market with daily snapshots, and how its family reads it. */
-export interface SnapshotMarket extends Market {
+export interface SnapshotMarket extends MarketKey {
   readonly client: ChainClient
   /** No wallet can have moved a token before this day, in whole days since the epoch. */
   readonly firstDayMin: number

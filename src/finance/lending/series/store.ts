@@ -7,7 +7,7 @@ import listSql from '../../../../sql/queries/lending_snapshot_list.sql' with { t
 import type { Database } from '../../../db/database.ts'
 import { query } from '../../../db/query.ts'
 import { toDigits } from '../../../history/part.ts'
-import type { Market, Midnight, SnapshotFigures } from './market.ts'
+import type { MarketKey, Midnight, SnapshotFigures } from './market.ts'
 
 const claim = query(claimSql, 'background')
 const done = query(doneSql, 'background')
@@ -32,26 +32,26 @@ export interface FirstDay {
 /** Snapshots and the wallets that they are kept for, in the database. */
 export interface SnapshotStore {
   /** Undefined if nobody asked about the wallet; `first` is undefined as long as it is not known. */
-  series(market: Market, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined>
+  series(market: MarketKey, wallet: Address): Promise<{ readonly first: FirstDay | undefined } | undefined>
   /** A first day that more endpoints gave takes the place of the one before, and snapshots before it go. */
-  follow(market: Market, wallet: Address, first: FirstDay | undefined): Promise<void>
+  follow(market: MarketKey, wallet: Address, first: FirstDay | undefined): Promise<void>
   /** At most the newest `max`, oldest first. */
-  list(market: Market, wallet: Address, max: number): Promise<StoredSnapshot[]>
+  list(market: MarketKey, wallet: Address, max: number): Promise<StoredSnapshot[]>
   /**
    * Stores what is not there yet, or was given by fewer endpoints. False if the block is no longer that of the midnight:
    * nothing is stored then.
    */
   keep(
-    market: Market,
+    market: MarketKey,
     midnight: Midnight & { readonly witnesses: number },
     rows: readonly { readonly wallet: Address; readonly figures: SnapshotFigures | undefined }[],
   ): Promise<boolean>
   /** Wallets whose snapshot of the day is due, leased to this process; none while snapshots are switched off. */
   claim(
-    market: Market,
+    market: MarketKey,
     options: { readonly day: number; readonly leaseSec: number; readonly max: number },
   ): Promise<Address[]>
-  done(market: Market, day: number, wallets: readonly Address[]): Promise<void>
+  done(market: MarketKey, day: number, wallets: readonly Address[]): Promise<void>
 }
 
 /** What the database stores for the literal of a health factor without debt. */
@@ -59,8 +59,8 @@ const NO_DEBT = 'MAX'
 
 /** Makes it over the database; `holder` names this process in leases. */
 export function createSnapshotStore(db: Database, holder: string): SnapshotStore {
-  const named = ({ chainId, contract }: Market) => [chainId, toDigits(contract)] as const
-  const namedParams = ({ chainId, contract }: Market) => ({ chainId, contract: toDigits(contract) })
+  const named = ({ chainId, contract }: MarketKey) => [chainId, toDigits(contract)] as const
+  const namedParams = ({ chainId, contract }: MarketKey) => ({ chainId, contract: toDigits(contract) })
   return {
     async series(market, wallet) {
       const [row] = await find(db, [...named(market), toDigits(wallet)])

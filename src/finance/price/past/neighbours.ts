@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { type Answer, readCalls } from '../../../chain/call/many/read_calls.ts'
+import { type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { DisputeError } from '../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../chain/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
@@ -50,13 +50,13 @@ export async function compareRounds(
       if (!mayBeClaimant && endpoint.index === claimant) throw new ShallowError('The endpoint said it itself')
       const newest = await readLatestBlock(endpoint, chain.id, within)
       if (newest.number < block.number) throw new ShallowError('The endpoint has not reached the block')
-      const questions = claims.flatMap(({ feed, round: { id } }) => [
+      const calls = claims.flatMap(({ feed, round: { id } }) => [
         ...latestRoundQuestions(feed),
         ...[roundQuestion(feed, id), roundQuestion(feed, id + 1n)],
       ])
-      const { answers } = await readCalls(endpoint, { questions, block: newest, clock }, within)
+      const { results } = await readCalls(endpoint, { calls, block: newest, clock }, within)
       return claims.map(({ round }, index) =>
-        verdictOn({ round, timeSec: block.timestampSec }, answers.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
+        verdictOn({ round, timeSec: block.timestampSec }, results.slice(index * QUESTIONS, (index + 1) * QUESTIONS)),
       )
     }
 
@@ -88,7 +88,7 @@ export async function compareRounds(
  */
 export function verdictOn(
   { round, timeSec }: { readonly round: NamedRound; readonly timeSec: bigint },
-  [newestAnswer, digits, sameAnswer, nextAnswer]: readonly Answer[],
+  [newestAnswer, digits, sameAnswer, nextAnswer]: readonly ReturnData[],
 ): RoundVerdict {
   const newest = latestRoundOf(newestAnswer, digits)
   if (newest === undefined) return 'silent'

@@ -80,10 +80,10 @@ async function readState(
     client,
     async (endpoint, within) => {
       let timestampSec = block.timestampSec
-      const ask: Ask = async (questions) => {
-        const { answers, block: seen } = await readCalls(endpoint, { questions, block: at, clock }, within)
+      const ask: Ask = async (calls) => {
+        const { results, block: seen } = await readCalls(endpoint, { calls, block: at, clock }, within)
         timestampSec = seen.timestampSec
-        return answers
+        return results
       }
       const said = await (asker.kind === 'aave_market'
         ? askMarket(asker, tokens, ask)
@@ -142,8 +142,7 @@ async function readRounds(
     client,
     async (endpoint, within) => {
       const newest = await readLatestBlock(endpoint, chain.id, within)
-      const ask: Ask = async (questions) =>
-        (await readCalls(endpoint, { questions, block: newest, clock }, within)).answers
+      const ask: Ask = async (calls) => (await readCalls(endpoint, { calls, block: newest, clock }, within)).results
       const said = tokens.map(async (token): Promise<[Address, Said]> => {
         for (const feed of await feedsOf(client, { asker, token }, ask)) {
           const round = await readRoundAt(feed, block.timestampSec, ask)

@@ -1,10 +1,10 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import type { Answer, Question } from '../../../chain/call/many/read_calls.ts'
+import type { ContractCall, ReturnData } from '../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn, wordOf } from '../../../chain/call/words.ts'
 import type { FeedRound } from '../price.ts'
 
 /** Asks contracts as they are now; answers in the order of the questions. */
-export type Ask = (questions: readonly Question[]) => Promise<readonly Answer[]>
+export type Ask = (questions: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 
 const ABI = parseAbi([
   'function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)',
@@ -31,7 +31,7 @@ interface Round {
 }
 
 /** Questions for the latest round of a feed. */
-export function latestRoundQuestions(feed: Address): readonly Question[] {
+export function latestRoundQuestions(feed: Address): readonly ContractCall[] {
   return [
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'latestRoundData' }) },
     { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'decimals' }) },
@@ -44,22 +44,22 @@ export interface NamedRound extends FeedRound {
 }
 
 /** What their answers say; undefined if the feed does not answer. */
-export function latestRoundOf(round: Answer, decimals: Answer): NamedRound | undefined {
-  const told = roundOf(round)
-  if (told === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
+export function latestRoundOf(round: ReturnData, decimals: ReturnData): NamedRound | undefined {
+  const named = roundOf(round)
+  if (named === undefined || round === undefined || decimals === undefined || decimals.length < 66) return undefined
   const digits = wordOf(decimals, 0)
   // Contracts that ask would revert.
   if (digits > DECIMALS_MAX) return undefined
-  return { ...told, id: wordOf(round, 0), decimals: Number(digits) }
+  return { ...named, id: wordOf(round, 0), decimals: Number(digits) }
 }
 
 /** The question for one round of a feed. */
-export function roundQuestion(feed: Address, id: bigint): Question {
+export function roundQuestion(feed: Address, id: bigint): ContractCall {
   return { to: feed, data: encodeFunctionData({ abi: ABI, functionName: 'getRoundData', args: [id] }) }
 }
 
 /** What its answer says; undefined if the feed does not have the round. */
-export function roundOf(answer: Answer): Omit<FeedRound, 'decimals'> | undefined {
+export function roundOf(answer: ReturnData): Omit<FeedRound, 'decimals'> | undefined {
   if (answer === undefined || answer.length < 2 + 5 * 64) return undefined
   return { answer: BigInt.asIntN(256, wordOf(answer, 1)), updatedAtSec: wordOf(answer, 3) }
 }

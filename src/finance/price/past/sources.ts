@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import type { Answer, Question } from '../../../chain/call/many/read_calls.ts'
+import type { ContractCall, ReturnData } from '../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn } from '../../../chain/call/words.ts'
 import type { FinanceClient } from '../../chain.ts'
 import { missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
@@ -73,7 +73,7 @@ export async function askSources(
 ): Promise<[Address, Said][]> {
   const { prices } = client.chain
   const { aaveOracle } = prices
-  const questions = tokens.map((token): readonly Question[] => {
+  const questions = tokens.map((token): readonly ContractCall[] => {
     const feed = prices.usdFeeds[token]?.feed
     if (feed !== undefined) return latestRoundQuestions(feed)
     return aaveOracle === undefined ? [] : [sourceQuestion(aaveOracle, token), priceQuestion(aaveOracle, token)]
@@ -103,16 +103,16 @@ export function outcomeOf(
   return outcome.kind === 'missing' ? outcome : { ...outcome, evidence }
 }
 
-function aaveAnswer(source: Answer, price: Answer): UsdAnswers['aave'] {
+function aaveAnswer(source: ReturnData, price: ReturnData): UsdAnswers['aave'] {
   const asked = addressIn(source)
   return asked === undefined ? undefined : { source: asked, price: uintIn(price) }
 }
 
-function oracleQuestion(provider: Address): Question {
+function oracleQuestion(provider: Address): ContractCall {
   return { to: provider, data: encodeFunctionData({ abi: ABI, functionName: 'getPriceOracle' }) }
 }
 
-function oracleQuestions(oracle: Address, tokens: readonly Address[]): Question[] {
+function oracleQuestions(oracle: Address, tokens: readonly Address[]): ContractCall[] {
   return [
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
@@ -121,11 +121,11 @@ function oracleQuestions(oracle: Address, tokens: readonly Address[]): Question[
 }
 
 /** Asks an oracle of Aave which contract it asks about a token. */
-export function sourceQuestion(to: Address, token: Address): Question {
+export function sourceQuestion(to: Address, token: Address): ContractCall {
   return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getSourceOfAsset', args: [token] }) }
 }
 
-function priceQuestion(to: Address, token: Address): Question {
+function priceQuestion(to: Address, token: Address): ContractCall {
   return { to, data: encodeFunctionData({ abi: ABI, functionName: 'getAssetPrice', args: [token] }) }
 }
 

@@ -8,7 +8,7 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>
-    readonly responses: Readonly<Record<string, Answer>>
+    readonly responses: Readonly<Record<string, ResponseObject>>
   }
 }
 
@@ -18,7 +18,7 @@ interface Operation {
   readonly security?: readonly unknown[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: Media
-  readonly responses: Readonly<Record<string, Answer & { readonly $ref?: string }>>
+  readonly responses: Readonly<Record<string, ResponseObject & { readonly $ref?: string }>>
 }
 
 interface Parameter {
@@ -28,7 +28,7 @@ interface Parameter {
   readonly schema: JsonSchema
 }
 
-interface Answer extends Partial<Media> {
+interface ResponseObject extends Partial<Media> {
   readonly description: string
 }
 
@@ -69,7 +69,7 @@ export function clientText(document: string): string {
 function operationText(
   method: string,
   { summary, 'x-credits': price = '', parameters = [], requestBody, responses }: Operation,
-  shared: Readonly<Record<string, Answer>>,
+  shared: Readonly<Record<string, ResponseObject>>,
 ): string {
   const parts = ['path', 'query'].flatMap((place) => {
     const own = parameters.filter((parameter) => parameter.in === place)

@@ -21,12 +21,12 @@ export type Failure<M extends Method, P extends PathsWith<M>> = {
   [S in Exclude<keyof Responses<Operation<P, M>>, 200>]: Json<Responses<Operation<P, M>>[S]>
 }[Exclude<keyof Responses<Operation<P, M>>, 200>]
 
-type Part<Name extends string, Value> = [Value] extends [never]
+type Field<Name extends string, Value> = [Value] extends [never]
   ? unknown
   : {} extends Value
     ? { readonly [N in Name]?: Value }
     : { readonly [N in Name]: Value }
-type Parameters<Op> = Op extends { parameters: infer P } ? Part<'params', P> : unknown
+type Parameters<Op> = Op extends { parameters: infer P } ? Field<'params', P> : unknown
 type Body<Op> = Op extends { requestBody: { content: { 'application/json': infer B } } } ? { readonly body: B } : unknown
 /** What an operation takes. */
 export type Init<M extends Method, P extends PathsWith<M>> = Parameters<Operation<P, M>> &

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { interpret } from '../../../../src/family/uniswap_v3/read/position.ts'
-import type { Place } from '../../../../src/family/uniswap_v3/read/questions.ts'
+import type { UniswapV3Place } from '../../../../src/family/uniswap_v3/read/questions.ts'
 import type { PositionReader } from '../../../../src/family/uniswap_v3/read/read.ts'
 import type { RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
 import type { UniswapV3Deployment } from '../../../../src/family/uniswap_v3/table/deployments.ts'
@@ -20,7 +20,7 @@ export function createStagedReader(
   deployments: readonly UniswapV3Deployment[],
 ): Pick<PositionReader, 'places' | 'readWallet' | 'readOne'> {
   const { chain } = client
-  const place: Place = { client, deployments }
+  const place: UniswapV3Place = { client, deployments }
   const { judge } = createTokenJudge()
 
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {

@@ -5,20 +5,20 @@ import { NOTHING } from '../../../../finance/lending/present.ts'
 import type { Midnight, SnapshotFigures, SnapshotMarket } from '../../../../finance/lending/series/market.ts'
 import { figuresOf } from '../../present/present.ts'
 import type { ChainRead } from '../position.ts'
-import type { LendingReader, Place } from '../read.ts'
+import type { AaveV3Place, LendingReader } from '../read.ts'
 import { contradictionIn } from './contradiction.ts'
 
 /** 2022-01-01: no market of Aave V3 is older. */
 const FIRST_DAY_MIN = 18_993
 
 /** The only market of a place, for its daily snapshots. */
-export function snapshotMarket(reader: LendingReader, place: Place): SnapshotMarket {
+export function snapshotMarket(reader: LendingReader, place: AaveV3Place): SnapshotMarket {
   const {
     client,
     deployments: [deployment],
   } = place
   if (deployment === undefined) throw new Error('Cannot take snapshots at a place without a market')
-  const at = (block: PinnedBlock): Place => ({ ...place, block, priority: 'background' })
+  const at = (block: PinnedBlock): AaveV3Place => ({ ...place, block, priority: 'background' })
   return {
     client,
     chainId: client.chain.id,
@@ -38,7 +38,7 @@ export function snapshotMarket(reader: LendingReader, place: Place): SnapshotMar
 /** Throws `DisputeError` if what one endpoint alone says of a wallet cannot be so. */
 function checkAlone(
   { wallets }: ChainRead,
-  { place: { client }, day }: { readonly place: Place } & Pick<Midnight, 'day'>,
+  { place: { client }, day }: { readonly place: AaveV3Place } & Pick<Midnight, 'day'>,
 ): void {
   const { id, name } = client.chain
   for (const { wallet, positions } of wallets) {

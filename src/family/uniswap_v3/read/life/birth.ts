@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, isAddressEqual, parseAbi, toEventSelector } from 'viem'
-import { type Answer, type Question, readCalls } from '../../../../chain/call/many/read_calls.ts'
+import { type ContractCall, type ReturnData, readCalls } from '../../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn, wordOf } from '../../../../chain/call/words.ts'
 import { type Agreed, readByQuorum } from '../../../../chain/past/quorum.ts'
 import { readLatestBlock } from '../../../../chain/read_block.ts'
@@ -53,7 +53,7 @@ export async function readBirth(
       const receipt = await createLogSource(endpoint, client.chain.id).receipt(first.transactionHash, within)
       const mints = (receipt?.logs ?? []).filter((log) => isMintOf(log, first)).reverse()
       const block = await readLatestBlock(endpoint, client.chain.id, within)
-      const ask: Ask = async (questions) => (await readCalls(endpoint, { questions, block, clock }, within)).answers
+      const ask: Ask = async (calls) => (await readCalls(endpoint, { calls, block, clock }, within)).results
       for (const mint of mints) {
         const pool = await readPool(mint.address, { deployment, ask })
         const [, , lower = '0x0', upper = '0x0'] = mint.topics
@@ -65,7 +65,7 @@ export async function readBirth(
   )
 }
 
-type Ask = (questions: readonly Question[]) => Promise<readonly Answer[]>
+type Ask = (calls: readonly ContractCall[]) => Promise<readonly ReturnData[]>
 
 /** Undefined if the contract is no pool of the factory. */
 async function readPool(
@@ -90,7 +90,7 @@ async function readPool(
   return { pool: real, tokens: [tokenOf(token0, decimals0), tokenOf(token1, decimals1)] }
 }
 
-function tokenOf(address: Address, decimals: Answer) {
+function tokenOf(address: Address, decimals: ReturnData) {
   const count = uintIn(decimals)
   if (count === undefined || count > DECIMALS_MAX) throw new UpstreamError(`Token ${address} has no usable decimals`)
   return { address, decimals: Number(count) }

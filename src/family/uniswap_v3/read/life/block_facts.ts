@@ -78,11 +78,11 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
   /** The pool's price at the end of a block, of two endpoints; undefined if none keeps the state of the block. */
   async function poolPriceAt({ client, pool }: FactsQuestion, block: PriceBlock, signal: AbortSignal) {
     const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
-    const questions = [{ to: pool, data: SLOT0 }]
+    const calls = [{ to: pool, data: SLOT0 }]
     const at = { chainId: client.chain.id, ...block }
     const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
-      const { answers } = await readCalls(endpoint, { questions, block: at, clock }, within)
-      const [slot0] = answers
+      const { results } = await readCalls(endpoint, { calls, block: at, clock }, within)
+      const [slot0] = results
       if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
       return wordOf(slot0, 0)
     }
@@ -121,8 +121,8 @@ export function createFactsReader(services: { readonly prices: PriceReader; read
         if (at < 0) return [number, { timestampSec }]
         const own: Both<OwnPrice> = [ownOf(outcomes[2 * at]), ownOf(outcomes[2 * at + 1])]
         const isOneMissing = 'because' in own[0] !== 'because' in own[1]
-        const isTold = byBlock.get(number)?.some(tellsPoolPrice) === true
-        if (!isOneMissing || isTold) return [number, { timestampSec, own }]
+        const isInLogs = byBlock.get(number)?.some(tellsPoolPrice) === true
+        if (!isOneMissing || isInLogs) return [number, { timestampSec, own }]
         return [number, { timestampSec, own, sqrtPriceX96: await poolPriceAt(question, block, shared) }]
       }),
       signal,

@@ -133,10 +133,10 @@ export function createLifeReader(services: {
       const { client, deployment, position, tokenId } = question
       const key = `${client.chain.id}:${deployment.manager}:${tokenId}`
       if (position === undefined && (await isUnminted({ client, deployment, tokenId, clock }, signal))) return undefined
-      const told = await flowsUpTo(question, lives.find(key), signal)
-      const [first] = told?.rows ?? []
-      if (told === undefined || first === undefined) return undefined
-      const { rows, stored, end, storedTo, before, version } = told
+      const flows = await flowsUpTo(question, lives.find(key), signal)
+      const [first] = flows?.rows ?? []
+      if (flows === undefined || first === undefined) return undefined
+      const { rows, stored, end, storedTo, before, version } = flows
       const birth =
         position === undefined
           ? await birthOf({ client, deployment, first, clock }, storedTo, signal)

@@ -46,12 +46,12 @@ async function readNextId(
   const { manager } = deployment
   const block = await readLatestBlock(endpoint, client.chain.id, signal)
   const params = [manager, COUNTERS_SLOT, { blockHash: block.hash }]
-  const [counters, { answers }] = await Promise.all([
+  const [counters, { results }] = await Promise.all([
     endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal),
-    readCalls(endpoint, { questions: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
+    readCalls(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
   ])
   const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
-  const held = uintIn(answers[0])
+  const held = uintIn(results[0])
   const areCounters = nextPoolId > 0n && nextPoolId <= nextId && held !== undefined && held < nextId
   return areCounters ? nextId : undefined
 }

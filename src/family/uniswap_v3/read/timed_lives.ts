@@ -7,15 +7,15 @@ import { AbortedError, PendingError } from '../../../lib/error.ts'
 import type { Life, LifeQuestion, LifeReader } from './life/lives.ts'
 
 /** A life; or that it is not read yet, or that it cannot be. */
-export type LifeAtHand = Life | 'pending' | 'failed'
+export type TimedLife = Life | 'pending' | 'failed'
 
 /** Lives for answers that wait for them a little. */
-export interface LivesAtHand {
+export interface TimedLives {
   /**
    * Lives in the order of the questions, within two seconds. Those that take longer are then read in the background, so
    * that a later answer may have them. Throws `AbortedError` if `signal` fires, and then leaves them.
    */
-  read(questions: readonly LifeQuestion[], within: Patience): Promise<LifeAtHand[]>
+  read(questions: readonly LifeQuestion[], within: Patience): Promise<TimedLife[]>
 }
 
 /** How long an answer may take. */
@@ -43,13 +43,7 @@ interface Waiting {
 }
 
 /** Makes it over a reader. */
-export function createLivesAtHand({
-  lives,
-  clock,
-}: {
-  readonly lives: LifeReader
-  readonly clock: Clock
-}): LivesAtHand {
+export function createTimedLives({ lives, clock }: { readonly lives: LifeReader; readonly clock: Clock }): TimedLives {
   const queue = createFairQueue<Waiting>()
   const queued = new Set<string>()
   let working = 0
@@ -74,7 +68,7 @@ export function createLivesAtHand({
     if (working < BACKGROUND_AT_ONCE) void work()
   }
 
-  async function readWithin(question: LifeQuestion, signal: AbortSignal): Promise<LifeAtHand> {
+  async function readWithin(question: LifeQuestion, signal: AbortSignal): Promise<TimedLife> {
     try {
       const life = await untilAborted(lives.read(question, signal), signal)
       if (life === undefined) return 'failed'
@@ -90,17 +84,17 @@ export function createLivesAtHand({
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
       const askers = askersOf(signal)
       const patience = onBehalfOf(askers, AbortSignal.any([signal, timeLimit(waitMs)]))
-      const told: LifeAtHand[] = []
+      const outcomes: TimedLife[] = []
       const rest = questions.entries()
       async function readRest(): Promise<void> {
         for (const [index, question] of rest) {
-          told[index] = patience.aborted ? 'pending' : await readWithin(question, patience)
+          outcomes[index] = patience.aborted ? 'pending' : await readWithin(question, patience)
         }
       }
       await Promise.all(Array.from({ length: AT_ONCE }, readRest))
       if (signal.aborted) throw new AbortedError('The caller left')
-      for (const [index, question] of questions.entries()) if (told[index] === 'pending') goOn(question, askers)
-      return told
+      for (const [index, question] of questions.entries()) if (outcomes[index] === 'pending') goOn(question, askers)
+      return outcomes
     },
   }
 }

@@ -12,15 +12,15 @@ import type { BegunTip } from '../../../history/final/begun_tip.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
 import { figuresOf } from '../math/figures.ts'
-import type { LivesAtHand, Patience } from '../read/at_hand.ts'
 import type { Life, LifeReader } from '../read/life/lives.ts'
 import type { Position } from '../read/position.ts'
-import type { Place } from '../read/questions.ts'
+import type { UniswapV3Place } from '../read/questions.ts'
 import type { PositionReader } from '../read/read.ts'
+import type { Patience, TimedLives } from '../read/timed_lives.ts'
 import { type AskedPlaces, ambiguous, onlyPosition, placesToAsk, readOneAt } from './places.ts'
 
 /** The life of a position up to the block of an answer. */
-export interface Told<Now = Position | undefined> {
+export interface PositionLife<Now = Position | undefined> {
   readonly chainId: number
   readonly tokenId: bigint
   readonly life: Life
@@ -31,7 +31,7 @@ export interface Told<Now = Position | undefined> {
 
 /** Where and when positions were read. */
 interface Reading {
-  readonly places: readonly Place[]
+  readonly places: readonly UniswapV3Place[]
   readonly reads: readonly { readonly block: Block }[]
 }
 
@@ -42,17 +42,17 @@ const RETRY_SEC = { price: 60, contradiction: 5 } as const
  * The life of the one position of an id, burned or not. Throws `CodedError` NOT_FOUND, or MISSING_PARAMETER naming what
  * would settle which one is meant; `UnavailableError` until its history is complete.
  */
-export async function readTold(
+export async function readPositionLife(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
   asked: AskedPlaces & { readonly id: bigint },
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<PositionLife> {
   const { id } = asked
   const [only, ...others] = placesToAsk(reader, asked)
   const begun = only === undefined || others.length > 0 ? undefined : lives.prepare(only.client, signal)
   const { places, reads } = await readOneAt(reader, asked, signal)
   const position = onlyPosition(reads, id)
-  if (position !== undefined) return await tellPosition({ reader, lives }, { position, places, reads, begun }, signal)
+  if (position !== undefined) return await lifeOfPosition({ reader, lives }, { position, places, reads, begun }, signal)
   if (asked.chain_id === undefined) {
     throw new CodedError(
       'NOT_FOUND',
@@ -65,52 +65,52 @@ export async function readTold(
 }
 
 /** Profit and loss of a life. Throws `UnavailableError` if a price is missing or a flow must be. */
-export async function profitOfTold(told: Told): Promise<Profit> {
-  const profit = await profitIfPriced(told)
+export async function profitOfLife(positionLife: PositionLife): Promise<Profit> {
+  const profit = await profitIfPriced(positionLife)
   if (!('missing' in profit)) return profit
   const { token, because } = profit.missing
-  const message = `Cannot price token ${token} of ${nameOf(told)} because ${because}`
+  const message = `Cannot price token ${token} of ${nameOf(positionLife)} because ${because}`
   throw new UnavailableError(message, { retryAfterSec: RETRY_SEC.price })
 }
 
 /** The same, or which price is missing. Throws `UnavailableError` if a flow must be missing. */
-export async function profitIfPriced(told: Told): Promise<Profit | Unpriced> {
-  const { life, position, block } = told
+export async function profitIfPriced(positionLife: PositionLife): Promise<Profit | Unpriced> {
+  const { life, position, block } = positionLife
   const profit = await profitOf(life, position && stateOf(position, block.timestampSec))
-  if ('contradiction' in profit) throw incomplete(told, profit.contradiction)
+  if ('contradiction' in profit) throw incomplete(positionLife, profit.contradiction)
   return profit
 }
 
 /** Throws `UnavailableError` if a flow must be missing: a list with a hole is no list either. */
-export function checkTold(told: Told): void {
-  const { life, position, block } = told
+export function checkLife(positionLife: PositionLife): void {
+  const { life, position, block } = positionLife
   const contradiction = contradictionOf(life, position && stateOf(position, block.timestampSec))
-  if (contradiction !== undefined) throw incomplete(told, contradiction)
+  if (contradiction !== undefined) throw incomplete(positionLife, contradiction)
 }
 
-function incomplete(told: Told, contradiction: string): UnavailableError {
-  const message = `The history of ${nameOf(told)} is not complete: ${contradiction}`
+function incomplete(positionLife: PositionLife, contradiction: string): UnavailableError {
+  const message = `The history of ${nameOf(positionLife)} is not complete: ${contradiction}`
   return new UnavailableError(message, { retryAfterSec: RETRY_SEC.contradiction })
 }
 
-function nameOf({ tokenId, chainId }: Told): string {
+function nameOf({ tokenId, chainId }: PositionLife): string {
   return `position ${tokenId} on chain ${chainId}`
 }
 
-/** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `LivesAtHand`. */
-export async function outcomesAtHand(
-  lives: LivesAtHand,
+/** Profit and loss of positions of a list at the block of each, in their order. Waits and throws as `TimedLives`. */
+export async function timedOutcomes(
+  lives: TimedLives,
   list: Reading & { readonly items: readonly Position[] },
   within: Patience,
 ): Promise<Outcome[]> {
   const asked = list.items.map((position) => askAbout(position, list))
-  const told = await lives.read(
+  const lived = await lives.read(
     asked.map(({ question }) => question),
     within,
   )
   const outcomes: Outcome[] = []
   for (const [index, { block, question }] of asked.entries()) {
-    const life = told[index] ?? 'failed'
+    const life = lived[index] ?? 'failed'
     outcomes.push(typeof life === 'string' ? { status: life } : await outcomeIn(life, question.position, block))
     await turn()
   }
@@ -135,30 +135,30 @@ function askAbout(position: Position, { places, reads }: Reading) {
  * The life of a position that was read, and the position as of where its history ends. Throws `UnavailableError` until
  * the history is complete.
  */
-export async function tellPosition(
+export async function lifeOfPosition(
   { reader, lives }: { readonly reader: PositionReader; readonly lives: LifeReader },
   found: Reading & { readonly position: Position; readonly begun?: BegunTip | undefined },
   signal: AbortSignal,
-): Promise<Told<Position>> {
+): Promise<PositionLife<Position>> {
   const { position } = found
   const { chainId, tokenId, deployment } = position
   const { place, block, question } = askAbout(position, found)
   const life = await lives.read({ ...question, begun: found.begun }, signal)
   if (life === undefined) throw new UnavailableError(`The mint of position ${tokenId} was not found`)
-  const told = { chainId, tokenId, life }
-  if (life.end.number >= block.number) return { ...told, position, block }
+  const positionLife = { chainId, tokenId, life }
+  if (life.end.number >= block.number) return { ...positionLife, position, block }
   // History ends before the newest block: everything is answered as of there.
   const earlier = { ...place, deployments: [deployment], block: life.end }
   const atEnd = onlyPosition(await reader.readOne(tokenId, { places: [earlier], signal }), tokenId)
   if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
-  return { ...told, position: atEnd, block: life.end }
+  return { ...positionLife, position: atEnd, block: life.end }
 }
 
 async function readBurned(
   lives: LifeReader,
-  { id, places }: { readonly id: bigint; readonly places: readonly Place[] },
+  { id, places }: { readonly id: bigint; readonly places: readonly UniswapV3Place[] },
   signal: AbortSignal,
-): Promise<Told | undefined> {
+): Promise<PositionLife | undefined> {
   const found: { readonly chainId: number; readonly manager: Address; readonly life: Life }[] = []
   for (const { client, deployments, block } of places) {
     for (const deployment of deployments) {
@@ -185,13 +185,13 @@ async function readBurned(
 function stateOf(position: Position, timestampSec: bigint): PnlState {
   const { amounts, owed } = figuresOf(position)
   const { token0, token1, liquidity, pool } = position
-  const nobody = { because: 'no source of its price is configured or answers' }
+  const unpriced = { because: 'no source of its price is configured or answers' }
   return {
     liquidity,
     timestampSec,
     sqrtPriceX96: pool.sqrtPriceX96,
     principal: [amounts.amount0, amounts.amount1],
     owed: [owed.amount0, owed.amount1],
-    own: [token0.price ?? nobody, token1.price ?? nobody],
+    own: [token0.price ?? unpriced, token1.price ?? unpriced],
   }
 }
