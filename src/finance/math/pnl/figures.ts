@@ -12,7 +12,7 @@ import { type Both, isNothing, type Prices, plus } from './flow.ts'
 import { type Ledger, release, waitUntil, worth, worthOf } from './replay.ts'
 
 /** A position at the moment that its figures are of. */
-export interface Holding {
+export interface Valuation {
   readonly timeSec: bigint
   /** Prices then; those of the last collect once nothing is left. */
   readonly prices: Prices
@@ -130,7 +130,7 @@ export interface PnlFigures {
 }
 
 /** The figures of a position with this history and this holding. Throws `RangeError` for a time before the last flow. */
-export function pnlFigures(history: Ledger, holding: Holding): PnlFigures {
+export function pnlFigures(history: Ledger, holding: Valuation): PnlFigures {
   const { prices, principal, fees } = holding
   const ledger = settled(waitUntil(history, holding.timeSec), holding)
   const cost = addRational(ledger.cost, ledger.pendingCost)
@@ -150,7 +150,7 @@ export function pnlFigures(history: Ledger, holding: Holding): PnlFigures {
 }
 
 /** A withdrawal that paid nothing is never collected: it ends when nothing at all is left. */
-function settled(ledger: Ledger, { principal, fees, prices }: Holding): Ledger {
+function settled(ledger: Ledger, { principal, fees, prices }: Valuation): Ledger {
   const isOver = ledger.liquidity === 0n && [principal, fees, ledger.pending].every(isNothing)
   return isOver ? release(ledger, ONE, prices) : ledger
 }

@@ -1,6 +1,6 @@
 import { TickMath } from '@pancakeswap/v3-sdk'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem'
-import type { Holding } from '../../../../src/finance/math/pnl/figures.ts'
+import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
@@ -99,7 +99,7 @@ export async function truthOf(
   const waiting = waitingOf(real)
   const isOver = liquidity === 0n && collectable[0] + collectable[1] === 0n
   const last = real.at(-1) as ReceiptFlow
-  const holding: Holding = {
+  const holding: Valuation = {
     timeSec: isOver ? last.timestampSec : timestampSec,
     prices: isOver ? await priceAt(last) : await pricesNow(pool, { devnet, prices, block }),
     principal,

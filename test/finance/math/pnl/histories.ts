@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import type { Holding } from '../../../../src/finance/math/pnl/figures.ts'
+import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Both, Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { hundredths, pooled, pricesAt, type Range, ROOTS } from './pool.ts'
 
 /** A position's life: its flows, what is left, and what happened in it. */
 export interface Life {
   readonly flows: readonly Flow[]
-  readonly holding: Holding
+  readonly holding: Valuation
   readonly hasWithdrawals: boolean
   /** Every withdrawal was collected, whole, at the same prices. */
   readonly collectsAtOnce: boolean
@@ -94,7 +94,7 @@ function pay(
   flows: Flow[],
   timeSec: bigint,
   amounts: Both<bigint>,
-  prices: Holding['prices'],
+  prices: Valuation['prices'],
 ): Both<bigint>[] & [Both<bigint>, Both<bigint>] {
   flows.push({ kind: 'collect', timeSec, amounts, prices })
   return [

@@ -1,4 +1,4 @@
-import type { Holding } from '../../../../src/finance/math/pnl/figures.ts'
+import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Both, Flow, Prices } from '../../../../src/finance/math/pnl/flow.ts'
 import { multiplyRational, type Rational, rational } from '../../../../src/lib/number/rational.ts'
 
@@ -45,7 +45,7 @@ export function scaledBy(factor: bigint, flows: readonly Flow[]): Flow[] {
 }
 
 /** A holding with every amount multiplied. */
-export function heldTimes(factor: bigint, holding: Holding): Holding {
+export function heldTimes(factor: bigint, holding: Valuation): Valuation {
   return { ...holding, principal: times(holding.principal, factor), fees: times(holding.fees, factor) }
 }
 

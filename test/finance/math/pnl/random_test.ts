@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Holding, pnlFigures } from '../../../../src/finance/math/pnl/figures.ts'
+import { pnlFigures, type Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { replay } from '../../../../src/finance/math/pnl/replay.ts'
 import { cases } from '../../../support/cases.ts'
@@ -12,7 +12,7 @@ import { shown } from './shown.ts'
 const RUNS = { numRuns: cases(20_000) }
 const DAY_SEC = 86_400n
 
-function texts(flows: readonly Flow[], holding: Holding) {
+function texts(flows: readonly Flow[], holding: Valuation) {
   return shown(pnlFigures(replay(flows), holding))
 }
 
@@ -23,7 +23,7 @@ function e6(text: string): bigint {
 
 /** Worth of all deposits at their own time, in millionths, rounded as the program rounds it. */
 function depositedE6({ flows }: Life): bigint {
-  const none: Holding = { timeSec: 0n, prices: [ZERO, ZERO], principal: [0n, 0n], fees: [0n, 0n] }
+  const none: Valuation = { timeSec: 0n, prices: [ZERO, ZERO], principal: [0n, 0n], fees: [0n, 0n] }
   const deposits = flows.filter(({ kind }) => kind === 'increase').map((flow) => ({ ...flow, timeSec: 0n }))
   return e6(texts(deposits, none).time_weighted_average_capital)
 }

@@ -1,4 +1,4 @@
-import type { Holding } from '../../../../src/finance/math/pnl/figures.ts'
+import type { Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Flow } from '../../../../src/finance/math/pnl/flow.ts'
 
 /** A fraction, [numerator, denominator], never reduced; nothing of the program is used to count with it. */
@@ -27,18 +27,18 @@ const sumOf = (values: readonly Fraction[]): Fraction => values.reduce(add, NONE
  * Profit and loss deposit by deposit, where the program keeps one ledger: every deposit is a lot of its own, and
  * withdrawals and collects take the same share of each. Texts as in the specification, rounded as the contract says.
  */
-export function secondOpinion(flows: readonly Flow[], holding: Holding) {
+export function secondOpinion(flows: readonly Flow[], holding: Valuation) {
   const lots: Lot[] = []
   let [waiting0, waiting1, liquidity] = [0n, 0n, 0n]
   let [invested, fees, principal, basis, twin, costTime] = [NONE, NONE, NONE, NONE, NONE, NONE]
   let [then, seconds] = [flows[0]?.timeSec ?? 0n, 0n]
-  const worth = (amount0: Fraction, amount1: Fraction, prices: Holding['prices']): Fraction => {
+  const worth = (amount0: Fraction, amount1: Fraction, prices: Valuation['prices']): Fraction => {
     const [price0, price1] = prices.map(({ numerator, denominator }): Fraction => [numerator, denominator])
     return add(mul(amount0, price0 ?? NONE), mul(amount1, price1 ?? NONE))
   }
-  const whole = (amount0: bigint, amount1: bigint, prices: Holding['prices']) =>
+  const whole = (amount0: bigint, amount1: bigint, prices: Valuation['prices']) =>
     worth([amount0, 1n], [amount1, 1n], prices)
-  const share = (lot: Lot, part: Fraction, prices: Holding['prices']) =>
+  const share = (lot: Lot, part: Fraction, prices: Valuation['prices']) =>
     worth(mul([lot.amount0, 1n], part), mul([lot.amount1, 1n], part), prices)
   const costLeft = () => sumOf(lots.map((lot) => mul(lot.cost, add(lot.pooled, lot.waiting))))
   const pass = (timeSec: bigint) => {
@@ -49,7 +49,7 @@ export function secondOpinion(flows: readonly Flow[], holding: Holding) {
     }
     then = timeSec
   }
-  const payOut = (part: Fraction, prices: Holding['prices']) => {
+  const payOut = (part: Fraction, prices: Valuation['prices']) => {
     for (const lot of lots) {
       const paid = mul(lot.waiting, part)
       basis = add(basis, mul(lot.cost, paid))

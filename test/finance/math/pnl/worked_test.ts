@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Holding, type PnlFigures, pnlFigures } from '../../../../src/finance/math/pnl/figures.ts'
+import { type PnlFigures, pnlFigures, type Valuation } from '../../../../src/finance/math/pnl/figures.ts'
 import type { Both, Flow } from '../../../../src/finance/math/pnl/flow.ts'
 import { replay } from '../../../../src/finance/math/pnl/replay.ts'
 import { hundredths, pooled, priced, pricesAt, type Range } from './pool.ts'
@@ -8,7 +8,7 @@ import worked from './worked_examples.json'
 
 interface History {
   readonly flows: readonly Flow[]
-  readonly holding: Holding
+  readonly holding: Valuation
 }
 
 const NOTHING: Both<bigint> = [0n, 0n]
@@ -116,7 +116,7 @@ describe('pnlFigures()', () => {
       { kind: 'increase', timeSec: 0n, liquidity: 3n, amounts: whole, prices: priced(1n, 5_000n) },
       { kind: 'decrease', timeSec: 9n, liquidity: 3n, amounts: NOTHING },
     ]
-    const holding: Holding = { timeSec: 9n, prices: priced(1n, 5_000n), principal: NOTHING, fees: NOTHING }
+    const holding: Valuation = { timeSec: 9n, prices: priced(1n, 5_000n), principal: NOTHING, fees: NOTHING }
     expect(shown(figuresOf({ flows, holding }))).toMatchObject({
       pnl_usd_value: '-5.000000',
       realized_usd_value: '-5.000000',
@@ -136,7 +136,7 @@ describe('pnlFigures()', () => {
       'Cannot replay flows: 11 of 10 liquidity is withdrawn',
     )
     expect(() => replay([first, deposit(2, 10n, 50n)])).toThrow(/time goes back/)
-    const holding: Holding = { timeSec: day(2), prices: pricesAt(50n), principal: NOTHING, fees: NOTHING }
+    const holding: Valuation = { timeSec: day(2), prices: pricesAt(50n), principal: NOTHING, fees: NOTHING }
     expect(() => pnlFigures(replay([first]), holding)).toThrow(/time goes back/)
   })
 })
