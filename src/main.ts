@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { creditCommands } from './command/account/credits.ts'
 import { keyCommands } from './command/account/key.ts'
 import { loginCommands } from './command/account/login.ts'
@@ -14,7 +13,8 @@ import { outputTo } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { restoreCommand } from './command/restore.ts'
 import { serveCommand } from './command/serve.ts'
-import { readConfig } from './service/config.ts'
+import { readConfig } from './service/config/config.ts'
+import { readTextFile } from './service/config/read_file.ts'
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -41,7 +41,7 @@ async function main(stop: AbortController): Promise<number> {
     err: (text) => process.stderr.write(`${text}\n`),
     stdout: () => outputTo(process.stdout, 1),
     stdin: () => process.stdin,
-    config: () => readConfig(process.env, (path) => readFileSync(path, 'utf8')),
+    config: () => readConfig(process.env, readTextFile),
     stop: stop.signal,
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,21 +1,18 @@
-import { readFileSync } from 'node:fs'
 import { serveNode } from './http/server/node.ts'
-import { readConfig } from './service/config.ts'
+import { readConfig } from './service/config/config.ts'
+import { readTextFile } from './service/config/read_file.ts'
 import { serve } from './service/serve.ts'
 
 /** The same service on Node. It needs a `DATABASE_URL` that the executable's `migrate` has migrated. */
 async function main(): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
-  await serve(
-    readConfig(process.env, (path) => readFileSync(path, 'utf8')),
-    {
-      listen: serveNode,
-      out: (text) => process.stdout.write(`${text}\n`),
-      err: (text) => process.stderr.write(`${text}\n`),
-      stop: stop.signal,
-    },
-  )
+  await serve(readConfig(process.env, readTextFile), {
+    listen: serveNode,
+    out: (text) => process.stdout.write(`${text}\n`),
+    err: (text) => process.stderr.write(`${text}\n`),
+    stop: stop.signal,
+  })
 }
 
 function fail(error: unknown): never {

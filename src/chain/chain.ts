@@ -21,6 +21,8 @@ export interface Chain {
 export interface NativeCurrency {
   /** Absent if no source gives it. */
   readonly symbol?: string
+  /** What it is called in full; absent if that is the symbol, or if no source gives it. */
+  readonly name?: string
   /** Of the amounts that the chain itself counts. */
   readonly decimals?: number
   /** The token that holds one unit of it each. */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { checkedLabel } from '../account/value.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Config } from '../service/config.ts'
+import type { Config } from '../service/config/config.ts'
 import type { Output } from './output.ts'
 
 /** The outside world as a command sees it; `main.ts` supplies it. */

@@ -1,5 +1,5 @@
 import { clientText } from '../http/openapi/client/client.ts'
-import type { Config } from '../service/config.ts'
+import type { Config } from '../service/config/config.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
 import { type Command, UsageError } from './command.ts'

@@ -5,10 +5,12 @@ import { CHAINS } from '../chain/table/chains.ts'
 import { AAVE_ORACLE_ROWS } from './price/table/aave_oracles.ts'
 import { FEED_ROWS } from './price/table/feeds.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
+import { type TokenList, tokenListOf } from './token/list/list.ts'
 
 /** A chain with what is known about the tokens on it. */
 export interface FinanceChain extends Chain {
   readonly prices: ChainPrices
+  readonly tokens: TokenList
   /** Tokens that the operator calls spam, checksummed. */
   readonly spamTokens: readonly Address[]
 }
@@ -33,11 +35,10 @@ export interface UsdFeed {
 }
 
 /** The built-in chains, by id. */
-export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => ({
-  ...chain,
-  prices: pricesOf(chain),
-  spamTokens: [],
-}))
+export const FINANCE_CHAINS: readonly FinanceChain[] = CHAINS.map((chain) => {
+  const prices = pricesOf(chain)
+  return { ...chain, prices, tokens: tokenListOf({ ...chain, prices }), spamTokens: [] }
+})
 
 function pricesOf({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]

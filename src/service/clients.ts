@@ -7,7 +7,7 @@ import { pause } from '../lib/async/abort.ts'
 import { createRate } from '../lib/async/rate.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 
 /** One client per chain: EVM chains by id, and Solana if it is served. */
 export interface Clients {

@@ -4,7 +4,7 @@ import { createHistory, type HistoryService } from '../history/history.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createClients } from './clients.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { historiesOf } from './routes.ts'
 
 /** The histories that a command reads ahead, without anything that serves. */

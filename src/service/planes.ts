@@ -12,7 +12,7 @@ import type { ChainReport } from '../operator/admin/chain_routes.ts'
 import { adminPlane } from '../operator/admin/routes.ts'
 import { dashboardPlane } from '../operator/organization/routes.ts'
 import { createHistoryReports } from '../operator/report/histories.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { neverConnect, routesOf, switchboardOf } from './routes.ts'
 
 /** What the planes are given. */

@@ -6,7 +6,7 @@ import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import examples from './examples.json' with { type: 'json' }
 
 /** All routes of this configuration. They call `connect` when they first read. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { createFaces } from '../../src/service/faces.ts'
 import { describeServices } from '../../src/service/routes.ts'
 import { audit, BROWSER, launchBrowser, openPage, overflow } from './browser.ts'

@@ -41,9 +41,10 @@ test('every wrapped native token is the one of Morpho, Oku, Aave or Uniswap', ()
   expect(unlisted).toEqual([])
 })
 
-test('every native currency has the symbol and decimals that viem gives it', () => {
+test('every native currency has the symbol, name and decimals that viem gives it', () => {
   for (const { id, name, nativeCurrency } of CHAINS) {
     const theirs = VIEM.get(id)?.nativeCurrency
     expect([name, nativeCurrency?.symbol, nativeCurrency?.decimals]).toEqual([name, theirs?.symbol, theirs?.decimals])
+    expect([name, nativeCurrency?.name ?? nativeCurrency?.symbol]).toEqual([name, theirs?.name])
   }
 })

@@ -40,6 +40,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): 
       ),
       stablecoins: [],
     },
+    tokens: { addresses: Object.values(TOKENS).map(({ address }) => address), names: ['devnet'], added: [] },
     spamTokens: [],
     ...overrides,
   }

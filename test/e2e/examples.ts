@@ -1,5 +1,5 @@
 import { createLog } from '../../src/lib/log.ts'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { createLifecycle } from '../../src/service/lifecycle.ts'
 import { createServices } from '../../src/service/services.ts'
 import { createAccount } from '../account/scene.ts'

@@ -4,7 +4,7 @@ import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Route } from '../../src/http/route/route.ts'
 import { braced } from '../../src/http/route/route_table.ts'
 import { CodedError } from '../../src/lib/error.ts'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { describeServices, neverConnect, routesOf } from '../../src/service/routes.ts'
 
 const config = readConfig({}, () => '')

@@ -5,7 +5,7 @@ import { FAMILIES, familyAliases } from '../../src/family/mod.ts'
 import { address } from '../../src/family/setting.ts'
 import { openapiDocument } from '../../src/http/openapi/document.ts'
 import { route } from '../../src/http/route/route.ts'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { askRoute } from '../support/ask_route.ts'
 
 const VAULT = '0x5D39E06b825C1F2B80bf2756a73e28eFAA128ba0'

@@ -153,6 +153,7 @@ export function createTestClient(
     maxBlockAgeSec: 1e9,
     finality,
     prices: { usdFeeds: {}, stablecoins: [] },
+    tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
   }
   return createChainClient({ chain, clock: systemClock, log })

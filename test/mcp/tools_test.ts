@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { INSTRUCTIONS, toolsOf } from '../../src/mcp/tools.ts'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { neverConnect, routesOf } from '../../src/service/routes.ts'
 
 /** Clients allow 60 to 64 characters, and put the name of the server in front. */

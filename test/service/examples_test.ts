@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import examples from '../../src/service/examples.json' with { type: 'json' }
 import { describeServices } from '../../src/service/routes.ts'
 import { mismatches } from '../support/json_schema.ts'

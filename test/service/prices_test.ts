@@ -5,7 +5,7 @@ import { parametersOf } from '../../src/http/request/parameters.ts'
 import { CALL, priceSentence } from '../../src/http/route/charge.ts'
 import { endpointOf } from '../../src/http/route/route_table.ts'
 import { toolsOf } from '../../src/mcp/tools.ts'
-import { readConfig } from '../../src/service/config.ts'
+import { readConfig } from '../../src/service/config/config.ts'
 import { neverConnect, openapiText, routesOf } from '../../src/service/routes.ts'
 
 const config = readConfig({ RPC_URL_1: 'http://127.0.0.1:1', SOLANA_RPC_URL: 'http://127.0.0.1:1' }, () => '')

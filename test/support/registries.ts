@@ -32,7 +32,7 @@ const viemChain = v.object({
   id: v.number(),
   testnet: v.optional(v.boolean(), false),
   blockTime: v.optional(v.number()),
-  nativeCurrency: v.object({ symbol: v.string(), decimals: v.number() }),
+  nativeCurrency: v.object({ symbol: v.string(), name: v.string(), decimals: v.number() }),
   rpcUrls: v.object({ default: v.object({ http: v.array(v.string()) }) }),
 })
 

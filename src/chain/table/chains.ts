@@ -20,7 +20,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1,
     name: 'Ethereum',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
+    },
     blockTimeMs: 12_000,
     reuseMs: 12_000,
     finality: FINALIZED,
@@ -34,7 +39,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 10,
     name: 'OP Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -48,7 +58,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 14,
     name: 'Flare Mainnet',
-    nativeCurrency: { symbol: 'FLR', decimals: 18, wrapped: '0x1D80c49BbBCd1C0911346656B529DF9E5c2F783d' },
+    nativeCurrency: {
+      symbol: 'FLR',
+      name: 'Flare',
+      decimals: 18,
+      wrapped: '0x1D80c49BbBCd1C0911346656B529DF9E5c2F783d',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -57,7 +72,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 25,
     name: 'Cronos Mainnet',
-    nativeCurrency: { symbol: 'CRO', decimals: 18, wrapped: '0x5C7F8A570d578ED84E63fdFA7b1eE72dEae1AE23' },
+    nativeCurrency: {
+      symbol: 'CRO',
+      name: 'Cronos',
+      decimals: 18,
+      wrapped: '0x5C7F8A570d578ED84E63fdFA7b1eE72dEae1AE23',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -66,7 +86,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 30,
     name: 'Rootstock Mainnet',
-    nativeCurrency: { symbol: 'RBTC', decimals: 18, wrapped: '0x542fDA317318eBF1d3DEAf76E0b632741A7e677d' },
+    nativeCurrency: {
+      symbol: 'RBTC',
+      name: 'Rootstock Bitcoin',
+      decimals: 18,
+      wrapped: '0x542fDA317318eBF1d3DEAf76E0b632741A7e677d',
+    },
     blockTimeMs: 33_000,
     reuseMs: 33_000,
     finality: FINALIZED,
@@ -75,7 +100,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 40,
     name: 'Telos',
-    nativeCurrency: { symbol: 'TLOS', decimals: 18, wrapped: '0xD102cE6A4dB07D247fcc28F366A623Df0938CA9E' },
+    nativeCurrency: {
+      symbol: 'TLOS',
+      name: 'Telos',
+      decimals: 18,
+      wrapped: '0xD102cE6A4dB07D247fcc28F366A623Df0938CA9E',
+    },
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
@@ -107,7 +137,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 100,
     name: 'Gnosis',
-    nativeCurrency: { symbol: 'XDAI', decimals: 18, wrapped: '0xe91D153E0b41518A2Ce8Dd3D7944Fa863463a97d' },
+    nativeCurrency: {
+      symbol: 'XDAI',
+      name: 'xDAI',
+      decimals: 18,
+      wrapped: '0xe91D153E0b41518A2Ce8Dd3D7944Fa863463a97d',
+    },
     blockTimeMs: 5_000,
     reuseMs: 5_000,
     finality: FINALIZED,
@@ -125,7 +160,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 122,
     name: 'Fuse',
-    nativeCurrency: { symbol: 'FUSE', decimals: 18 },
+    nativeCurrency: { symbol: 'FUSE', name: 'Fuse', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -134,7 +169,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 130,
     name: 'Unichain',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
@@ -157,7 +197,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 143,
     name: 'Monad',
-    nativeCurrency: { symbol: 'MON', decimals: 18, wrapped: '0x3bd359C1119dA7Da1D913D1C4D2B7c461115433A' },
+    nativeCurrency: {
+      symbol: 'MON',
+      name: 'Monad',
+      decimals: 18,
+      wrapped: '0x3bd359C1119dA7Da1D913D1C4D2B7c461115433A',
+    },
     blockTimeMs: 400,
     reuseMs: 400,
     finality: FINALIZED,
@@ -166,7 +211,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 146,
     name: 'Sonic',
-    nativeCurrency: { symbol: 'S', decimals: 18, wrapped: '0x039e2fB66102314Ce7b64Ce5Ce3E5183bc94aD38' },
+    nativeCurrency: { symbol: 'S', name: 'Sonic', decimals: 18, wrapped: '0x039e2fB66102314Ce7b64Ce5Ce3E5183bc94aD38' },
     blockTimeMs: 630,
     reuseMs: 630,
     finality: FINALIZED,
@@ -175,7 +220,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 151,
     name: 'Redbelly Network Mainnet',
-    nativeCurrency: { symbol: 'RBNT', decimals: 18, wrapped: '0x6ed1F491e2d31536D6561f6bdB2AdC8F092a6076' },
+    nativeCurrency: {
+      symbol: 'RBNT',
+      name: 'Redbelly Native Coin',
+      decimals: 18,
+      wrapped: '0x6ed1F491e2d31536D6561f6bdB2AdC8F092a6076',
+    },
     blockTimeMs: 5_000,
     reuseMs: 5_000,
     finality: FINALIZED,
@@ -202,7 +252,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 199,
     name: 'BitTorrent',
-    nativeCurrency: { symbol: 'BTT', decimals: 18 },
+    nativeCurrency: { symbol: 'BTT', name: 'BitTorrent', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -229,7 +279,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 250,
     name: 'Fantom',
-    nativeCurrency: { symbol: 'FTM', decimals: 18 },
+    nativeCurrency: { symbol: 'FTM', name: 'Fantom', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -238,7 +288,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 252,
     name: 'Fraxtal',
-    nativeCurrency: { symbol: 'FRAX', decimals: 18, wrapped: '0xFC00000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'FRAX',
+      name: 'Frax',
+      decimals: 18,
+      wrapped: '0xFC00000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -247,7 +302,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 288,
     name: 'Boba Network',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -256,7 +316,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 314,
     name: 'Filecoin Mainnet',
-    nativeCurrency: { symbol: 'FIL', decimals: 18, wrapped: '0x60E1773636CF5E4A227d9AC24F20fEca034ee25A' },
+    nativeCurrency: {
+      symbol: 'FIL',
+      name: 'filecoin',
+      decimals: 18,
+      wrapped: '0x60E1773636CF5E4A227d9AC24F20fEca034ee25A',
+    },
     blockTimeMs: 30_000,
     reuseMs: 30_000,
     finality: FINALIZED,
@@ -265,7 +330,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 480,
     name: 'World Chain',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -314,7 +384,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_088,
     name: 'Metis',
-    nativeCurrency: { symbol: 'METIS', decimals: 18, wrapped: '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000' },
+    nativeCurrency: {
+      symbol: 'METIS',
+      name: 'Metis',
+      decimals: 18,
+      wrapped: '0xDeadDeAddeAddEAddeadDEaDDEAdDeaDDeAD0000',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -328,7 +403,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_116,
     name: 'Core Dao',
-    nativeCurrency: { symbol: 'CORE', decimals: 18 },
+    nativeCurrency: { symbol: 'CORE', name: 'Core', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -337,7 +412,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_135,
     name: 'Lisk',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -346,7 +426,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_284,
     name: 'Moonbeam',
-    nativeCurrency: { symbol: 'GLMR', decimals: 18, wrapped: '0xAcc15dC74880C9944775448304B263D191c6077F' },
+    nativeCurrency: {
+      symbol: 'GLMR',
+      name: 'Moonbeam',
+      decimals: 18,
+      wrapped: '0xAcc15dC74880C9944775448304B263D191c6077F',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -355,7 +440,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_329,
     name: 'Sei Network',
-    nativeCurrency: { symbol: 'SEI', decimals: 18, wrapped: '0xE30feDd158A2e3b13e9badaeABaFc5516e95e8C7' },
+    nativeCurrency: { symbol: 'SEI', name: 'Sei', decimals: 18, wrapped: '0xE30feDd158A2e3b13e9badaeABaFc5516e95e8C7' },
     blockTimeMs: 400,
     reuseMs: 400,
     finality: FINALIZED,
@@ -373,7 +458,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_750,
     name: 'Metal L2',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -382,7 +472,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_868,
     name: 'Soneium Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -391,7 +486,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_890,
     name: 'LightLink Phoenix Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x7EbeF2A4b1B09381Ec5B9dF8C5c6f2dBECA59c73' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x7EbeF2A4b1B09381Ec5B9dF8C5c6f2dBECA59c73',
+    },
     blockTimeMs: 500,
     reuseMs: 500,
     finality: FINALIZED,
@@ -409,7 +509,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 2_222,
     name: 'Kava EVM',
-    nativeCurrency: { symbol: 'KAVA', decimals: 18 },
+    nativeCurrency: { symbol: 'KAVA', name: 'Kava', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -418,7 +518,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 2_345,
     name: 'GOAT',
-    nativeCurrency: { symbol: 'BTC', decimals: 18, wrapped: '0xbC10000000000000000000000000000000000000' },
+    nativeCurrency: {
+      symbol: 'BTC',
+      name: 'Bitcoin',
+      decimals: 18,
+      wrapped: '0xbC10000000000000000000000000000000000000',
+    },
     blockTimeMs: 3_000,
     reuseMs: 3_000,
     finality: FINALIZED,
@@ -427,7 +532,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 2_818,
     name: 'Morph',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x5300000000000000000000000000000000000011' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x5300000000000000000000000000000000000011',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -445,7 +555,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 4_326,
     name: 'MegaETH',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
@@ -454,7 +569,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 4_663,
     name: 'Robinhood Chain',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73',
+    },
     blockTimeMs: 100,
     reuseMs: 100,
     finality: FINALIZED,
@@ -485,7 +605,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 5_464,
     name: 'Saga',
-    nativeCurrency: { symbol: 'GAS', decimals: 18, wrapped: '0xE3dbcD53f4Ce1b06Ab200f4912BD35672e68f1FA' },
+    nativeCurrency: { symbol: 'GAS', name: 'gas', decimals: 18, wrapped: '0xE3dbcD53f4Ce1b06Ab200f4912BD35672e68f1FA' },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -503,7 +623,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 7_000,
     name: 'ZetaChain',
-    nativeCurrency: { symbol: 'ZETA', decimals: 18 },
+    nativeCurrency: { symbol: 'ZETA', name: 'Zeta', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -512,7 +632,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 8_217,
     name: 'Kaia',
-    nativeCurrency: { symbol: 'KAIA', decimals: 18, wrapped: '0x19Aac5f612f524B754CA7e7c41cbFa2E981A4432' },
+    nativeCurrency: {
+      symbol: 'KAIA',
+      name: 'Kaia',
+      decimals: 18,
+      wrapped: '0x19Aac5f612f524B754CA7e7c41cbFa2E981A4432',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -521,7 +646,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 8_453,
     name: 'Base',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -535,7 +665,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 9_745,
     name: 'Plasma',
-    nativeCurrency: { symbol: 'XPL', decimals: 18, wrapped: '0x6100E367285b01F48D07953803A2d8dCA5D19873' },
+    nativeCurrency: {
+      symbol: 'XPL',
+      name: 'Plasma',
+      decimals: 18,
+      wrapped: '0x6100E367285b01F48D07953803A2d8dCA5D19873',
+    },
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
@@ -544,7 +679,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 11_235,
     name: 'HAQQ Mainnet',
-    nativeCurrency: { symbol: 'ISLM', decimals: 18 },
+    nativeCurrency: { symbol: 'ISLM', name: 'Islamic Coin', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -562,7 +697,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 34_443,
     name: 'Mode Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -571,7 +711,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 42_161,
     name: 'Arbitrum One',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1',
+    },
     blockTimeMs: 250,
     reuseMs: 250,
     finality: FINALIZED,
@@ -585,7 +730,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 42_170,
     name: 'Arbitrum Nova',
-    nativeCurrency: { symbol: 'ETH', decimals: 18 },
+    nativeCurrency: { symbol: 'ETH', name: 'Ether', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -603,7 +748,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 42_793,
     name: 'Etherlink',
-    nativeCurrency: { symbol: 'XTZ', decimals: 18, wrapped: '0xc9B53AB2679f573e480d01e0f49e2B5CFB7a3EAb' },
+    nativeCurrency: { symbol: 'XTZ', name: 'Tez', decimals: 18, wrapped: '0xc9B53AB2679f573e480d01e0f49e2B5CFB7a3EAb' },
     blockTimeMs: 4_830,
     reuseMs: 4_830,
     finality: FINALIZED,
@@ -612,7 +757,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 43_111,
     name: 'Hemi',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 12_000,
     reuseMs: 12_000,
     finality: FINALIZED,
@@ -621,7 +771,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 43_114,
     name: 'Avalanche',
-    nativeCurrency: { symbol: 'AVAX', decimals: 18, wrapped: '0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7' },
+    nativeCurrency: {
+      symbol: 'AVAX',
+      name: 'Avalanche',
+      decimals: 18,
+      wrapped: '0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7',
+    },
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
@@ -635,7 +790,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 57_073,
     name: 'Ink',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 1_000,
     reuseMs: 1_000,
     finality: FINALIZED,
@@ -644,7 +804,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 59_144,
     name: 'Linea Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0xe5D7C2a44FfDDf6b295A15c148167daaAf5Cf34f' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Linea Ether',
+      decimals: 18,
+      wrapped: '0xe5D7C2a44FfDDf6b295A15c148167daaAf5Cf34f',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -662,7 +827,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 81_457,
     name: 'Blast',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4300000000000000000000000000000000000004' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4300000000000000000000000000000000000004',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -676,7 +846,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 98_866,
     name: 'Plume',
-    nativeCurrency: { symbol: 'PLUME', decimals: 18, wrapped: '0xEa237441c92CAe6FC17Caaf9a7acB3f953be4bd1' },
+    nativeCurrency: {
+      symbol: 'PLUME',
+      name: 'Plume',
+      decimals: 18,
+      wrapped: '0xEa237441c92CAe6FC17Caaf9a7acB3f953be4bd1',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -685,7 +860,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 167_000,
     name: 'Taiko Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0xA51894664A773981C6C112C43ce576f315d5b1B6' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0xA51894664A773981C6C112C43ce576f315d5b1B6',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -703,7 +883,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 534_352,
     name: 'Scroll',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x5300000000000000000000000000000000000004' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x5300000000000000000000000000000000000004',
+    },
     blockTimeMs: 3_000,
     reuseMs: 3_000,
     finality: FINALIZED,
@@ -712,7 +897,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 685_689,
     name: 'Gensyn Mainnet',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -721,7 +911,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 747_474,
     name: 'Katana',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0xEE7D8BCFb72bC1880D0Cf19822eB0A2e6577aB62' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0xEE7D8BCFb72bC1880D0Cf19822eB0A2e6577aB62',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -730,7 +925,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 7_777_777,
     name: 'Zora',
-    nativeCurrency: { symbol: 'ETH', decimals: 18, wrapped: '0x4200000000000000000000000000000000000006' },
+    nativeCurrency: {
+      symbol: 'ETH',
+      name: 'Ether',
+      decimals: 18,
+      wrapped: '0x4200000000000000000000000000000000000006',
+    },
     blockTimeMs: 2_000,
     reuseMs: 2_000,
     finality: FINALIZED,
@@ -739,7 +939,12 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 21_000_000,
     name: 'Corn',
-    nativeCurrency: { symbol: 'BTCN', decimals: 18, wrapped: '0xda5dDd7270381A7C2717aD10D1c0ecB19e3CDFb2' },
+    nativeCurrency: {
+      symbol: 'BTCN',
+      name: 'Bitcorn',
+      decimals: 18,
+      wrapped: '0xda5dDd7270381A7C2717aD10D1c0ecB19e3CDFb2',
+    },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,
@@ -748,7 +953,7 @@ export const CHAINS: readonly Chain[] = [
   {
     id: 1_666_600_000,
     name: 'Harmony One',
-    nativeCurrency: { symbol: 'ONE', decimals: 18 },
+    nativeCurrency: { symbol: 'ONE', name: 'Harmony', decimals: 18 },
     reuseMs: 0,
     maxBlockAgeSec: ON_DEMAND_AGE_SEC,
     finality: FINALIZED,

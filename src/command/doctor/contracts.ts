@@ -3,7 +3,7 @@ import { createChainClient } from '../../chain/rpc/evm.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
-import type { Config } from '../../service/config.ts'
+import type { Config } from '../../service/config/config.ts'
 import { type Examination, reasonOf } from './evm.ts'
 import { UNUSED_ADDRESS } from './past.ts'
 

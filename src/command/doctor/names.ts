@@ -1,7 +1,7 @@
 import { ANY_HOST } from '../../http/request/host.ts'
 import { type Finding, good, lacking } from '../../lib/finding.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import type { Config } from '../../service/config.ts'
+import type { Config } from '../../service/config/config.ts'
 import { hostNames } from '../../service/host_names.ts'
 
 const CHECK = 'names'

@@ -1,6 +1,6 @@
 import { createSolanaClient } from '../../chain/solana/client.ts'
 import { type Finding, failed, good } from '../../lib/finding.ts'
-import type { Config } from '../../service/config.ts'
+import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
 
 /** Asks one endpoint of Solana for the cluster's clock, which every read includes. */

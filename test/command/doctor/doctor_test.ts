@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { CommandIo } from '../../../src/command/command.ts'
 import { doctorCommand } from '../../../src/command/doctor/doctor.ts'
 import { type Finding, good } from '../../../src/lib/finding.ts'
-import { readConfig } from '../../../src/service/config.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../support/database.ts'
 

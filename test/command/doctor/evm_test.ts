@@ -32,6 +32,7 @@ function chainAt(url: string, changes: Partial<FinanceChain> = {}): FinanceChain
     blockTimeMs: 12_000,
     reuseMs: 0,
     finality: { depth: 0 },
+    tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
     prices: { usdFeeds: {}, stablecoins: [] },
     ...changes,

@@ -29,6 +29,7 @@ export function chainOf(devnet: Devnet, overrides: Partial<FinanceChain> = {}): 
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices: { usdFeeds: {}, stablecoins: [] },
+    tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
     ...overrides,
   }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clientText } from '../../../src/http/openapi/client/client.ts'
 import { typeText } from '../../../src/http/openapi/client/type_text.ts'
-import { readConfig } from '../../../src/service/config.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
 const ROOT = join(import.meta.dir, '../../..')

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../../src/service/config.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
 import { describePlanes } from '../../../src/service/planes.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FORMULAS } from '../../../src/dashboard/formulas/formulas.ts'
 import { createFormulas, figuresOf, formulasOf } from '../../../src/http/page/formulas.ts'
-import { readConfig } from '../../../src/service/config.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 
 const ROOT = join(import.meta.dir, '../../..')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GUIDES } from '../../../src/dashboard/guide/guides.ts'
-import { readConfig } from '../../../src/service/config.ts'
+import { readConfig } from '../../../src/service/config/config.ts'
 import { createFaces } from '../../../src/service/faces.ts'
 import { describeServices } from '../../../src/service/routes.ts'
 

@@ -108,6 +108,7 @@ export function feedsChain(rpcUrls: readonly string[], prices: FinanceChain['pri
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices,
+    tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
   }
 }

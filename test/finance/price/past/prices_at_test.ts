@@ -98,6 +98,7 @@ function chain(): FinanceChain {
     maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
     finality: { depth: 0 },
     prices: { usdFeeds, stablecoins: [COIN] },
+    tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
   }
 }

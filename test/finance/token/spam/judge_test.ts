@@ -15,6 +15,7 @@ const CHAIN: FinanceChain = {
   reuseMs: 0,
   finality: { depth: 0 },
   prices: { usdFeeds: {}, stablecoins: [] },
+  tokens: { addresses: [], names: [], added: [] },
   spamTokens: [],
 }
 

@@ -1,19 +1,17 @@
 import { isIP } from 'node:net'
-import { RETENTION_DAYS_MIN } from '../account/retention.ts'
-import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc/url.ts'
-import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import { DEFAULT_CHAIN_IDS, SOLANA_RPC_URLS } from '../chain/table/chains.ts'
-import { parseDatabaseUrl } from '../db/address.ts'
-import type { ConfiguredFamily, Family } from '../family/family.ts'
-import { FAMILIES } from '../family/mod.ts'
-import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
-import { ANY_HOST } from '../http/request/host.ts'
-import { FEATURES, type Feature } from '../http/route/route.ts'
-import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
-import { chainFromRow, isHttpUrl, nothingDescribed, parseChainsFile, type SolanaRow } from './chains_file.ts'
+import { RETENTION_DAYS_MIN } from '../../account/retention.ts'
+import { parseDatabaseUrl } from '../../db/address.ts'
+import type { Family } from '../../family/family.ts'
+import { FAMILIES } from '../../family/mod.ts'
+import { ANY_HOST } from '../../http/request/host.ts'
+import { FEATURES, type Feature } from '../../http/route/route.ts'
+import { LOG_LEVELS, type LogLevel } from '../../lib/log.ts'
+import { readChains, type ServedChains } from './chains.ts'
+import { isHttpUrl } from './chains_file.ts'
+import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
 
 /** Everything that an operator decides, checked. */
-export interface Config {
+export interface Config extends ServedChains {
   /** TCP port; 0 lets the system choose. */
   readonly port: number
   /** Port of `/metrics` and `/readyz`; absent: they are served on `port`. 0 lets the system choose. */
@@ -39,30 +37,7 @@ export interface Config {
   /** True if requests that come before the answer to the last one are answered; Node does that in any case. */
   readonly pipelining: boolean
   readonly logLevel: LogLevel
-  /** EVM chains that are served. */
-  readonly chains: readonly FinanceChain[]
-  /** Protocols with their settings on each chain. */
-  readonly families: readonly ConfiguredFamily[]
-  readonly solana: SolanaConfig
 }
-
-/** Endpoints of Solana, none if it is not served. The URLs may hold secrets. */
-interface SolanaConfig {
-  readonly rpcUrls: readonly string[]
-  /** How far the cluster's clock may be from the wall clock. */
-  readonly maxSlotAgeSec: number
-  /** Real duration of a slot, whole milliseconds from 100 to 10,000. */
-  readonly slotMs: number
-}
-
-/** The network's target. */
-const SLOT_MS = 400
-/**
- * How old a slot may be: the larger of both. The cluster's clock lags real time by a few seconds, and an honest node
- * lags the cluster by a few more. A node that stands still is found within a minute.
- */
-const SLOT_AGE_SEC = 60
-const SLOT_AGE_SLOTS = 20
 
 /** Wrong configuration: every mistake at once, without values, which may be secret. */
 export class ConfigError extends Error {
@@ -76,7 +51,6 @@ export class ConfigError extends Error {
 }
 
 const PORT_EXPECTED = 'a port number from 0 to 65535'
-const URLS_EXPECTED = `URLs, separated by commas, each ${RPC_URL_EXPECTED}`
 
 const BASE_URL_EXPECTED = 'an absolute http or https URL without name, password, query or fragment'
 const HOSTS_EXPECTED = 'names of hosts without ports, separated by commas, or *'
@@ -92,14 +66,12 @@ const REQUESTS_EXPECTED = `a whole number of requests, ${REQUESTS_PER_SECOND_MAX
 const TOKEN_LENGTH_MIN = 16
 const TOKEN_EXPECTED = `${TOKEN_LENGTH_MIN} to 256 printable characters without spaces`
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 /**
- * Reads the environment, and the file that `CHAINS_FILE` names through `readFile`.
+ * Reads the environment, and the files that `CHAINS_FILE` and `TOKEN_LISTS` name through `readFile`.
  * An empty variable counts as absent. Throws `ConfigError`.
  */
 export function readConfig(
-  env: Environment,
+  env: Readonly<Record<string, string | undefined>>,
   readFile: (path: string) => string,
   families: readonly Family[] = FAMILIES,
 ): Config {
@@ -137,102 +109,6 @@ export function readConfig(
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return config
-}
-
-interface ChainSources {
-  readonly given: (name: string) => string | undefined
-  readonly readFile: (path: string) => string
-  readonly mistakes: string[]
-  readonly families: readonly Family[]
-  /** Names of all variables that are set. */
-  readonly names: readonly string[]
-}
-
-function readChains(sources: ChainSources): Pick<Config, 'chains' | 'families' | 'solana'> {
-  const { given, mistakes, names, families } = sources
-  const chains = new Map(FINANCE_CHAINS.map((chain) => [chain.id, chain]))
-  const { rows, solana: solanaRow, mistakes: found } = readChainsFile(sources)
-  mistakes.push(...found)
-  const solana = solanaFrom(solanaRow)
-  const chosen = new Set(DEFAULT_CHAIN_IDS)
-  for (const row of rows) {
-    chosen.add(row.id)
-    chains.set(row.id, chainFromRow(row, chains.get(row.id)))
-  }
-  const evmRows = new Map(rows.map((row) => [row.id, row]))
-  const solanaRows = new Map([[SOLANA_CHAIN_ID, solanaRow]])
-  const configured = families.map((family) => family.configure(family.network === 'evm' ? evmRows : solanaRows))
-  mistakes.push(...configured.flatMap((family) => family.mistakes.map((mistake) => `CHAINS_FILE: ${mistake}`)))
-
-  for (const name of names.filter((each) => each.startsWith('RPC_URL_'))) {
-    const text = given(name)
-    if (text === undefined) continue
-    const chain = chains.get(chainId(name.slice('RPC_URL_'.length)))
-    const rpcUrls = parseUrls(text)
-    if (chain === undefined) mistakes.push(`${name}: no such chain is built in; describe it in CHAINS_FILE`)
-    else if (rpcUrls === undefined) mistakes.push(`${name}: expected ${URLS_EXPECTED}`)
-    else {
-      chosen.add(chain.id)
-      chains.set(chain.id, { ...chain, rpcUrls })
-    }
-  }
-
-  const wanted = given('CHAINS')
-  const ids = wanted === undefined ? [...chosen] : parseChainIds(wanted)
-  if (ids === undefined) {
-    mistakes.push('CHAINS: expected ids of chains in plain digits, separated by commas')
-    return { chains: [], families: configured, solana }
-  }
-  const unknown = ids.filter((id) => id !== SOLANA_CHAIN_ID && !chains.has(id))
-  if (unknown.length > 0) {
-    mistakes.push(`CHAINS: ${unknown.join(', ')}: no such chain is built in; describe it in CHAINS_FILE`)
-  }
-  const served = [...new Set(ids)].map((id) => chains.get(id)).filter((chain) => chain !== undefined)
-  // A configured endpoint of Solana means that it is wanted; the public ones serve only by default.
-  const isWanted = wanted === undefined || ids.includes(SOLANA_CHAIN_ID) || solana.rpcUrls !== SOLANA_RPC_URLS
-  return { chains: served, families: configured, solana: isWanted ? solana : { ...solana, rpcUrls: [] } }
-}
-
-/** Solana as the file describes it, with mainnet's values for the rest. */
-function solanaFrom(row: SolanaRow): SolanaConfig {
-  const { slotMs = SLOT_MS, maxSlotAgeSec } = row
-  const ageSec = Math.max(SLOT_AGE_SEC, Math.ceil((SLOT_AGE_SLOTS * slotMs) / 1000))
-  return { rpcUrls: row.rpcUrls ?? SOLANA_RPC_URLS, slotMs, maxSlotAgeSec: maxSlotAgeSec ?? ageSec }
-}
-
-/** Ids in plain digits, at least one; undefined for anything else. */
-function parseChainIds(text: string): number[] | undefined {
-  const ids = splitList(text).map(chainId)
-  return ids.length > 0 && !ids.some(Number.isNaN) ? ids : undefined
-}
-
-/** The number in plain digits, `NaN` for `0x1`, `1e0` and the like. */
-function chainId(text: string): number {
-  return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
-}
-
-function readChainsFile({ given, readFile, families }: ChainSources): ReturnType<typeof parseChainsFile> {
-  const path = given('CHAINS_FILE')
-  if (path === undefined) return nothingDescribed([])
-  let text: string
-  try {
-    text = readFile(path)
-  } catch {
-    return nothingDescribed(['CHAINS_FILE: cannot read the file'])
-  }
-  return parseChainsFile(text, families)
-}
-
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-}
-
-function parseUrls(text: string): readonly string[] | undefined {
-  const urls = splitList(text)
-  return urls.length > 0 && urls.every((url) => parseRpcUrl(url) !== undefined) ? urls : undefined
 }
 
 function parsePort(text: string): number | undefined {

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { type Address, getAddress, isAddress } from 'viem'
-import { parseRpcUrl, RPC_URL_EXPECTED } from '../chain/rpc/url.ts'
-import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { Family } from '../family/family.ts'
-import { address as checksummed, repeated } from '../family/setting.ts'
-import type { FinanceChain, UsdFeed } from '../finance/chain.ts'
+import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import type { Family } from '../../family/family.ts'
+import { address as checksummed, repeated } from '../../family/setting.ts'
+import type { FinanceChain, UsdFeed } from '../../finance/chain.ts'
+import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 
 /** Default: a day, the longest heartbeat that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
@@ -60,6 +61,10 @@ const chainEntries = {
       wrappedNative: v.exactOptional(checksummed),
     }),
   ),
+  nativeSymbol: v.optional(
+    v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,16}$/, 'expected 1 to 16 printable characters without spaces')),
+  ),
+  tokens: v.optional(v.array(checksummed)),
   spamTokens: v.optional(v.array(checksummed)),
 }
 
@@ -133,23 +138,44 @@ function textOf({ message, expected, received }: v.BaseIssue<unknown>): string {
 
 /** The chain that a row describes, laid over the built-in one of the same id, if any. */
 export function chainFromRow(row: ChainRow, builtIn: FinanceChain | undefined): FinanceChain {
-  const { wrappedNative: wrapped, ...prices } = row.prices ?? {}
-  const nativeCurrency = wrapped === undefined ? builtIn?.nativeCurrency : { ...builtIn?.nativeCurrency, wrapped }
+  const { id, name, rpcUrls } = row
+  const { wrappedNative: _, ...ownPrices } = row.prices ?? {}
+  const prices = { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...ownPrices }
+  const nativeCurrency = nativeFromRow(row, builtIn)
   // 0 says that the block time is not known.
   const blockTimeMs = row.blockTimeMs === 0 ? undefined : (row.blockTimeMs ?? builtIn?.blockTimeMs)
   const maxBlockAgeSec = row.maxBlockAgeSec ?? builtIn?.maxBlockAgeSec
   return {
-    id: row.id,
-    name: row.name,
-    rpcUrls: row.rpcUrls,
-    ...(nativeCurrency === undefined ? {} : { nativeCurrency }),
+    id,
+    name,
+    rpcUrls,
+    ...nativeCurrency,
     ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
     reuseMs: row.reuseMs ?? row.blockTimeMs ?? builtIn?.reuseMs ?? 0,
     ...(maxBlockAgeSec === undefined ? {} : { maxBlockAgeSec }),
     finality: row.finality ?? builtIn?.finality ?? { depth: 64 },
-    prices: { usdFeeds: {}, stablecoins: [], ...builtIn?.prices, ...prices },
+    prices,
+    tokens: tokenListOf({ id, ...nativeCurrency, prices }, ownTokens(row)),
     spamTokens: row.spamTokens ?? builtIn?.spamTokens ?? [],
   }
+}
+
+function nativeFromRow(
+  { nativeSymbol, prices }: ChainRow,
+  builtIn: FinanceChain | undefined,
+): Pick<FinanceChain, 'nativeCurrency'> {
+  const { name, ...known } = builtIn?.nativeCurrency ?? {}
+  const isAnother = nativeSymbol !== undefined && nativeSymbol !== known.symbol
+  const nativeCurrency = {
+    ...known,
+    ...(isAnother ? { symbol: nativeSymbol } : name === undefined ? {} : { name }),
+    ...(prices?.wrappedNative === undefined ? {} : { wrapped: prices.wrappedNative }),
+  }
+  return Object.keys(nativeCurrency).length === 0 ? {} : { nativeCurrency }
+}
+
+function ownTokens({ tokens = [] }: ChainRow): readonly NamedTokens[] {
+  return tokens.length === 0 ? [] : [{ name: 'CHAINS_FILE', addresses: tokens }]
 }
 
 /** True for an absolute http(s) URL. */

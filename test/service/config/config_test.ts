@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { FINANCE_CHAINS } from '../../src/finance/chain.ts'
-import { type Config, ConfigError, readConfig } from '../../src/service/config.ts'
-import { hostNames } from '../../src/service/host_names.ts'
+import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
+import { type Config, ConfigError, readConfig } from '../../../src/service/config/config.ts'
+import { hostNames } from '../../../src/service/host_names.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
 const FACTORY = '0x1F98431c8aD98523631AE4a59f267346ea31F984'
@@ -144,7 +144,7 @@ describe('readConfig()', () => {
     expect(chainOf({ blockTimeMs: 0, reuseMs: 500 })).toEqual({ blockTimeMs: undefined, reuseMs: 500, native })
     expect(chainOf({}, 5)).toEqual({ blockTimeMs: undefined, reuseMs: 0, native: undefined })
     const prices = { wrappedNative: MANAGER }
-    expect(chainOf({ prices }).native).toEqual({ symbol: 'ETH', decimals: 18, wrapped: MANAGER })
+    expect(chainOf({ prices }).native).toEqual({ symbol: 'ETH', name: 'Ether', decimals: 18, wrapped: MANAGER })
     expect(chainOf({ prices }, 5).native).toEqual({ wrapped: MANAGER })
   })
 

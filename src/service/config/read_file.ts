@@ -1,0 +1,38 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+
+/** Longest file that configuration may name, bytes. */
+const FILE_BYTES_MAX = 20_000_000
+const CHUNK_BYTES = 65_536
+
+/** The file is longer than any that is meant. */
+class FileTooLongError extends Error {
+  override readonly name = 'FileTooLongError'
+}
+
+/**
+ * Text of a file or a pipe, without a byte order mark. Throws as `openSync`, and if it is longer than 20 MB, without
+ * reading the rest of it.
+ */
+export function readTextFile(path: string): string {
+  const file = openSync(path, 'r')
+  try {
+    const chunks: Uint8Array[] = []
+    for (let bytes = 0; ; ) {
+      const chunk = new Uint8Array(CHUNK_BYTES)
+      const length = readSync(file, chunk)
+      if (length === 0) return new TextDecoder().decode(Buffer.concat(chunks))
+      bytes += length
+      if (bytes > FILE_BYTES_MAX) throw new FileTooLongError('The file is too long')
+      chunks.push(chunk.subarray(0, length))
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Why a file could not be read, without its name or content, which may be secret. */
+export function unread(error: unknown): string {
+  return error instanceof FileTooLongError
+    ? `expected a file of at most ${FILE_BYTES_MAX / 1_000_000} MB`
+    : 'cannot read the file'
+}
