@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../chain/block.ts'
 import type { Endpoint } from '../chain/rpc/client.ts'
 import type { FinanceClient } from '../finance/chain.ts'
-import type { UsdPrice } from '../finance/price/price.ts'
+import type { UsdPriceOutcome } from '../finance/price/price.ts'
 import type { Token } from '../finance/token/token.ts'
 
 /** Some of one token that a wallet has, or owes, in a position of a family. */
@@ -13,8 +13,8 @@ export interface Holding {
   readonly amount: bigint
   /** Where it is, as answers show it: `{ family: 'aave-v3', market_id: 'main' }`. */
   readonly position: { readonly family: string; readonly [field: string]: string }
-  /** The family's own price of it. Absent: it is priced as all tokens are. */
-  readonly price?: UsdPrice
+  /** Its price, or why there is none, as the family's own oracle or its reading says. Absent: as all tokens are priced. */
+  readonly price?: UsdPriceOutcome
   /** Why it must not be counted, as far as the family alone can say. */
   readonly refused?: Refused
 }

@@ -7,6 +7,7 @@ import { createSnapshotTaker } from '../../finance/lending/series/take.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createHoldingsReader } from './read/holdings.ts'
 import { createLendingReader } from './read/read.ts'
 import { createEventReader } from './read/read_events.ts'
 import { createMarketReader } from './read/read_market.ts'
@@ -52,6 +53,11 @@ export const AAVE_V3 = defineFamily({
       eventsRoute({ chainIds: [...settings.keys()], markets, reader, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
+  },
+  holdings({ settings, connect }) {
+    const services = connect()
+    const reader = createLendingReader({ ...services, deployments: settings })
+    return createHoldingsReader({ reader, clock: services.clock })
   },
   histories({ settings, connect }) {
     const { clients, clock } = connect()

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { Address } from 'viem'
 import { defineFamily, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
+import { createHoldingsReader } from './read/holdings.ts'
 import { createLifeReader } from './read/life/lives.ts'
 import { createPositionReader } from './read/read.ts'
 import { createFlowStream } from './read/stream.ts'
@@ -57,6 +58,11 @@ export const UNISWAP_V3 = defineFamily({
           reader.readWallet(wallet, { places: [{ ...place, deployments: [deployment] }], signal }),
       })),
     )
+  },
+  holdings({ settings, connect }) {
+    const services = connect()
+    const reader = createPositionReader({ ...services, deployments: settings })
+    return createHoldingsReader({ reader, clock: services.clock })
   },
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createPositionReader({ ...connect(), deployments: settings }))

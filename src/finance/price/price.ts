@@ -43,7 +43,7 @@ export interface UsdAnswers {
 }
 
 /** A price, or the reason why it is missing, in words that follow "because". */
-type UsdPriceOutcome =
+export type UsdPriceOutcome =
   | { readonly kind: 'price'; readonly price: UsdPrice }
   | { readonly kind: 'missing'; readonly because: string }
 

@@ -2,6 +2,7 @@ import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
 import type {
   AccountData,
   BrokenAccount,
@@ -12,9 +13,11 @@ import type {
   RawMarket,
   RawRead,
   RawReserve,
+  RawReserveTokens,
 } from './state.ts'
 
 const READ = toFunctionSelector('read(address[] providers, address[] wallets, uint256 bytesMax)')
+const READ_NAMED = toFunctionSelector('readNamed(address[] providers, address[] wallets, uint256 bytesMax)')
 const TOUCHED = toFunctionSelector('touched(address provider, address[] wallets)')
 
 /** Call data to read the positions of `wallets` in the markets of `providers`. `bytesMax` limits the answer, bytes. */
@@ -25,6 +28,11 @@ export function encodeRead(question: {
 }): Hex {
   const { providers, wallets, bytesMax } = question
   return encodeCall(READ, encodeArray(providers), encodeArray(wallets), BigInt(bytesMax))
+}
+
+/** Call data to read what one wallet holds in the markets of `providers`, with the names of its tokens. */
+export function encodeNamed(providers: readonly Address[], wallet: Address): Hex {
+  return encodeCall(READ_NAMED, encodeArray(providers), encodeArray([wallet]), UINT256_MAX)
 }
 
 /** Call data to ask whether wallets ever had a movement of a supply token in the market of a provider. */
@@ -45,6 +53,19 @@ const BROKEN_PARTS: readonly (BrokenPart | undefined)[] = [undefined, 'configura
 
 /** Decodes the lens' answer. The head of `lens.sol` describes its layout. Throws `UpstreamError` for any other. */
 export function decodeLens(answer: Hex): RawRead {
+  return decode(answer, () => {
+    throw new UpstreamError('Cannot decode the lens: it sends what it was not asked for')
+  })
+}
+
+/** The same with the names of tokens. */
+export function decodeNamed(answer: Hex): RawRead & { readonly tokens: readonly RawReserveTokens[] } {
+  const tokens: RawReserveTokens[] = []
+  const read = decode(answer, (from) => tokens.push(readTokens(from)))
+  return { ...read, tokens }
+}
+
+function decode(answer: Hex, takeTokens: (from: LensCursor) => void): RawRead {
   const { from, block, taken } = openLensPage(answer)
   const markets = Array.from({ length: from.number(1) }, () => readMarket(from))
   const reserves: RawReserve[] = []
@@ -57,6 +78,7 @@ export function decodeLens(answer: Hex): RawRead {
     else if (tag === 2) categories.push(readCategory(from))
     else if (tag === 3) accounts.push(readAccount(from))
     else if (tag === 4) broken.push(readBroken(from))
+    else if (tag === 5) takeTokens(from)
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if ([...accounts, ...broken].some(({ wallet }) => wallet >= taken)) {
@@ -135,6 +157,17 @@ function readHolding(from: LensCursor): RawHolding {
     variableDebt: (flags & 4) === 0 ? 0n : from.uint(32),
     stableDebt: (flags & 8) === 0 ? 0n : from.uint(32),
     stableRateRay: (flags & 8) === 0 ? 0n : from.uint(16),
+  }
+}
+
+function readTokens(from: LensCursor): RawReserveTokens {
+  return {
+    market: from.number(1),
+    id: from.number(2),
+    supplyToken: from.address(),
+    stableDebtToken: from.address(),
+    variableDebtToken: from.address(),
+    name: from.text(),
   }
 }
 

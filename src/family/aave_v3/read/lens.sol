@@ -34,6 +34,7 @@ interface IToken {
     function getPreviousIndex(address) external view returns (uint256);
     function getUserStableRate(address) external view returns (uint256);
     function symbol() external view;
+    function name() external view;
 }
 
 /// Reads what wallets supply and owe in markets of Aave V3, versions 3.0 to 3.7, in one `eth_call`. It is never
@@ -54,6 +55,8 @@ interface IToken {
 ///              4 variable debt, 8 stable debt, then for each of the last three that is set u256 balance,
 ///              and for stable debt u128 rate
 ///   4 broken   u32 wallet, u8 market, u8 what failed: 1 configuration, 2 supplied balance, 3 debt, 4 eMode
+///   5 tokens   u8 market, u16 reserve id, address supply token, address stable debt token, address variable debt
+///              token, text name of the asset; after its reserve, only if names are asked for
 ///
 /// Texts are as in `page.sol`. Reserves and categories are written when the first wallet holds them, before that
 /// wallet's account; a wallet without anything in a market has no account there. Balances are those that the tokens
@@ -86,12 +89,28 @@ contract Lens is LensPage {
         uint256 reserves;
         /// Bit by category: 1 once it is written.
         uint256 written;
+        /// True if the tokens of its reserves are asked for.
+        bool named;
         /// Room for what one wallet holds; all markets use the same, one after the other.
         uint256 holdings;
     }
 
     /// What each wallet has in each market.
     function read(address[] calldata providers, address[] calldata wallets, uint256 bytesMax) external view {
+        readAll(providers, wallets, bytesMax, false);
+    }
+
+    /// The same, and what names the tokens of each reserve that a wallet holds.
+    function readNamed(address[] calldata providers, address[] calldata wallets, uint256 bytesMax) external view {
+        readAll(providers, wallets, bytesMax, true);
+    }
+
+    function readAll(
+        address[] calldata providers,
+        address[] calldata wallets,
+        uint256 bytesMax,
+        bool named
+    ) private view {
         Page memory page;
         page.question = reserve(64);
         page.answer = reserve(512);
@@ -99,6 +118,7 @@ contract Lens is LensPage {
         Market[] memory markets = new Market[](providers.length);
         for (uint256 i = 0; i < providers.length; i++) {
             markets[i].holdings = holdings;
+            markets[i].named = named;
             openMarket(page, markets[i], providers[i]);
         }
         header(page, markets);
@@ -111,6 +131,16 @@ contract Lens is LensPage {
             page.taken = w + 1;
         }
         finish(page);
+    }
+
+    function writeTokens(Page memory page, uint256 m, uint256 place) private view {
+        put(page, 5, 1);
+        put(page, m, 1);
+        put(page, word(place + 288), 2);
+        put(page, word(place + 320), 20);
+        put(page, word(place + 352), 20);
+        put(page, word(place + 384), 20);
+        text(page, address(uint160(word(place))), IToken.name.selector);
     }
 
     /// Whether each wallet ever had a movement of a supply token in one market: a supply token keeps the index of the
@@ -313,6 +343,7 @@ contract Lens is LensPage {
         put(page, price, 32);
         put(page, withdrawable(page, market, asset, place), 16);
         text(page, asset, IToken.symbol.selector);
+        if (market.named) writeTokens(page, m, place);
     }
 
     /// What the pool can pay out of a reserve: its virtual balance since 3.1, before that all that it holds.

@@ -142,7 +142,8 @@ export function createLendingReader(options: {
   }
 }
 
-function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
+/** What names a market on its chain. */
+export function providerOf({ poolAddressesProvider }: AaveV3Deployment): Address {
   return poolAddressesProvider
 }
 
@@ -172,7 +173,7 @@ function touchedIn(
 }
 
 /** Throws if a market does not answer: without it, positions would be missing. */
-function checkMarkets({ markets }: RawRead, { deployments }: AaveV3Place): void {
+export function checkMarkets({ markets }: RawRead, { deployments }: Pick<AaveV3Place, 'deployments'>): void {
   const silent = deployments.find((_, index) => markets[index]?.answered !== true)
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? 'market_id' : undefined

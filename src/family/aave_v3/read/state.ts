@@ -40,6 +40,17 @@ export interface RawReserve {
   readonly symbol: Hex | undefined
 }
 
+/** The tokens of a reserve, and what its asset calls itself. */
+export interface RawReserveTokens {
+  readonly market: number
+  readonly id: number
+  readonly supplyToken: Address
+  /** The zero address if the reserve has none. */
+  readonly stableDebtToken: Address
+  readonly variableDebtToken: Address
+  readonly name: Hex | undefined
+}
+
 /** An eMode category that at least one of the wallets is in. */
 export interface RawCategory {
   readonly market: number

@@ -49,9 +49,8 @@ export interface Figures {
 
 /** All figures of a position. `withdrawn`: principal that its flows withdrew and did not collect, if they are known. */
 export function figuresOf(position: Position, withdrawn?: Both<bigint>): Figures {
-  const { pool, liquidity, tickLower, tickUpper } = position
-  const amounts = principal({ sqrtPriceX96: pool.sqrtPriceX96, tickLower, tickUpper, liquidity })
-  const owed = owedOf(position)
+  const { pool, tickLower, tickUpper } = position
+  const { principal: amounts, owed } = heldIn(position)
   const split = splitOwed(owed, { stored: position.owed, withdrawn })
   const decimals = { decimals0: position.token0.decimals, decimals1: position.token1.decimals }
   const [lower, upper] = [sqrtPriceAtTickX96(tickLower), sqrtPriceAtTickX96(tickUpper)]
@@ -66,6 +65,13 @@ export function figuresOf(position: Position, withdrawn?: Both<bigint>): Figures
     inverse: { current: price(pool.sqrtPriceX96, true), lower: price(upper, true), upper: price(lower, true) },
     usd: usdOf(position, { amounts, owed, split }),
   }
+}
+
+/** What withdrawing all liquidity would pay, and what collecting would pay without that. */
+export function heldIn(position: Position): { readonly principal: TokenAmounts; readonly owed: TokenAmounts } {
+  const { pool, liquidity, tickLower, tickUpper } = position
+  const { sqrtPriceX96 } = pool
+  return { principal: principal({ sqrtPriceX96, tickLower, tickUpper, liquidity }), owed: owedOf(position) }
 }
 
 function owedOf({ liquidity, owed, insideLast, outside, pool, tickLower, tickUpper }: Position): TokenAmounts {

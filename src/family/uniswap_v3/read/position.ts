@@ -32,6 +32,8 @@ export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | '
   readonly pool: Omit<RawPool, 'manager' | 'token0' | 'token1'>
   readonly token0: PricedToken
   readonly token1: PricedToken
+  /** Why its tokens are spam, as a sentence; absent if they are not. */
+  readonly spam?: string
 }
 
 /** A position that is left out because of what its tokens are. */
@@ -66,7 +68,7 @@ interface InterpretOptions {
   readonly chain: FinanceChain
   readonly deployments: readonly UniswapV3Deployment[]
   readonly judge: TokenJudge['judge']
-  /** `included` for a position that is asked for by its id: it is answered even if its tokens are spam. */
+  /** `included` where positions are answered even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
 }
 
@@ -89,7 +91,9 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
     const { manager: ___, token0: index0, token1: index1, ...pool } = parts.pool
     const token0 = { ...parts.token0, price: prices[index0] }
     const token1 = { ...parts.token1, price: prices[index1] }
-    return { ...position, chainId: options.chain.id, deployment: parts.deployment, pool, token0, token1 }
+    const { deployment, spam } = parts
+    const found = { ...position, chainId: options.chain.id, deployment, pool, token0, token1 }
+    return spam === undefined ? found : { ...found, spam }
   })
   return { ...sorted, positions: yield* sortedInSteps(sorted.positions, inOrder) }
 }
@@ -129,6 +133,7 @@ interface Parts {
   readonly pool: RawPool
   readonly token0: KnownToken
   readonly token1: KnownToken
+  readonly spam: string | undefined
 }
 
 function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
@@ -155,11 +160,12 @@ function* sortOut<Raw extends RawBrief, Listed extends BriefPosition>(
     const pool = at(read.pools, raw.pool)
     const [first, second] = [at(tokens, pool.token0), at(tokens, pool.token1)]
     const [token0, token1] = [first.token, second.token]
-    const reason = spam === 'apart' ? (first.spam ?? second.spam) : undefined
+    const reason = first.spam ?? second.spam
     const place = { chainId: chain.id, manager: deployment.manager, tokenId: raw.tokenId }
-    if (reason !== undefined) spams.push({ ...place, reason })
-    else if (isKnown(token0) && isKnown(token1)) positions.push(make(raw, { deployment, pool, token0, token1 }))
-    else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0) })
+    if (reason !== undefined && spam === 'apart') spams.push({ ...place, reason })
+    else if (isKnown(token0) && isKnown(token1)) {
+      positions.push(make(raw, { deployment, pool, token0, token1, spam: reason }))
+    } else unreadable.push({ ...place, because: withoutDecimals(isKnown(token0) ? token1 : token0) })
   }
   return { block: read.block, positions, spams, unreadable }
 }

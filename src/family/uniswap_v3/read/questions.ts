@@ -60,6 +60,23 @@ export function walletQuestion(
   }
 }
 
+/** All positions of a wallet, spam included, and how many they are; none are read if that is more than `wholeMax`. */
+export function heldQuestion(
+  { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
+  asked: Asked,
+): Question<{ readonly count: number; readonly read: ChainRead }> {
+  const countOf = (managers: RawRead['managers']) => countIn(managers, wallet, asked.place)
+  return {
+    key: `held:${wallet.toLowerCase()}`,
+    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
+      const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
+      const count = countOf(raw.managers)
+      const positions = count > wholeMax ? [] : raw.positions
+      return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
+    }),
+  }
+}
+
 /** All positions of a wallet in brief, up to the longest list. */
 export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
   const countOf = countFor(wallet, asked.place)
@@ -129,17 +146,22 @@ function ladderFor<Answer>(
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
-function countFor(wallet: Address, { client: { chain }, deployments }: UniswapV3Place) {
-  // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
-  const maySilence = wallet === zeroAddress
+function countFor(wallet: Address, place: UniswapV3Place) {
+  const { chain } = place.client
   return (managers: RawRead['managers']): number => {
-    if (!maySilence) checkManagers(managers, deployments)
-    const count = managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
+    const count = countIn(managers, wallet, place)
     if (count <= LIST_MAX) return count
     throw new ListTooLongError(
       `Cannot list ${count} positions on chain ${chain.id} (${chain.name}): at most ${LIST_MAX} can be listed`,
     )
   }
+}
+
+/** The same for any number of them. */
+function countIn(managers: RawRead['managers'], wallet: Address, { deployments }: UniswapV3Place): number {
+  // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
+  if (wallet !== zeroAddress) checkManagers(managers, deployments)
+  return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
 }
 
 /** Throws if a manager does not answer: without it, a total would be too small. */

@@ -1,0 +1,35 @@
+import { checksumAddress } from 'viem'
+import type { Holding } from '../../holding.ts'
+import { heldIn } from '../math/figures.ts'
+import type { Position, PricedToken } from '../read/position.ts'
+
+/** A position as rows of a portfolio: what is left of four, principal and what can be collected of both tokens. */
+export function holdingsOf(position: Position): Holding[] {
+  const { token0, token1 } = position
+  const { principal, owed } = heldIn(position)
+  return [
+    ...row(position, { token: token0, amount: principal.amount0, part: 'principal' }),
+    ...row(position, { token: token1, amount: principal.amount1, part: 'principal' }),
+    ...row(position, { token: token0, amount: owed.amount0, part: 'fees' }),
+    ...row(position, { token: token1, amount: owed.amount1, part: 'fees' }),
+  ]
+}
+
+function row(
+  { deployment, tokenId, spam }: Position,
+  held: { readonly token: PricedToken; readonly amount: bigint; readonly part: 'principal' | 'fees' },
+): Holding[] {
+  const { token, amount, part } = held
+  if (amount === 0n) return []
+  const manager_address = checksumAddress(deployment.manager)
+  return [
+    {
+      kind: 'liquidity',
+      token,
+      amount,
+      position: { family: 'uniswap-v3', manager_address, token_id: String(tokenId), part },
+      ...(token.price === undefined ? {} : { price: { kind: 'price', price: token.price } }),
+      ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
+    },
+  ]
+}
