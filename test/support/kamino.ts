@@ -24,6 +24,8 @@ export function addressOf(name: string): string {
 export interface ServedAccount {
   readonly owner: string
   readonly data: Uint8Array
+  /** A million if absent. */
+  readonly lamports?: bigint
 }
 
 /** Accounts by address. */
@@ -212,7 +214,8 @@ const FLAT: readonly (readonly [number, number])[] = [
   [10_000, 0],
 ]
 
-function writer(size: number, discriminator: string) {
+/** Bytes to be written at places, beginning with those in hexadecimal. */
+export function writer(size: number, discriminator = '') {
   const bytes = new Uint8Array(size)
   bytes.set(Buffer.from(discriminator, 'hex'))
   return {

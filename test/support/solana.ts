@@ -1,3 +1,4 @@
+import { base58 } from '@scure/base'
 import { KLEND, type ServedAccount, type ServedAccounts } from './kamino.ts'
 
 /** The account in which every cluster keeps its clock, and who owns it. */
@@ -16,7 +17,11 @@ export type Fault =
   | { readonly kind: 'body'; readonly text: string }
   /** The honest reply with parts of it replaced. */
   | { readonly kind: 'reply'; readonly change: (reply: Reply) => unknown }
+  /** The honest reply as another text. */
+  | { readonly kind: 'text'; readonly change: (reply: unknown) => string }
   | { readonly kind: 'hang' }
+  /** The honest reply after a while. */
+  | { readonly kind: 'late'; readonly ms: number }
   | { readonly kind: 'cut' }
   | { readonly kind: 'endless' }
 
@@ -29,7 +34,10 @@ interface Reply {
 /** One request that the double has seen. */
 export interface Seen {
   readonly method: string
+  /** Accounts to read; the wallet or the program of a search. */
   readonly addresses: readonly string[]
+  /** What a search is narrowed by. */
+  readonly filter: unknown
   readonly minContextSlot: number | undefined
   readonly atMs: number
 }
@@ -42,6 +50,8 @@ export interface SolanaDouble {
   readonly faults: Fault[]
   /** Fault of every request, after those of `faults`. */
   always: Fault | undefined
+  /** Faults of every request of a method, before those of `faults`. */
+  readonly ofMethod: Map<string, Fault>
   /** As they stand, or as they stand at a slot. */
   accounts: ServedAccounts | ((slot: number) => ServedAccounts)
   slot: number
@@ -54,7 +64,10 @@ export interface SolanaDouble {
   stop(): Promise<void>
 }
 
-/** Starts a test double with `getMultipleAccounts` (base64, `minContextSlot`) and `getSlot`. */
+/**
+ * Starts a test double with `getMultipleAccounts`, `getTokenAccountsByOwner`, `getProgramAccounts` (base64,
+ * `minContextSlot`, `dataSlice`, `dataSize`, `memcmp`) and `getSlot`.
+ */
 export function startSolanaDouble(
   options: {
     readonly accounts?: SolanaDouble['accounts']
@@ -71,6 +84,7 @@ export function startSolanaDouble(
     seen: [],
     faults: [],
     always: undefined,
+    ofMethod: new Map(),
     accounts: options.accounts ?? {},
     slot: options.slot ?? 1000,
     clockSec: undefined,
@@ -80,11 +94,15 @@ export function startSolanaDouble(
   }
 
   async function handle(request: Request): Promise<Response> {
-    const { id, method, params } = (await request.json()) as RpcRequest
-    const [addresses = [], config = {}] = params ?? []
-    double.seen.push({ method, addresses, minContextSlot: config.minContextSlot, atMs: performance.now() })
-    const fault = double.faults.shift() ?? double.always
-    const reply = honest({ id, method, addresses, minContextSlot: config.minContextSlot ?? 0 })
+    const { id, method, params = [] } = (await request.json()) as RpcRequest
+    const [first, ...rest] = params
+    const config = (rest.at(-1) ?? {}) as Config
+    const addresses = (Array.isArray(first) ? first : [first]) as readonly string[]
+    const filter = method === 'getTokenAccountsByOwner' ? rest[0] : config.filters
+    const { minContextSlot } = config
+    double.seen.push({ method, addresses, minContextSlot, atMs: performance.now(), filter })
+    const fault = double.ofMethod.get(method) ?? double.faults.shift() ?? double.always
+    const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
   }
@@ -95,16 +113,37 @@ export function startSolanaDouble(
   }
 
   function honest(query: Query): unknown {
-    const { id, method, addresses, minContextSlot } = query
+    const { id, method, addresses, config } = query
     const slot = slotNow()
     const error = (code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } })
-    if (minContextSlot > slot) return error(-32016, 'Minimum context slot has not been reached')
+    if ((config.minContextSlot ?? 0) > slot) return error(-32016, 'Minimum context slot has not been reached')
     if (method === 'getSlot') return { jsonrpc: '2.0', id, result: slot }
-    if (method !== 'getMultipleAccounts') return error(-32601, 'Method not found')
     if (addresses.length > 100) return error(-32602, 'Too many inputs provided; max 100')
     const accounts = typeof double.accounts === 'function' ? double.accounts(slot) : double.accounts
     const all: ServedAccounts = { [CLOCK]: clockAccount(slot), ...accounts }
-    return { jsonrpc: '2.0', id, result: { context: { slot }, value: addresses.map((each) => presented(all[each])) } }
+    const answer = (value: unknown) => ({ jsonrpc: '2.0', id, result: { context: { slot }, value } })
+    const found = (isFound: (account: ServedAccount) => boolean) =>
+      answer(
+        Object.entries(all)
+          .filter(([, account]) => isFound(account))
+          .map(([pubkey, account]) => ({ pubkey, account: presented(account, config.dataSlice) })),
+      )
+    const [wanted = ''] = addresses
+    switch (method) {
+      case 'getMultipleAccounts':
+        return answer(addresses.map((each) => presented(all[each], config.dataSlice)))
+      case 'getTokenAccountsByOwner': {
+        const filter = query.filter as { readonly mint?: string; readonly programId?: string }
+        if (filter.mint !== undefined && all[filter.mint] === undefined) return error(-32602, 'could not find mint')
+        return found((account) => isTokenAccountOf(account, { wallet: wanted, ...filter }))
+      }
+      case 'getProgramAccounts':
+        return found(
+          (account) => account.owner === wanted && (config.filters ?? []).every((each) => fits(account, each)),
+        )
+      default:
+        return error(-32601, 'Method not found')
+    }
   }
 
   function clockAccount(slot: number): ServedAccount {
@@ -112,13 +151,14 @@ export function startSolanaDouble(
     return { owner: SYSVAR, data: clockBytes({ slot: double.clockSlot ?? slot, unixSec }) }
   }
 
-  function presented(account: ServedAccount | undefined): unknown {
+  function presented(account: ServedAccount | undefined, slice?: Slice): unknown {
     if (account === undefined) return null
-    const { data, owner = KLEND } = account
+    const { data, owner = KLEND, lamports = 1_000_000n } = account
+    const shown = slice === undefined ? data : data.subarray(slice.offset, slice.offset + slice.length)
     return {
-      data: [Buffer.from(data).toString('base64'), 'base64'],
+      data: [Buffer.from(shown).toString('base64'), 'base64'],
       executable: false,
-      lamports: 1_000_000,
+      lamports: Number(lamports),
       owner,
       rentEpoch: 0,
       space: data.length,
@@ -142,14 +182,44 @@ export function clockBytes({ slot, unixSec }: { readonly slot: number; readonly 
 interface RpcRequest {
   readonly id: unknown
   readonly method: string
-  readonly params?: readonly [string[]?, { readonly minContextSlot?: number }?]
+  readonly params?: readonly unknown[]
+}
+
+interface Slice {
+  readonly offset: number
+  readonly length: number
+}
+
+type Filter = { readonly dataSize: number } | { readonly memcmp: { readonly offset: number; readonly bytes: string } }
+
+interface Config {
+  readonly minContextSlot?: number
+  readonly dataSlice?: Slice
+  readonly filters?: readonly Filter[]
 }
 
 interface Query {
   readonly id: unknown
   readonly method: string
   readonly addresses: readonly string[]
-  readonly minContextSlot: number
+  readonly filter: unknown
+  readonly config: Config
+}
+
+/** As a node's index has it: by the owner, and by the mint or the program. */
+function isTokenAccountOf(
+  { owner, data }: ServedAccount,
+  asked: { readonly wallet: string; readonly mint?: string; readonly programId?: string },
+): boolean {
+  const isAccount = owner.startsWith('Token') && data.length >= 165 && (data.length === 165 || data[165] === 2)
+  if (!isAccount || base58.encode(data.subarray(32, 64)) !== asked.wallet) return false
+  return asked.mint === undefined ? owner === asked.programId : base58.encode(data.subarray(0, 32)) === asked.mint
+}
+
+function fits({ data }: ServedAccount, filter: Filter): boolean {
+  if ('dataSize' in filter) return data.length === filter.dataSize
+  const bytes = base58.decode(filter.memcmp.bytes)
+  return Buffer.compare(data.subarray(filter.memcmp.offset, filter.memcmp.offset + bytes.length), bytes) === 0
 }
 
 async function faulty(
@@ -172,6 +242,11 @@ async function faulty(
       return new Response(fault.text, { headers: { 'content-type': 'application/json' } })
     case 'reply':
       return Response.json(fault.change(reply as Reply))
+    case 'text':
+      return new Response(fault.change(reply), { headers: { 'content-type': 'application/json' } })
+    case 'late':
+      await Bun.sleep(fault.ms)
+      return Response.json(reply)
     case 'hang':
       return await new Promise<Response>(() => {})
     case 'cut':

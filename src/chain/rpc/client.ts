@@ -38,6 +38,8 @@ export interface Read<T> {
   readonly parse: (result: unknown) => T
   /** From sending to the last byte, milliseconds. @default {as the endpoint's limits say} */
   readonly timeoutMs?: number
+  /** Changes the text of an answer before it is parsed, such as numbers that JSON's would round. */
+  readonly rewrite?: (text: string) => string
   /** What a refusal of this request means, if it is not what it would mean for any other; undefined if it is. */
   readonly refusal?: (refusal: Refusal) => Error | undefined
 }

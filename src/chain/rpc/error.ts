@@ -21,8 +21,14 @@ export class MissingBlockError extends UpstreamError {}
 /** The node does not keep the state or the body of a block that old, or its plan does not include it. */
 export class MissingStateError extends UpstreamError {}
 
-/** The endpoint does not keep the past that was asked for; says nothing about its health. */
-export class ShallowError extends UpstreamError {}
+/** Says nothing about the endpoint's health. */
+export class BlamelessError extends UpstreamError {}
+
+/** The endpoint cannot do what was asked, and would not if asked again; says nothing about its health. */
+export class UnableError extends BlamelessError {}
+
+/** The endpoint does not keep the past that was asked for. */
+export class ShallowError extends UnableError {}
 
 /**
  * How nodes say that a contract reverted: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and

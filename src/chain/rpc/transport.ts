@@ -80,7 +80,7 @@ export function createTransport(options: TransportOptions): Transport {
   let lastId = 0
 
   return {
-    async send({ method, params, parse, refusal, timeoutMs = options.timeoutMs }, signal) {
+    async send({ method, params, parse, rewrite, refusal, timeoutMs = options.timeoutMs }, signal) {
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const deadline = startDeadline(timeoutMs, { parent: signal, now: clock.monotonicMs })
@@ -91,7 +91,7 @@ export function createTransport(options: TransportOptions): Transport {
           return { response, text: await readText(response, deadline.signal) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
-        return await resultOf({ response, text, id, parse, refusal, meanings })
+        return await resultOf({ response, text: rewrite?.(text) ?? text, id, parse, refusal, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
         if (deadline.signal.aborted) throw new LateAnswerError(`No answer within ${timeoutMs} ms`)

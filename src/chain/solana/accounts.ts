@@ -6,6 +6,8 @@ export interface SolanaAccount {
   /** Program that owns it, base58. */
   readonly owner: string
   readonly data: Uint8Array
+  /** Billionths of a SOL that it holds. */
+  readonly lamports: bigint
 }
 
 /** Accounts of one slot, in the order they were asked for; null if an account does not exist. */
@@ -18,9 +20,30 @@ export interface AccountsAtSlot {
 export interface SolanaAccounts extends AccountsAtSlot {
   /** By the cluster's own clock, Unix seconds. */
   readonly timestampSec: bigint
+  /** Of that slot, by the same clock. */
+  readonly epoch: bigint
+}
+
+/** An account and where it is. */
+export interface AddressedAccount extends SolanaAccount {
+  readonly address: string
+}
+
+/** The accounts that a search found at a slot, in no order. */
+export interface FoundAccounts {
+  readonly slot: bigint
+  readonly accounts: readonly AddressedAccount[]
 }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** Lamports that JSON's numbers would round: whoever holds more than nine million SOL has that many. */
+const LONG_LAMPORTS = /"lamports"\s*:\s*(\d{16,20})(?=\s*[,}])/g
+
+/** Puts long numbers of lamports in quotes, before an answer is parsed. No text of JSON can hold a quote by itself. */
+export function quoteLongLamports(text: string): string {
+  return text.replace(LONG_LAMPORTS, '"lamports":"$1"')
+}
 
 /**
  * Reads the result of `getMultipleAccounts` and checks every part of it. Throws `UpstreamError` if it is not `count`
@@ -30,17 +53,36 @@ export function parseAccounts(
   result: unknown,
   { count, minSlot }: { readonly count: number; readonly minSlot: bigint },
 ): AccountsAtSlot {
+  const { slot, value } = parseContext(result, minSlot)
+  if (value.length !== count) throw new UpstreamError(`Expected ${count} accounts`)
+  return { slot, accounts: value.map((each) => (each === null ? null : parseAccount(each))) }
+}
+
+/** Reads the result of a search: accounts with their addresses. Throws `UpstreamError` as `parseAccounts`. */
+export function parseFound(result: unknown, { minSlot }: { readonly minSlot: bigint }): FoundAccounts {
+  const { slot, value } = parseContext(result, minSlot)
+  const seen = new Set<string>()
+  const accounts = value.map((row): AddressedAccount => {
+    const { pubkey, account } = record(row)
+    if (typeof pubkey !== 'string' || !isBase58Address(pubkey)) throw new UpstreamError('Expected an address')
+    if (seen.has(pubkey)) throw new UpstreamError('Expected every account once')
+    seen.add(pubkey)
+    return { address: pubkey, ...parseAccount(account) }
+  })
+  return { slot, accounts }
+}
+
+function parseContext(result: unknown, minSlot: bigint): { readonly slot: bigint; readonly value: readonly unknown[] } {
   const { context, value } = record(result)
   const { slot } = record(context)
   if (typeof slot !== 'number' || !Number.isSafeInteger(slot) || slot < 0) throw new UpstreamError('Expected a slot')
-  if (!Array.isArray(value) || value.length !== count) throw new UpstreamError(`Expected ${count} accounts`)
+  if (!Array.isArray(value)) throw new UpstreamError('Expected a list of accounts')
   if (BigInt(slot) < minSlot) throw new UpstreamError('The endpoint is behind')
-  return { slot: BigInt(slot), accounts: value.map(parseAccount) }
+  return { slot: BigInt(slot), value }
 }
 
-function parseAccount(value: unknown): SolanaAccount | null {
-  if (value === null) return null
-  const { owner, data } = record(value)
+function parseAccount(value: unknown): SolanaAccount {
+  const { owner, data, lamports } = record(value)
   const [text, encoding]: readonly unknown[] = Array.isArray(data) ? data : []
   if (typeof owner !== 'string' || !isBase58Address(owner))
     throw new UpstreamError('Expected the program of an account')
@@ -48,7 +90,13 @@ function parseAccount(value: unknown): SolanaAccount | null {
   if (typeof text !== 'string' || encoding !== 'base64' || text.length % 4 !== 0 || !BASE64.test(text)) {
     throw new UpstreamError('Expected the data of an account in base64')
   }
-  return { owner, data: new Uint8Array(Buffer.from(text, 'base64')) }
+  return { owner, data: new Uint8Array(Buffer.from(text, 'base64')), lamports: parseLamports(lamports) }
+}
+
+function parseLamports(value: unknown): bigint {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return BigInt(Number(value))
+  if (typeof value === 'string' && /^\d{1,20}$/.test(value)) return BigInt(value)
+  throw new UpstreamError('Expected the lamports of an account')
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,6 +1,8 @@
 import { UpstreamError } from '../../lib/error.ts'
+import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
-import { withinDeadline } from '../rpc/deadline.ts'
+import { type Deadline, withinDeadline } from '../rpc/deadline.ts'
+import { UnableError } from '../rpc/error.ts'
 import { createSpread } from '../rpc/memory/health.ts'
 import {
   createRotation,
@@ -8,10 +10,30 @@ import {
   type RotatingEndpoint,
   type RotationPolicy,
 } from '../rpc/rotation/rotation.ts'
-import { type AccountsAtSlot, parseAccounts, type SolanaAccounts } from './accounts.ts'
+import { LongAnswerError } from '../rpc/transport.ts'
+import {
+  type AccountsAtSlot,
+  type FoundAccounts,
+  parseAccounts,
+  quoteLongLamports,
+  type SolanaAccounts,
+} from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock } from './clock.ts'
-import { SOLANA_MEANINGS } from './error.ts'
+import { RefusedMethodError, SOLANA_MEANINGS } from './error.ts'
+import { type AccountGroup, readGroups } from './groups.ts'
 import { createSolanaHeads } from './heads.ts'
+import { createMethods } from './methods.ts'
+import {
+  atLeast,
+  type ProgramSearch,
+  programSearch,
+  type Search,
+  searchOf,
+  TOKEN_ACCOUNTS,
+  type TokenAccounts,
+  type TokenAccountsOf,
+  tokenAccountsSearch,
+} from './searches.ts'
 
 /** The number that stands for Solana among chain ids. */
 export const SOLANA_CHAIN_ID = 101
@@ -20,6 +42,8 @@ export const SOLANA_CHAIN_ID = 101
 const BUDGET_MS = 2_500
 /** Time limit of one request to one endpoint, milliseconds. */
 const CALL_MS = 1_000
+/** The same of a search: a node looks through more than it answers. */
+const SEARCH_MS = 3_000
 const POLICY: RotationPolicy = {
   triesMax: 3,
   attemptsMax: 8,
@@ -27,41 +51,67 @@ const POLICY: RotationPolicy = {
   lostAt: 'doubtful',
   // Public endpoints count every request, so a client that is used only once should not probe the others.
   firstLookMs: 10_000,
-  // All requests are of one kind: an endpoint that refuses one, say because it wants a key, refuses all.
+  // An endpoint that refuses to read accounts, say because it wants a key, refuses all. Refused searches are no failure.
   blamesRefusals: true,
 }
 /** Most accounts of one request: the RPC interface allows 100, and one is the clock. */
 const ACCOUNTS_MAX = 99
 
-/** Options of one read of accounts. */
-interface AccountsOptions {
+/** Options of one read. */
+interface SlotOptions {
   /** The earliest slot that may answer. @default {0n} */
   readonly minSlot?: bigint
-  /** Throws `UpstreamError` if the answer contradicts itself: it then counts as the endpoint's failure. */
-  readonly check?: (answer: SolanaAccounts) => void
 }
 
-/** The steps of one read, under one budget. */
+/** Options of one read of accounts. */
+interface AccountsOptions extends SlotOptions {
+  /** Throws `UpstreamError` if the answer contradicts itself: it then counts as the endpoint's failure. */
+  readonly check?: (answer: SolanaAccounts, addresses: readonly string[]) => void
+}
+
+/** The steps of one read, under one budget. Each throws `UpstreamError` if no endpoint gives a good answer in time. */
 export interface SolanaSession {
-  /**
-   * Reads accounts and the cluster's clock at one confirmed slot that is recent enough by the wall clock. Throws
-   * `UpstreamError` if no endpoint gives a good answer in time.
-   */
+  /** Reads at most 99 accounts and the cluster's clock at one confirmed slot that is recent enough by the wall clock. */
   accounts(addresses: readonly string[], options?: AccountsOptions): Promise<SolanaAccounts>
+  /**
+   * The same for any number of accounts: each item, a list of at most 99 addresses, is read at one slot, and all of them
+   * at the same one unless the slot goes on while they are read. Gives the accounts of each item, in order; they may hold
+   * those of other items too.
+   */
+  grouped(items: readonly (readonly string[])[], options?: AccountsOptions): Promise<AccountGroup[]>
+  /** Token accounts of a wallet. Throws `RefusedMethodError` if every endpoint refuses to list them. */
+  tokenAccounts(wallet: string, of: TokenAccountsOf, options?: SlotOptions): Promise<TokenAccounts>
+  /** Accounts of a program. Throws `RefusedMethodError` if every endpoint refuses to search it. */
+  programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
+}
+
+/** What an endpoint is known to offer besides reading accounts; undefined if it was not asked lately. */
+export interface SolanaAbilities {
+  readonly listsTokenAccounts: boolean | undefined
+  /** Of the program that was named. */
+  readonly searchesProgram: boolean | undefined
 }
 
 /** Reads of Solana over its endpoints. */
 export interface SolanaClient {
   /** How long a slot usually lasts, milliseconds. */
   readonly slotMs: number
+  /** How far the cluster's clock may be from the wall clock, seconds. */
+  readonly maxSlotAgeSec: number
   /**
-   * Runs the steps of `work` within one budget (2.5 s). Throws what `work` throws; `AbortedError` if the caller left.
+   * Runs the steps of `work` within one budget, 2.5 s unless told otherwise. Throws what `work` throws; `AbortedError` if
+   * the caller left.
    */
-  read<T>(work: (session: SolanaSession) => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>
+  read<T>(
+    work: (session: SolanaSession) => Promise<T>,
+    options: { readonly signal: AbortSignal; readonly budgetMs?: number },
+  ): Promise<T>
   /** True if an endpoint answers with a time of today, or did within the last seconds. Reads the clock's account. */
   ready(signal: AbortSignal): Promise<boolean>
   /** How each endpoint does, in the order of the configuration. */
   report(): readonly EndpointReport[]
+  /** What each endpoint offers, in the order of the configuration. */
+  abilities(program: string): readonly SolanaAbilities[]
   /** Ends what runs in the background, such as probes of endpoints that failed. */
   close(): void
 }
@@ -93,6 +143,8 @@ export function createSolanaClient(
     ...createConnection(url, shared),
   }))
   const heads = createSolanaHeads({ clock, slotMs })
+  const methods = createMethods(clock)
+  const unread = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
   const rotation = createRotation({
     endpoints,
     chainId: SOLANA_CHAIN_ID,
@@ -102,10 +154,7 @@ export function createSolanaClient(
     random,
     isBehind: heads.isBehind,
     look: (endpoint, signal) => ask(endpoint, { addresses: [] }, signal),
-    exhausted: ({ errors }) =>
-      new UpstreamError('Cannot read Solana: its RPC endpoints failed or gave no answer in time', {
-        cause: errors.at(-1),
-      }),
+    exhausted: ({ errors }) => new UpstreamError(unread, { cause: errors.at(-1) }),
   })
 
   async function ask({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
@@ -115,6 +164,7 @@ export function createSolanaClient(
       method: 'getMultipleAccounts',
       params: [addresses, { encoding: 'base64', commitment: 'confirmed', ...atLeast(minSlot) }],
       parse: (result: unknown) => believe(parseAccounts(result, { count: addresses.length, minSlot }), step),
+      rewrite: quoteLongLamports,
     }
     const accounts = await send(request, signal)
     heads.observe(index, accounts)
@@ -122,38 +172,89 @@ export function createSolanaClient(
   }
 
   /** The accounts of a good answer, without the clock's. Throws `UpstreamError` for an answer that cannot be right. */
-  function believe({ slot, accounts: all }: AccountsAtSlot, { check }: Step): SolanaAccounts {
+  function believe({ slot, accounts: all }: AccountsAtSlot, { addresses, check }: Step): SolanaAccounts {
     const now = parseClock(all.at(-1))
     checkClock(now, { slot, nowMs: clock.now(), maxAgeSec: maxSlotAgeSec })
-    const answer = { slot, timestampSec: now.timestampSec, accounts: all.slice(0, -1) }
-    check?.(answer)
+    const { timestampSec, epoch } = now
+    const answer = { slot, timestampSec, epoch, accounts: all.slice(0, -1) }
+    check?.(answer, addresses)
     return answer
   }
 
-  const read: SolanaClient['read'] = (work, { signal }) =>
-    withinDeadline(
-      (deadline) =>
-        work({
-          async accounts(addresses, asked = {}) {
-            if (addresses.length > ACCOUNTS_MAX) {
-              throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
-            }
-            const step: Step = { ...asked, addresses }
-            return await rotation.ask((endpoint, limits) => ask(endpoint, step, limits.signal), deadline)
-          },
+  /** One endpoint's answer to a search. What it does not offer, or answers at too great a length, is no failure. */
+  async function find<T>(
+    { index, send }: Endpoint,
+    { method, read, single }: Search<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    try {
+      const found = await send({ ...read, timeoutMs: SEARCH_MS }, signal)
+      methods.worked(index, method)
+      return found
+    } catch (error) {
+      if (error instanceof LongAnswerError) throw new LongSearchError('The answer is too long', { cause: error })
+      if (!(error instanceof RpcRefusedError)) throw error
+      if (error.reason === 'kind' && !single.includes(error.code)) methods.refused(index, method)
+      throw new UnableError('The endpoint refuses the search', { cause: error })
+    }
+  }
+
+  function search<T>(asked: Search<T>, deadline: Deadline): Promise<T> {
+    const { method, what, whole } = asked
+    return rotation.ask((endpoint, { signal }) => find(endpoint, asked, signal), deadline, {
+      rankOf: (index) => (methods.offers(index, method) === false ? undefined : 0),
+      exhausted({ errors }) {
+        const cause = errors.at(-1)
+        if (endpoints.every(({ index }) => methods.offers(index, method) === false)) {
+          const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
+          return new RefusedMethodError(`Cannot read Solana: ${advice}`, { cause })
+        }
+        const isLong = errors.some((error) => error instanceof LongSearchError)
+        return new UpstreamError(isLong ? `Cannot read Solana: ${whole} are too many to be read` : unread, { cause })
+      },
+      blames: true,
+    })
+  }
+
+  function sessionWithin(deadline: Deadline): SolanaSession {
+    async function accounts(addresses: readonly string[], asked: AccountsOptions = {}): Promise<SolanaAccounts> {
+      if (addresses.length > ACCOUNTS_MAX) {
+        throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
+      }
+      const step: Step = { ...asked, addresses }
+      return await rotation.ask((endpoint, limits) => ask(endpoint, step, limits.signal), deadline)
+    }
+    return {
+      accounts,
+      grouped: (items, asked = {}) =>
+        readGroups(items, {
+          max: ACCOUNTS_MAX,
+          minSlot: asked.minSlot ?? 0n,
+          ask: (addresses, minSlot) => accounts(addresses, { ...asked, minSlot }),
         }),
-      { ms: BUDGET_MS, signal, now: clock.monotonicMs },
-    )
+      tokenAccounts: (wallet, of, { minSlot = 0n } = {}) =>
+        search(tokenAccountsSearch(wallet, { of, minSlot }), deadline),
+      programAccounts: (asked, { minSlot = 0n } = {}) => search(programSearch(asked, minSlot), deadline),
+    }
+  }
+
+  const read: SolanaClient['read'] = (work, { signal, budgetMs = BUDGET_MS }) =>
+    withinDeadline((deadline) => work(sessionWithin(deadline)), { ms: budgetMs, signal, now: clock.monotonicMs })
 
   return {
     slotMs,
+    maxSlotAgeSec,
     read,
     ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
     report: rotation.report,
+    abilities: (program) =>
+      endpoints.map(({ index }) => ({
+        listsTokenAccounts: methods.offers(index, TOKEN_ACCOUNTS.method),
+        searchesProgram: methods.offers(index, searchOf(program)),
+      })),
     close: rotation.close,
   }
 }
 
-function atLeast(minSlot: bigint): Readonly<Record<string, number>> {
-  return minSlot === 0n ? {} : { minContextSlot: Number(minSlot) }
-}
+/** The search's answer is longer than we read: another endpoint's would be as long. */
+class LongSearchError extends UnableError {}

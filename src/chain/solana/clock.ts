@@ -7,6 +7,7 @@ export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111'
 const CLOCK_OWNER = 'Sysvar1111111111111111111111111111111111111'
 /** The least size; a later runtime may add to it. */
 const CLOCK_BYTES = 40
+const EPOCH_AT = 16
 const TIMESTAMP_AT = 32
 /**
  * How far the clock's slot may be from the slot of the answer. In one state of a cluster they are equal, but providers
@@ -19,6 +20,8 @@ export interface SolanaClock {
   readonly slot: bigint
   /** Unix seconds: the validators' clocks, weighted by stake, which makes it some seconds late. */
   readonly timestampSec: bigint
+  /** Some two days of slots; what begins with an epoch begins with its first slot. */
+  readonly epoch: bigint
 }
 
 /** Reads the clock's account. Throws `UpstreamError` if it is not one, or shows a time before 1970. */
@@ -30,7 +33,7 @@ export function parseClock(account: SolanaAccount | null | undefined): SolanaClo
   const view = new DataView(buffer, byteOffset, byteLength)
   const timestampSec = view.getBigInt64(TIMESTAMP_AT, true)
   if (timestampSec < 0n) throw new UpstreamError("Expected the cluster's clock")
-  return { slot: view.getBigUint64(0, true), timestampSec }
+  return { slot: view.getBigUint64(0, true), timestampSec, epoch: view.getBigUint64(EPOCH_AT, true) }
 }
 
 /**

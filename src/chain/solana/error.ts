@@ -1,11 +1,22 @@
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
-import { BusyError } from '../rpc/error.ts'
+import { BlamelessError, BusyError } from '../rpc/error.ts'
 import type { ErrorMeanings } from '../rpc/transport.ts'
 
-/** Wrong request, unknown method, wrong parameters, no access, not in the node's index: asking again does not help. */
-const REFUSED_CODES: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32401, -32010])
+/**
+ * Wrong request, unknown method, wrong parameters, no access, not in the node's index, and two that providers take from
+ * HTTP, not allowed and disabled: asking again does not help.
+ */
+const REFUSED_CODES: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32401, -32010, 401, 403, 410])
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
+
+const NOT_REACHED = -32016
+
+/** The node has not reached the slot that was asked for. Behind one address there are nodes that differ by some slots. */
+export class BehindError extends BlamelessError {}
+
+/** Every endpoint refuses the method that an answer needs; the message says so, and the way out. */
+export class RefusedMethodError extends UpstreamError {}
 
 /**
  * What the errors of Solana's nodes and their providers mean. A node that is behind (-32005), has not reached the slot
@@ -15,6 +26,7 @@ export const SOLANA_MEANINGS: ErrorMeanings = {
   fromRpc({ code }) {
     if (BUSY_CODES.has(code)) return new BusyError('The endpoint limits its rate', undefined)
     if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
+    if (code === NOT_REACHED) return new BehindError('The endpoint has not reached the slot')
     return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
   },
   fromStatus(status) {

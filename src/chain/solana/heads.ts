@@ -13,7 +13,7 @@ const CLOCKS_APART_MS = 60_000
 /** Slots and times that the endpoints of a cluster have shown lately. */
 interface SolanaHeads {
   /** Notes the slot and time that an endpoint answered from. */
-  observe(endpoint: number, head: SolanaClock): void
+  observe(endpoint: number, head: Head): void
   /**
    * True if another endpoint has lately shown a slot far ahead of this one's. A slot that no cluster could have reached
    * in the time between both clocks is ignored, so that one absurd endpoint cannot make the others look late.
@@ -21,7 +21,9 @@ interface SolanaHeads {
   isBehind(endpoint: number): boolean
 }
 
-interface Seen extends SolanaClock {
+type Head = Pick<SolanaClock, 'slot' | 'timestampSec'>
+
+interface Seen extends Head {
   readonly atMs: number
 }
 

@@ -65,7 +65,7 @@ describe('accounts()', () => {
   test('gives every account at one slot, null if an account does not exist', async () => {
     const { slot, accounts } = await readHeld(client(first))
     expect(slot).toBe(1000n)
-    expect(accounts).toEqual([{ owner: KLEND, data: DATA }, null])
+    expect(accounts).toEqual([{ owner: KLEND, data: DATA, lamports: 1_000_000n }, null])
     expect(first.seen).toMatchObject([{ method: 'getMultipleAccounts', addresses: [HELD, ABSENT, CLOCK] }])
   })
 
@@ -75,6 +75,23 @@ describe('accounts()', () => {
     await expect(read(100)).rejects.toThrow(RangeError)
     expect(first.seen).toEqual([])
     expect((await read(99)).accounts.length).toBe(99)
+  })
+
+  test('gives all digits of the lamports, of which JSON would round the last ones', async () => {
+    for (const lamports of ['0', '9007199254740991', '9007199254740993', '18446744073709551615']) {
+      first.faults.push(withLamports(lamports))
+      const { accounts } = await readHeld(client(first))
+      expect(accounts[0]?.lamports).toBe(BigInt(lamports))
+    }
+    expect(first.seen.length).toBe(4)
+  })
+
+  test('gives the time and the epoch of the slot by the clock of the cluster', async () => {
+    first.slot = 432_000 * 925 + 1
+    first.clockSec = Math.floor(Date.now() / 1000) - 3
+    const { timestampSec, epoch } = await readHeld(client(first))
+    expect([timestampSec, epoch]).toEqual([BigInt(first.clockSec), 925n])
+    first.clockSec = undefined
   })
 
   test('asks for a slot that is not behind, and does not believe an endpoint that ignores it', async () => {
@@ -120,14 +137,23 @@ const PASSING: readonly (readonly [string, Fault])[] = [
   ['data that is cut', withData(['AAECA', 'base64'])],
   ['data in another encoding', withData(['AAECAw==', 'base58'])],
   ['data that is parsed', withData({ parsed: {} })],
+  ['no lamports', withLamports('null')],
+  ['lamports below zero', withLamports('-1')],
+  ['broken lamports', withLamports('1.5')],
 ]
+
+/** The honest answer with other lamports, as an endpoint writes them. */
+function withLamports(written: string): Fault {
+  const text = (reply: unknown) => JSON.stringify(reply).replaceAll('"lamports":1000000', `"lamports":${written}`)
+  return { kind: 'text', change: text }
+}
 
 function withData(data: unknown): Fault {
   return {
     kind: 'reply',
     change: (reply) => ({
       ...reply,
-      result: { ...reply.result, value: [{ owner: KLEND, data }, ...reply.result.value.slice(1)] },
+      result: { ...reply.result, value: [{ owner: KLEND, data, lamports: 1 }, ...reply.result.value.slice(1)] },
     }),
   }
 }
@@ -215,6 +241,10 @@ const REFUSALS: readonly (readonly [string, Fault])[] = [
   ['HTTP 403', { kind: 'http', status: 403 }],
   ['HTTP 413', { kind: 'http', status: 413 }],
   ['-32600', { kind: 'rpc', code: -32600 }],
+  ['HTTP 410', { kind: 'http', status: 410 }],
+  ['401 in the body', { kind: 'rpc', code: 401 }],
+  ['403 in the body', { kind: 'rpc', code: 403 }],
+  ['410 in the body', { kind: 'rpc', code: 410 }],
   ['-32601', { kind: 'rpc', code: -32601 }],
   ['-32602', { kind: 'rpc', code: -32602 }],
   ['-32401', { kind: 'rpc', code: -32401 }],

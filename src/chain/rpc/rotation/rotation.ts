@@ -4,7 +4,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { RpcRefusedError, SilentError } from '../client.ts'
 import type { Deadline } from '../deadline.ts'
-import { ShallowError } from '../error.ts'
+import { UnableError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
 import type { Health, HealthState } from '../memory/health.ts'
 import { createWatch } from './watch.ts'
@@ -13,7 +13,7 @@ import { createWatch } from './watch.ts'
 const READY_MS = 5_000
 
 /** Whatever an endpoint answers so it would answer again. */
-const LASTING = [RpcRefusedError, HeadError, ShallowError, SilentError] as const
+const LASTING = [RpcRefusedError, HeadError, UnableError, SilentError] as const
 
 /** An endpoint as the rotation sees it. */
 export interface RotatingEndpoint {

@@ -3,7 +3,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { RpcRefusedError, SilentError } from '../client.ts'
 import { SlowQuestionError } from '../connection.ts'
-import { BusyError, ShallowError } from '../error.ts'
+import { BlamelessError, BusyError } from '../error.ts'
 import { HeadError } from '../memory/heads.ts'
 import type { HealthState } from '../memory/health.ts'
 import { CrowdedError } from '../slots/slots.ts'
@@ -13,7 +13,7 @@ import type { RotatingEndpoint, RotationPolicy } from './rotation.ts'
 /** The shortest time between two routine probes of endpoints other than the one that serves. */
 const LOOK_MS = 10_000
 /** Errors that say nothing about an endpoint's health. */
-const BLAMELESS = [CrowdedError, HeadError, ShallowError, SilentError, SlowQuestionError] as const
+const BLAMELESS = [BlamelessError, CrowdedError, HeadError, SilentError, SlowQuestionError] as const
 
 /** Notes what the answers of endpoints say about their health, and probes them. */
 interface Watch<E extends RotatingEndpoint> {

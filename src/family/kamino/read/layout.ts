@@ -1,4 +1,5 @@
 import { base58 } from '@scure/base'
+import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
@@ -13,6 +14,9 @@ export const ACCOUNT_KINDS = {
   market: { size: 4664, discriminator: 'f6723262489d1c78' },
   scopePrices: { size: 28_712, discriminator: '598076dd0648b492' },
 } as const
+
+/** Where an obligation has its wallet. */
+export const OBLIGATION_OWNER_AT = 64
 
 /** One deposit of an obligation. */
 interface Deposit {
@@ -125,7 +129,7 @@ const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 /** True if the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
   const { size, discriminator } = ACCOUNT_KINDS[kind]
-  return data.length === size && Buffer.from(data.subarray(0, 8)).toString('hex') === discriminator
+  return data.length === size && beginsWith(data, discriminator)
 }
 
 /**
@@ -133,11 +137,11 @@ export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): b
  * entries may precede used ones. Entries with an amount of zero are left out too.
  */
 export function decodeObligation(data: Uint8Array): Obligation {
-  const bytes = reader(data)
+  const bytes = bytesIn(data)
   return {
     lastUpdateSlot: bytes.u64(16),
     market: bytes.key(32),
-    owner: bytes.key(64),
+    owner: bytes.key(OBLIGATION_OWNER_AT),
     deposits: slots(DEPOSITS)
       .map((at) => ({ reserve: bytes.key(at), collateralAmount: bytes.u64(at + 32) }))
       .filter(({ reserve, collateralAmount }) => reserve !== KEY_NONE && collateralAmount > 0n),
@@ -150,11 +154,11 @@ export function decodeObligation(data: Uint8Array): Obligation {
 
 /** Reads the bytes of a reserve that passed `isAccount`. */
 export function decodeReserve(data: Uint8Array): Reserve {
-  const bytes = reader(data)
+  const bytes = bytesIn(data)
   return {
     market: bytes.key(32),
     lastUpdateSlot: bytes.u64(16),
-    lastUpdateTimestampSec: bytes.u32(28),
+    lastUpdateTimestampSec: BigInt(bytes.u32(28)),
     accrualUnit: ACCRUAL_UNITS[bytes.u8(4865)] ?? 'unknown',
     emergencyMode: bytes.u8(4864) !== 0,
     availableAmount: bytes.u64(224),
@@ -177,7 +181,7 @@ export function decodeReserve(data: Uint8Array): Reserve {
     protocolTakeRatePct: BigInt(bytes.u8(4870)),
     maxLtvPct: BigInt(bytes.u8(4872)),
     liquidationThresholdPct: BigInt(bytes.u8(4873)),
-    curve: slots(CURVE).map((at) => ({ utilizationBps: bytes.u32(at), rateBps: bytes.u32(at + 4) })),
+    curve: slots(CURVE).map((at) => ({ utilizationBps: BigInt(bytes.u32(at)), rateBps: BigInt(bytes.u32(at + 4)) })),
     borrowFactorPct: bytes.u64(5008),
     scopeFeed: bytes.key(5112),
     scopeChain: [0, 1, 2, 3].map((index) => bytes.u16(5144 + 2 * index)),
@@ -186,12 +190,12 @@ export function decodeReserve(data: Uint8Array): Reserve {
 
 /** Slot at which an obligation or a reserve was last refreshed; its bytes passed `isAccount`. */
 export function lastUpdateSlotOf(data: Uint8Array): bigint {
-  return reader(data).u64(16)
+  return bytesIn(data).u64(16)
 }
 
 /** Reads the bytes of a market that passed `isAccount`. */
 export function decodeMarket(data: Uint8Array): Market {
-  const bytes = reader(data)
+  const bytes = bytesIn(data)
   return {
     referralFeeBps: BigInt(bytes.u16(120)),
     rewardsMaxAprBps: BigInt(bytes.u16(3358)),
@@ -213,7 +217,7 @@ export function scopeEntriesOf({ scopeChain }: Reserve): readonly number[] {
 /** Reads one entry of a Scope feed whose bytes passed `isAccount`; undefined past its end. */
 export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
   if (index >= SCOPE.count) return undefined
-  const bytes = reader(data)
+  const bytes = bytesIn(data)
   const at = SCOPE.at + SCOPE.size * index
   return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
 }
@@ -228,19 +232,4 @@ export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefi
 
 function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {
   return Array.from({ length: count }, (_, index) => at + index * size)
-}
-
-function reader(data: Uint8Array) {
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
-  const u64 = (at: number): bigint => view.getBigUint64(at, true)
-  const u128 = (at: number): bigint => u64(at) | (u64(at + 8) << 64n)
-  return {
-    u8: (at: number): number => view.getUint8(at),
-    u16: (at: number): number => view.getUint16(at, true),
-    u32: (at: number): bigint => BigInt(view.getUint32(at, true)),
-    u64,
-    u128,
-    u256: (at: number): bigint => u128(at) | (u128(at + 16) << 128n),
-    key: (at: number): string => base58.encode(data.subarray(at, at + 32)),
-  }
 }

@@ -1,0 +1,48 @@
+/** The field of Ed25519. */
+const P = 2n ** 255n - 19n
+/** d of its curve: −121665 ÷ 121666. */
+const D = 37_095_705_934_669_439_343_138_083_508_754_565_189_542_113_879_843_219_016_388_785_533_085_940_283_555n
+const LOW_64 = (1n << 64n) - 1n
+
+/**
+ * True if 32 bytes are a point of the curve, so that somebody may hold a key to them. As Solana's runtime decides it: the
+ * highest bit is ignored, and y may be given unreduced. With x² = u ÷ v, a point exists if u·v is a square or zero.
+ */
+export function isOnCurve(bytes: Uint8Array): boolean {
+  const y = yOf(bytes)
+  const square = (y * y) % P
+  const u = square - 1n
+  const v = D * square + 1n
+  const product = (u * v) % P
+  return product === 0n || isSquare(product < 0n ? product + P : product)
+}
+
+function yOf(bytes: Uint8Array): bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, 32)
+  const [a, b, c, d] = [0, 8, 16, 24].map((at) => view.getBigUint64(at, true)) as [bigint, bigint, bigint, bigint]
+  return a | (b << 64n) | (c << 128n) | ((d & (LOW_64 >> 1n)) << 192n)
+}
+
+/** Whether `value`, from 1 to p − 1, is a square modulo p: its Jacobi symbol, with less work than a power. */
+function isSquare(value: bigint): boolean {
+  let [a, n] = [value, P]
+  let isPositive = true
+  while (a !== 0n) {
+    const zeros = trailingZeros(a)
+    a >>= BigInt(zeros)
+    const n8 = Number(n & 7n)
+    if (zeros % 2 === 1 && (n8 === 3 || n8 === 5)) isPositive = !isPositive
+    if (Number(a & 3n) === 3 && (n8 & 3) === 3) isPositive = !isPositive
+    ;[a, n] = [n % a, a]
+  }
+  return isPositive
+}
+
+function trailingZeros(value: bigint): number {
+  let zeros = 0
+  for (let rest = value; ; rest >>= 32n) {
+    const low = Number(rest & 0xffff_ffffn)
+    if (low !== 0) return zeros + 31 - Math.clz32(low & -low)
+    zeros += 32
+  }
+}

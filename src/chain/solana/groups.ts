@@ -1,0 +1,72 @@
+import type { SolanaAccount, SolanaAccounts } from './accounts.ts'
+
+/** How often groups of an older slot are asked again. */
+const AGAIN_MAX = 2
+
+/** Accounts by address, all of one slot; null if an account does not exist. */
+export interface AccountGroup extends Omit<SolanaAccounts, 'accounts'> {
+  readonly accounts: ReadonlyMap<string, SolanaAccount | null>
+}
+
+/** Reads addresses, at most as many as fit one request, at a slot that is `minSlot` or later. */
+type AskGroup = (addresses: readonly string[], minSlot: bigint) => Promise<SolanaAccounts>
+
+/** Addresses of one request. */
+interface Pack {
+  readonly addresses: Set<string>
+}
+
+/**
+ * Reads items, each a list of addresses that belong together, in requests of at most `max` addresses; no item is split.
+ * Requests that answered from different slots are asked again for the newest of them, twice. Gives one group for each
+ * item, in order; items of one request share theirs. Throws `RangeError` for an item that is too long.
+ */
+export async function readGroups(
+  items: readonly (readonly string[])[],
+  { max, minSlot, ask }: { readonly max: number; readonly minSlot: bigint; readonly ask: AskGroup },
+): Promise<AccountGroup[]> {
+  const { packs, packOf } = packed(items, max)
+  const groups = await Promise.all(packs.map((pack) => readPack(pack, minSlot)))
+  for (let again = 0; again < AGAIN_MAX; again++) {
+    const newest = newestOf(groups)
+    if (groups.every(({ slot }) => slot === newest)) break
+    await Promise.all(
+      packs.map(async (pack, index) => {
+        if (groups[index]?.slot !== newest) groups[index] = await readPack(pack, newest)
+      }),
+    )
+  }
+  return packOf.map((index) => groups[index] as AccountGroup)
+
+  async function readPack({ addresses }: Pack, least: bigint): Promise<AccountGroup> {
+    const asked = [...addresses]
+    const { accounts, ...moment } = await ask(asked, least)
+    return { ...moment, accounts: new Map(asked.map((address, index) => [address, accounts[index] ?? null])) }
+  }
+}
+
+/** Fills requests with items in their order, each into the first that has room for what it adds. */
+function packed(
+  items: readonly (readonly string[])[],
+  max: number,
+): { readonly packs: readonly Pack[]; readonly packOf: readonly number[] } {
+  const packs: Pack[] = []
+  const packOf = items.map((item) => {
+    const own = new Set(item)
+    if (own.size > max) throw new RangeError(`Cannot read ${own.size} accounts of one item: expected at most ${max}`)
+    const found = packs.findIndex(({ addresses }) => {
+      const added = [...own].filter((address) => !addresses.has(address))
+      return addresses.size + added.length <= max
+    })
+    const index = found < 0 ? packs.push({ addresses: new Set() }) - 1 : found
+    for (const address of own) packs[index]?.addresses.add(address)
+    return index
+  })
+  return { packs, packOf }
+}
+
+function newestOf(groups: readonly AccountGroup[]): bigint {
+  let newest = 0n
+  for (const { slot } of groups) if (slot > newest) newest = slot
+  return newest
+}

@@ -1,0 +1,23 @@
+import type { SolanaAccount } from '../accounts.ts'
+import { bytesOf, derivedAddress } from '../address/derived.ts'
+import { bytesIn } from '../bytes.ts'
+import { namedIn, type WrittenName } from './mint.ts'
+
+/** The program that keeps names of tokens apart from their mints: Metaplex. */
+const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s'
+const KIND_METADATA = 4
+const MINT_AT = 33
+const NAMES_AT = 65
+
+/** Where a mint's name is kept if it is not in the mint. */
+export function metadataAddress(mint: string): string {
+  return derivedAddress(METADATA_PROGRAM, ['metadata', bytesOf(METADATA_PROGRAM), bytesOf(mint)])
+}
+
+/** A mint's name from its account at `metadataAddress`; undefined if there is none. */
+export function decodeMetadata(account: SolanaAccount | null | undefined, mint: string): WrittenName | undefined {
+  if (account?.owner !== METADATA_PROGRAM || account.data.length < NAMES_AT) return undefined
+  const bytes = bytesIn(account.data)
+  if (bytes.u8(0) !== KIND_METADATA || bytes.key(MINT_AT) !== mint) return undefined
+  return namedIn(account.data, NAMES_AT)
+}

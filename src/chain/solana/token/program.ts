@@ -1,0 +1,16 @@
+import { bytesOf, derivedAddress } from '../address/derived.ts'
+
+/** Both programs that keep tokens: the first one, and its successor with extensions. */
+export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
+export const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] as const
+
+const ASSOCIATED_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
+
+/** The account in which a wallet keeps a mint's tokens unless it was told otherwise. */
+export function associatedAddress(
+  wallet: string,
+  { mint, program }: { readonly mint: string; readonly program: string },
+) {
+  return derivedAddress(ASSOCIATED_PROGRAM, [bytesOf(wallet), bytesOf(program), bytesOf(mint)])
+}
