@@ -1,9 +1,24 @@
-import { createSolanaClient } from '../../chain/solana/client.ts'
-import { type Finding, failed, good } from '../../lib/finding.ts'
+import { bytesOf } from '../../chain/solana/address/derived.ts'
+import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
+import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
+import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/layout.ts'
+import { KAMINO_MAINNET } from '../../family/kamino/table/program.ts'
+import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'
+import { answerOf } from './past.ts'
 
-/** Asks one endpoint of Solana for the cluster's clock, which every read includes. */
+/** Holds nothing: nobody has its key, and no program does. */
+const NOBODY = CLOCK_ADDRESS
+/** Time limit of one question, milliseconds. */
+const QUESTION_MS = 10_000
+const NOTHING_KNOWN = { listsTokenAccounts: undefined, searchesProgram: undefined }
+
+/**
+ * Asks one endpoint of Solana for the cluster's clock, which every read includes, for the token accounts of a wallet and
+ * for obligations, as the lists of positions do: nodes leave the programs with the most accounts out of searches.
+ */
 export async function examineSolana(
   { rpcUrls, ...options }: Config['solana'],
   index: number,
@@ -15,7 +30,11 @@ export async function examineSolana(
     const { slot, timestampSec } = await client.read((session) => session.accounts([]), { signal })
     const ms = Math.round(clock.monotonicMs() - startedMs)
     const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
-    return [good('answers', `in ${ms} ms`), good('head', `slot ${slot}, ${ageSec} s old`)]
+    return [
+      good('answers', `in ${ms} ms`),
+      good('head', `slot ${slot}, ${ageSec} s old`),
+      ...(await examineSearches(client, signal)),
+    ]
   } catch (error) {
     if (signal.aborted) throw error
     const { cause } = error as { readonly cause?: unknown }
@@ -24,4 +43,34 @@ export async function examineSolana(
   } finally {
     client.close()
   }
+}
+
+async function examineSearches(client: SolanaClient, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { programId: program } = KAMINO_MAINNET
+  const { size, discriminator } = ACCOUNT_KINDS.obligation
+  const holds = [
+    { at: 0, bytes: Buffer.from(discriminator, 'hex') },
+    { at: OBLIGATION_OWNER_AT, bytes: bytesOf(NOBODY) },
+  ]
+  const ask = <T>(work: (session: SolanaSession) => Promise<T>) =>
+    answerOf(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
+  await ask((session) => session.tokenAccounts(NOBODY, { program: TOKEN_PROGRAM }))
+  await ask((session) => session.programAccounts({ program, size, holds }))
+  const [{ listsTokenAccounts, searchesProgram } = NOTHING_KNOWN] = client.abilities(program)
+  return [
+    listsTokenAccounts === true
+      ? good('token accounts', 'listed')
+      : lacking('token accounts', wordsOf(listsTokenAccounts), 'positions of a wallet are not found with it'),
+    searchesProgram === true
+      ? good('program search', 'yes')
+      : lacking(
+          'program search',
+          wordsOf(searchesProgram),
+          'obligations of a wallet are found only where they usually are',
+        ),
+  ]
+}
+
+function wordsOf(offers: boolean | undefined): string {
+  return offers === false ? 'refused' : 'no answer in time'
 }
