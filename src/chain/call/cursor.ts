@@ -64,3 +64,10 @@ export function openLensPage(answer: Hex): LensPage & { readonly from: LensCurso
   }
   return { from, block, taken: from.number(4) }
 }
+
+/** A value behind a flag that says whether its contract answered; the value is sent in any case. */
+export function ifAnswered<T>(from: LensCursor, read: () => T): T | undefined {
+  const answered = from.number(1) === 1
+  const value = read()
+  return answered ? value : undefined
+}

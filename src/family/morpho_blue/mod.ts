@@ -18,7 +18,7 @@ export const MORPHO_BLUE = defineFamily({
     const reader = createPositionReader({ ...setup, deployments: settings })
     return [...reader.places.values()].map((place) => ({
       // A market that nobody made: Morpho itself answers all the same.
-      read: (wallet, signal) => reader.read(place, { marketId: zeroHash, wallet }, signal),
+      read: (wallet, signal) => reader.read(place, { marketIds: [zeroHash], wallet }, signal),
     }))
   },
   routes({ settings, connect }) {

@@ -15,7 +15,7 @@ import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { textSchema } from '../../lib/text/text_format.ts'
 import { isNow } from '../past.ts'
 import { presentYield, yieldOutput } from './present.ts'
-import type { PositionRead } from './read/position.ts'
+import type { MarketRead } from './read/position.ts'
 import type { PositionReader } from './read/read.ts'
 
 /** What a position's yield costs. */
@@ -67,11 +67,11 @@ export function createRoutes(options: {
         if (place === undefined) {
           throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No chain with Morpho Blue is configured')
         }
-        const read = await reader.read(place, { marketId: market_id, wallet }, signal)
-        return { read, position: positionIn(read, { chain_id, wallet, market_id }) }
+        const { block, untilMs, markets } = await reader.read(place, { marketIds: [market_id], wallet }, signal)
+        return { block, untilMs, position: positionIn(markets[0], { chain_id, wallet, market_id }) }
       },
-      untilMs: ({ read }, asked) => (isNow(asked) ? read.untilMs : 0),
-      present: ({ read: { block }, position }, { chain_id, wallet, market_id }) => ({
+      untilMs: ({ untilMs }, asked) => (isNow(asked) ? untilMs : 0),
+      present: ({ block, position }, { chain_id, wallet, market_id }) => ({
         data: presentYield({ chain_id, wallet, market_id }, position),
         asOf: [{ chainId: chain_id, blockNumber: block.number }],
       }),
@@ -87,9 +87,10 @@ function chainWith(chainIds: readonly number[]) {
 }
 
 function positionIn(
-  read: PositionRead,
+  read: MarketRead | undefined,
   { chain_id, wallet, market_id }: { readonly chain_id: number; readonly wallet: string; readonly market_id: Hex },
 ) {
+  if (read === undefined) throw new Error('Every market that is asked for is answered')
   if (read.kind === 'position') return read.position
   if (read.kind === 'unanswerable') {
     throw new UnavailableError(read.message, { retryAfterSec: UNANSWERABLE_RETRY_SEC })

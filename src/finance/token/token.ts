@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import { ifAnswered, type LensCursor } from '../../chain/call/cursor.ts'
 import { shownText, textFrom } from './text.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
@@ -12,6 +13,16 @@ export interface RawToken {
   /** First bytes of what `symbol` returned; undefined if it failed or answered far too much. */
   readonly symbol: Hex | undefined
   readonly name: Hex | undefined
+}
+
+/** What `tokens.sol` wrote about a token. */
+export function readToken(from: LensCursor): RawToken {
+  return {
+    address: from.address(),
+    decimals: ifAnswered(from, () => from.number(1)),
+    symbol: from.text(),
+    name: from.text(),
+  }
 }
 
 /** One token, fit to be shown. */

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import type { Address, Hex } from 'viem'
 import { decodeLens, encodeRead } from '../../../src/family/morpho_blue/read/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/morpho_blue/read/lens_artifact.ts'
+import type { RawMarket } from '../../../src/family/morpho_blue/read/state.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -19,8 +20,18 @@ beforeAll(async () => {
 }, 60_000)
 
 function question(market: keyof MorphoDevnet['markets'], wallet: keyof MorphoDevnet['wallets'] = 'borrower'): Hex {
-  const subject = { morpho: morpho.address, marketId: morpho.markets[market].id, wallet: morpho.wallets[wallet] }
-  return encodeRead(subject, { feeds: FEEDS, aaveOracle: morpho.aaveOracle })
+  return questionAbout([morpho.markets[market].id], morpho.wallets[wallet])
+}
+
+function questionAbout(marketIds: readonly Hex[], wallet: Address): Hex {
+  return encodeRead({ morpho: morpho.address, marketIds, wallet }, { feeds: FEEDS, aaveOracle: morpho.aaveOracle })
+}
+
+/** What the lens says of the only market that it was asked about. */
+function foundIn(answer: Hex): RawMarket | undefined {
+  const { entries } = decodeLens(answer)
+  expect(entries).toHaveLength(1)
+  return typeof entries[0] === 'string' ? undefined : entries[0]
 }
 
 function call(data: Hex, gas = 50_000_000): Promise<Hex> {
@@ -48,7 +59,7 @@ describe('the lens', () => {
     const { wethUsdc } = morpho.markets
     const { borrower } = morpho.wallets
     await morpho.warp(3_600)
-    const { found } = decodeLens(await call(question('wethUsdc')))
+    const found = foundIn(await call(question('wethUsdc')))
     const [stored, accrued] = await Promise.all([
       morpho.readStored(wethUsdc, borrower),
       morpho.readAccrued(wethUsdc, borrower),
@@ -62,7 +73,7 @@ describe('the lens', () => {
   })
 
   test('asks the loan token’s feed and Aave’s oracle if they know the token', async () => {
-    const usd = async (market: keyof MorphoDevnet['markets']) => decodeLens(await call(question(market))).found?.usd
+    const usd = async (market: keyof MorphoDevnet['markets']) => foundIn(await call(question(market, 'supplier')))?.usd
     expect(await usd('wethUsdc')).toEqual({
       round: { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 },
       aave: { source: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/), price: 101_000_000n },
@@ -71,32 +82,50 @@ describe('the lens', () => {
     expect(await usd('undescribed')).toEqual({ round: undefined, aave: undefined })
   })
 
-  test('writes nothing about a market that does not exist', async () => {
-    const subject = { morpho: morpho.address, marketId: `0x${'1'.repeat(64)}` as const, wallet: morpho.wallets.none }
-    const { found } = decodeLens(await call(encodeRead(subject, { feeds: [], aaveOracle: undefined })))
-    expect(found).toBeUndefined()
+  test('writes nothing about a market that does not exist, or that the wallet has nothing in', async () => {
+    const { markets, wallets } = morpho
+    const none = await call(questionAbout([`0x${'1'.repeat(64)}`, markets.wethUsdc.id], wallets.none))
+    expect(decodeLens(none).entries).toEqual(['no_market', 'no_position'])
   })
 
   test('needs less than 600,000 gas, and less than 5,000,000 if an oracle burns all it is given', async () => {
-    expect(decodeLens(await call(question('wethUsdc'), 600_000)).found?.oraclePrice).toBeGreaterThan(0n)
+    expect(foundIn(await call(question('wethUsdc'), 600_000))?.oraclePrice).toBeGreaterThan(0n)
     const { silentOracle } = morpho.markets
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'burns_gas' })
-    const { found } = decodeLens(await call(question('silentOracle'), 5_000_000))
+    const found = foundIn(await call(question('silentOracle'), 5_000_000))
     await morpho.setOracle(silentOracle, { price: 1n, mood: 'reverts' })
     expect(found?.oraclePrice).toBeUndefined()
     expect(found?.usd.round).toBeDefined()
     expect(found?.accrued?.endRateWad).toBeDefined()
+  })
+
+  test('answers all markets in one call, and ends a page between two of them if they may burn more gas', async () => {
+    const { silentOracle } = morpho.markets
+    const ids = Object.values(morpho.markets).map(({ id }) => id)
+    const asked = questionAbout(ids, morpho.wallets.borrower)
+    const alone = await Promise.all(ids.map((id) => call(questionAbout([id], morpho.wallets.borrower))))
+    const all = decodeLens(await call(asked))
+    expect(all.taken).toBe(ids.length)
+    expect(all.entries).toEqual(alone.flatMap((answer) => decodeLens(answer).entries))
+    await morpho.setOracle(silentOracle, { price: 1n, mood: 'burns_gas' })
+    const few = decodeLens(await call(asked, 10_000_000))
+    await morpho.setOracle(silentOracle, { price: 1n, mood: 'reverts' })
+    expect(few.taken).toBeGreaterThan(1)
+    expect(few.taken).toBeLessThan(ids.length)
+    // Nothing of what is answered is answered with less gas than it needs.
+    expect(few.entries).toEqual(all.entries.slice(0, few.taken))
   })
 })
 
 describe('decodeLens()', () => {
   test('refuses an answer that is cut anywhere, and one without Morpho', async () => {
     const answer = await call(question('wethUsdc'))
-    for (let end = 2; end < answer.length; end += 64) {
+    for (let end = 2; end < answer.length; end += 2) {
       const cut = answer.slice(0, end) as Hex
       expect(() => decodeLens(cut)).toThrow(UpstreamError)
     }
-    const subject = { morpho: morpho.wallets.none, marketId: morpho.markets.idle.id, wallet: morpho.wallets.none }
+    const { none } = morpho.wallets
+    const subject = { morpho: none, marketIds: [morpho.markets.idle.id], wallet: none }
     const nothing = await call(encodeRead(subject, { feeds: FEEDS, aaveOracle: undefined }))
     expect(() => decodeLens(nothing)).toThrow('its Morpho contract does not answer')
   })

@@ -3,7 +3,6 @@ import { AccrualPosition, Market, MarketParams } from '@morpho-org/blue-sdk'
 import { type Address, zeroAddress } from 'viem'
 import { LENS_WAYS } from '../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../src/family/morpho_blue/math.ts'
-import type { PositionRead } from '../../../src/family/morpho_blue/read/position.ts'
 import { RAY } from '../../../src/finance/math/rate.ts'
 import { AbortedError, UnavailableError } from '../../../src/lib/error.ts'
 import { chainOf } from '../../devnet/chain.ts'
@@ -12,7 +11,7 @@ import type { MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../support/rpc.ts'
 import { OPINIONS } from '../../support/staged/opinions.ts'
-import { clientOf, positionOf, readerOf } from './support.ts'
+import { clientOf, type PositionRead, positionOf, readerOf } from './support.ts'
 
 const ROUNDS = 20
 

@@ -11,19 +11,29 @@ import {
 } from 'viem'
 import { readLatestBlock } from '../../../src/chain/read_block.ts'
 import { type Endpoint, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { noMorpho, type PositionKey, roundOf } from '../../../src/family/morpho_blue/read/abi.ts'
-import { interpret, type PositionRead } from '../../../src/family/morpho_blue/read/position.ts'
+import { noMorpho } from '../../../src/family/morpho_blue/read/abi.ts'
+import { interpret } from '../../../src/family/morpho_blue/read/position.ts'
 import type {
   AccruedByContract,
   MarketParams,
   MarketState,
+  RawEntry,
   RawMarket,
   RawRead,
 } from '../../../src/family/morpho_blue/read/state.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { type PriceSources, priceSourcesOf } from '../../../src/finance/price/price_sources.ts'
+import type { RawToken } from '../../../src/finance/token/token.ts'
 import { MULTICALL3 } from '../../devnet/addresses.ts'
-import { type Ask, type Call, type CallResult, callAlone, multicall } from '../../support/staged/multicall.ts'
+import {
+  type Ask,
+  type Call,
+  type CallResult,
+  callAlone,
+  multicall,
+  textAnswer,
+} from '../../support/staged/multicall.ts'
+import type { PositionKey, PositionRead } from './support.ts'
 
 const STRUCTS = [
   'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
@@ -42,6 +52,8 @@ const CONTRACTS_ABI = parseAbi([
   'function borrowRateView(MarketParams params, Market market) view returns (uint256)',
   'function price() view returns (uint256)',
   'function decimals() view returns (uint256)',
+  'function symbol() view returns (string)',
+  'function name() view returns (string)',
   'function latestRoundData() view returns (uint256 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint256 answeredInRound)',
   'function getSourceOfAsset(address asset) view returns (address)',
   'function getAssetPrice(address asset) view returns (uint256)',
@@ -75,7 +87,11 @@ export async function readPositionStaged(
   const { chain } = client
   const source = { chainId: chain.id, multicall3: MULTICALL3, prices: priceSourcesOf(chain.prices) }
   const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
-  return interpret(await client.read(attempt, { signal }), { chain, question })
+  const raw = await client.read(attempt, { signal })
+  const { wallet, marketId } = question
+  const [read] = interpret(raw, { chain, question: { wallet, marketIds: [marketId] } })
+  if (read === undefined) throw new Error('Every market is interpreted')
+  return { block: raw.block, ...read }
 }
 
 /**
@@ -106,25 +122,40 @@ async function readStaged(source: StagedSource, question: PositionKey, signal: A
   }
   if (stored.params === undefined || stored.market === undefined) throw noMorpho()
   if (stored.position === undefined || stored.feeRecipient === undefined) throw noMorpho()
-  if (stored.market.lastUpdate === 0n) return { block, found: undefined }
-  const { oracle, loanToken } = stored.params
-  const [rates, oraclePrice, loanDecimals, usd] = await Promise.all([
+  const { feeRecipient: recipient } = stored
+  const only = (entry: RawEntry): RawRead => ({ block, feeRecipient: recipient, taken: 1, entries: [entry] })
+  if (stored.market.lastUpdate === 0n) return only('no_market')
+  const { oracle, loanToken, collateralToken } = stored.params
+  const [rates, oraclePrice, loan, collateral, usd] = await Promise.all([
     readRates(asker, question, { params: stored.params, market: stored.market }),
     asker.alone(to(oracle, 'price', [])),
-    asker.alone(to(loanToken, 'decimals', [])),
+    readToken(asker, loanToken),
+    readToken(asker, collateralToken),
     readUsd(asker, loanToken, prices),
   ])
   const found: RawMarket = {
     params: stored.params,
     market: marketState(stored.market),
     position: stored.position,
-    feeRecipient: stored.feeRecipient,
     ...rates,
     oraclePrice: answerOf('price', oraclePrice),
-    loanDecimals: answerOf('decimals', loanDecimals),
+    loan,
+    collateralToken: collateral,
     usd,
   }
-  return { block, found }
+  return only(found)
+}
+
+async function readToken({ alone }: Asker, address: Address): Promise<RawToken> {
+  const asked = [to(address, 'decimals', []), to(address, 'symbol', []), to(address, 'name', [])]
+  const [decimals, symbol, name] = await Promise.all(asked.map(alone))
+  const known = answerOf('decimals', decimals)
+  return {
+    address,
+    decimals: known === undefined || known > 255n ? undefined : Number(known),
+    symbol: textAnswer(symbol),
+    name: textAnswer(name),
+  }
 }
 
 async function readRates(
@@ -180,7 +211,7 @@ async function readUsd(
   const hasFeed = feed !== undefined && round !== undefined && decimals !== undefined
   const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
   return {
-    round: hasFeed ? roundOf({ answer: round[1], updatedAt: round[3], decimals }) : undefined,
+    round: hasFeed ? { answer: round[1], updatedAtSec: round[3], decimals: Number(decimals) } : undefined,
     aave: hasAave ? { source: aaveSource, price: answerOf('getAssetPrice', price) } : undefined,
   }
 }

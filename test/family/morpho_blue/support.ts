@@ -1,6 +1,7 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
+import type { Block } from '../../../src/chain/block.ts'
 import { createChainClient } from '../../../src/chain/rpc/evm.ts'
-import type { Position, PositionRead } from '../../../src/family/morpho_blue/read/position.ts'
+import type { MarketRead, Position } from '../../../src/family/morpho_blue/read/position.ts'
 import { createPositionReader } from '../../../src/family/morpho_blue/read/read.ts'
 import type { MorphoBlueDeployment } from '../../../src/family/morpho_blue/table/deployments.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -12,6 +13,16 @@ import { readPositionStaged } from './staged.ts'
 
 /** Morpho at its address on Ethereum. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
+
+/** A wallet in one market. */
+export interface PositionKey {
+  readonly morpho: Address
+  readonly marketId: Hex
+  readonly wallet: Address
+}
+
+/** What a reading of one market means. */
+export type PositionRead = { readonly block: Block } & MarketRead
 
 /** A client of the chain. */
 export function clientOf(chain: FinanceChain): FinanceClient {
@@ -37,9 +48,10 @@ export function readerOf(
     const place = reader.places.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
     if (opinion === 'staged') return readPositionStaged(client, { morpho, marketId: market.id, wallet }, signal)
-    // Two readings of one block end at different times.
-    const { untilMs: _, ...read } = await reader.read(place, { marketId: market.id, wallet }, signal)
-    return read
+    const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, signal)
+    const [read] = markets
+    if (read === undefined) throw new Error('Every market that is asked for is answered')
+    return { block, ...read }
   }
 }
 

@@ -1,98 +1,96 @@
-import { type Address, type Hex, toFunctionSelector, zeroAddress } from 'viem'
-import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
+import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
-import type { FeedRound } from '../../../finance/price/price.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
+import { readToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { MarketState, RawMarket, RawRead, StoredPosition } from './state.ts'
+import type { AccruedByContract, MarketState, RawEntry, RawMarket, RawRead, StoredPosition } from './state.ts'
 
-const READ = toFunctionSelector(`read(address morpho, bytes32 id, address wallet, ${PRICE_SOURCES_ARGUMENT})`)
-/** Length of the lens' `Reading` in words: every field is static and takes one word. */
-const READING_WORDS = 45
+const READ = toFunctionSelector(`read(address morpho, address wallet, bytes32[] ids, ${PRICE_SOURCES_ARGUMENT})`)
+/** Records of the lens, by their first byte. */
+const RECORD = { noMarket: 0, market: 1, noPosition: 2, failed: 3 } as const
 
-/** Which market and wallet a reading is about. */
-export interface PositionKey {
+/** Which markets and wallet a reading is about; ids in lower case. */
+export interface MarketsQuestion {
   readonly morpho: Address
-  readonly marketId: Hex
   readonly wallet: Address
+  readonly marketIds: readonly Hex[]
 }
 
 /** Call data of the lens. */
-export function encodeRead({ morpho, marketId, wallet }: PositionKey, sources: PriceSources): Hex {
-  return encodeCall(READ, morpho, marketId, wallet, encodePriceSources(sources))
+export function encodeRead({ morpho, wallet, marketIds }: MarketsQuestion, sources: PriceSources): Hex {
+  return encodeCall(READ, morpho, wallet, encodeArray(marketIds), encodePriceSources(sources))
 }
 
 /**
- * Decodes the lens' answer, the words of `Reading` in `lens.sol` by index. Throws `UpstreamError` for any other
- * answer, and if Morpho is not at its address.
+ * Decodes the lens' answer; the head of `lens.sol` describes its layout. Throws `UpstreamError` for any other, and
+ * `SilentError` if Morpho is not at its address.
  */
 export function decodeLens(answer: Hex): RawRead {
-  if (answer.length !== 2 + READING_WORDS * 64) {
-    throw new UpstreamError('Cannot decode the lens: it is not a reading of a market')
-  }
-  const word = (index: number): bigint => wordOf(answer, index)
-  const known = (index: number): bigint | undefined => (word(index) === 1n ? word(index + 1) : undefined)
-  const position = (index: number): StoredPosition => ({
-    supplyShares: word(index),
-    borrowShares: word(index + 1),
-    collateral: word(index + 2),
-  })
-  if (word(4) !== 1n) throw noMorpho()
-  const block = {
-    chainId: Number(word(0)),
-    number: word(1),
-    timestampSec: word(2),
-    parentHash: `0x${answer.slice(2 + 3 * 64, 2 + 4 * 64)}` as const,
-  }
-  const market = marketAt(word, 10)
-  if (market.lastUpdateSec === 0n) return { block, found: undefined }
-  const aaveSource = addressOf(answer, 42)
-  const found: RawMarket = {
-    params: {
-      loanToken: addressOf(answer, 5),
-      collateralToken: addressOf(answer, 6),
-      oracle: addressOf(answer, 7),
-      irm: addressOf(answer, 8),
-      lltv: word(9),
-    },
-    market,
-    position: position(16),
-    feeRecipient: addressOf(answer, 19),
-    averageRateWad: known(20),
-    accrued:
-      word(22) === 1n ? { market: marketAt(word, 23), position: position(29), endRateWad: known(32) } : undefined,
-    oraclePrice: known(34),
-    loanDecimals: known(36),
-    usd: {
-      round:
-        word(38) === 1n
-          ? roundOf({ answer: BigInt.asIntN(256, word(39)), updatedAt: word(40), decimals: word(41) })
-          : undefined,
-      aave: aaveSource === zeroAddress ? undefined : { source: aaveSource, price: known(43) },
-    },
-  }
-  return { block, found }
+  const { from, block, taken } = openLensPage(answer)
+  const feeRecipient = ifAnswered(from, () => from.address())
+  if (feeRecipient === undefined) throw noMorpho()
+  const entries: RawEntry[] = []
+  while (!from.atEnd()) entries.push(readEntry(from))
+  if (entries.length !== taken) throw new UpstreamError('Cannot decode the lens: markets are missing')
+  return { block, feeRecipient, taken, entries }
 }
 
-function marketAt(word: (index: number) => bigint, at: number): MarketState {
+function readEntry(from: LensCursor): RawEntry {
+  const record = from.number(1)
+  if (record === RECORD.noMarket) return 'no_market'
+  if (record === RECORD.noPosition) return 'no_position'
+  if (record === RECORD.failed) throw noMorpho()
+  if (record !== RECORD.market) throw new UpstreamError(`Cannot decode the lens: unknown record ${record}`)
+  return readMarket(from)
+}
+
+function readMarket(from: LensCursor): RawMarket {
+  const [oracle, irm, lltv] = [from.address(), from.address(), from.uint(32)]
+  const stored = readBooks(from)
+  const averageRateWad = optional(from)
+  const accrued = from.number(1) === 1 ? readAccrued(from) : undefined
+  const oraclePrice = optional(from)
+  const [loan, collateralToken] = [readToken(from), readToken(from)]
+  const round = ifAnswered(from, () => ({
+    answer: BigInt.asIntN(256, from.uint(32)),
+    updatedAtSec: from.uint(8),
+    decimals: from.number(1),
+  }))
+  const [source, price] = [from.address(), optional(from)]
   return {
-    totalSupplyAssets: word(at),
-    totalSupplyShares: word(at + 1),
-    totalBorrowAssets: word(at + 2),
-    totalBorrowShares: word(at + 3),
-    lastUpdateSec: word(at + 4),
-    feeWad: word(at + 5),
+    params: { loanToken: loan.address, collateralToken: collateralToken.address, oracle, irm, lltv },
+    ...stored,
+    averageRateWad,
+    accrued,
+    oraclePrice,
+    loan,
+    collateralToken,
+    usd: { round, aave: BigInt(source) === 0n ? undefined : { source, price } },
   }
 }
 
-/** A feed's round. Decimals too large for a number become a value that no price can have. */
-export function roundOf(round: {
-  readonly answer: bigint
-  readonly updatedAt: bigint
-  readonly decimals: bigint
-}): FeedRound {
-  const { answer, updatedAt, decimals } = round
-  return { answer, updatedAtSec: updatedAt, decimals: decimals > 255n ? 255 : Number(decimals) }
+function readAccrued(from: LensCursor): AccruedByContract {
+  return { ...readBooks(from), endRateWad: optional(from) }
+}
+
+function readBooks(from: LensCursor): { readonly market: MarketState; readonly position: StoredPosition } {
+  return {
+    market: {
+      totalSupplyAssets: from.uint(16),
+      totalSupplyShares: from.uint(16),
+      totalBorrowAssets: from.uint(16),
+      totalBorrowShares: from.uint(16),
+      lastUpdateSec: from.uint(16),
+      feeWad: from.uint(16),
+    },
+    position: { supplyShares: from.uint(32), borrowShares: from.uint(16), collateral: from.uint(16) },
+  }
+}
+
+function optional(from: LensCursor): bigint | undefined {
+  return ifAnswered(from, () => from.uint(32))
 }
 
 /** The error if the contract at a deployment's address does not answer as Morpho does. */

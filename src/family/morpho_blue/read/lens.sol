@@ -1,195 +1,215 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-import {BlockHeight} from '../../../chain/call/block_height.sol';
+import {LensPage} from '../../../chain/call/page.sol';
 import {Prices, PriceSources} from '../../../finance/price/prices.sol';
-
-struct MarketParams {
-    address loanToken;
-    address collateralToken;
-    address oracle;
-    address irm;
-    uint256 lltv;
-}
-
-struct Market {
-    uint128 totalSupplyAssets;
-    uint128 totalSupplyShares;
-    uint128 totalBorrowAssets;
-    uint128 totalBorrowShares;
-    uint128 lastUpdate;
-    uint128 fee;
-}
-
-struct Position {
-    uint256 supplyShares;
-    uint128 borrowShares;
-    uint128 collateral;
-}
+import {Tokens} from '../../../finance/token/tokens.sol';
 
 interface IMorpho {
-    function idToMarketParams(bytes32) external view returns (MarketParams memory);
-    function market(bytes32) external view returns (Market memory);
-    function position(bytes32, address) external view returns (Position memory);
-    function feeRecipient() external view returns (address);
-    function accrueInterest(MarketParams memory) external;
-}
-
-interface IIrm {
-    function borrowRateView(MarketParams memory, Market memory) external view returns (uint256);
+    function idToMarketParams(bytes32) external view;
+    function market(bytes32) external view;
+    function position(bytes32, address) external view;
+    function feeRecipient() external view;
 }
 
 interface IOracle {
-    function price() external view returns (uint256);
+    function price() external view;
 }
 
-interface IToken {
-    function decimals() external view returns (uint256);
-}
-
-/// Reads one wallet's position in one market of Morpho Blue, and all that its figures depend on, in one `eth_call`. It
-/// is never deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
+/// Reads what one wallet has in markets of Morpho Blue, and all that its figures depend on, in one `eth_call`. It is
+/// never deployed: its code stands at an address for the length of one call, or runs as the creation code of one.
 ///
-/// The market is read as it is stored, and again after the contract itself has accrued its interest, which the end of
-/// the call undoes. Whatever is not Morpho's has a gas cap, and of its answer only the first words are copied, so that
-/// an oracle or a token can say nothing worse than nothing. The answer is the struct `Reading`: a row of words.
-contract Lens is BlockHeight, Prices {
-    uint256 private constant MORPHO_GAS = 300_000;
+/// A market is read as it is stored, and again after the contract itself has accrued its interest, which the end of the
+/// call undoes. Whatever is not Morpho's has a gas cap, and of its answer only the first words are copied, so that an
+/// oracle or a token can say nothing worse than nothing.
+///
+/// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
+///
+///   header    as in `page.sol`, then u8 1 if Morpho answers, address feeRecipient
+///   market    u8 0 where there is none, 2 where the wallet has nothing, 3 where Morpho fails, and that is all; else 1,
+///             address oracle, irm, u256 lltv, books, optional average rate since the last accrual, u8 1 if the contract
+///             accrued, and then books after that and optional rate from then on; optional oracle price; the loan token
+///             and the collateral token as in `tokens.sol`; of the loan token u8 1 if its feed answered, i256 answer, u64
+///             updatedAt, u8 decimals, address of its source at Aave's oracle, optional price there
+///   books     u128 totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee,
+///             u256 supplyShares, u128 borrowShares, u128 collateral
+///   optional  u8 1 if it is known, u256
+///
+/// A page ends early, and says so by `taken`, before gas could run out in the middle of a market.
+contract Lens is LensPage, Tokens, Prices {
     uint256 private constant ACCRUE_GAS = 1_500_000;
     uint256 private constant IRM_GAS = 1_000_000;
     /// Vaults that are priced through several feeds have taken a third of this.
     uint256 private constant ORACLE_GAS = 3_000_000;
-    uint256 private constant TOKEN_GAS = 100_000;
+    /// What Morpho itself and the writing of a market take, and some.
+    uint256 private constant OWN_GAS = 400_000;
+    /// What one market can burn.
+    uint256 private constant MARKET_GAS =
+        ACCRUE_GAS + 2 * IRM_GAS + ORACLE_GAS + 2 * TOKEN_GAS_MAX + FEED_GAS_MAX + AAVE_GAS_MAX + OWN_GAS;
 
-    struct Optional {
-        bool known;
-        uint256 value;
-    }
+    /// Where in the working memory the parts of a market stand: they are arguments of the rate model in this order.
+    uint256 private constant MARKET = 160;
+    uint256 private constant POSITION = 352;
 
-    struct Round {
-        bool known;
-        int256 answer;
-        uint256 updatedAt;
-        uint256 decimals;
-    }
-
-    struct Reading {
-        uint256 chainId;
-        uint256 blockNumber;
-        uint256 timestamp;
-        bytes32 parentHash;
-        /// False where there is no Morpho; then, and where there is no such market, the rest is empty.
-        bool answers;
-        MarketParams params;
-        Market market;
-        Position position;
+    struct Question {
+        address morpho;
+        address wallet;
+        bytes32 id;
+        /// Parameters, market and position.
+        uint256 books;
         address feeRecipient;
-        /// Average over the time since the last accrual, per second, 18 decimals.
-        Optional averageRate;
-        /// Whether the contract could accrue; what follows up to `endRate` is from after that.
-        bool accrued;
-        Market accruedMarket;
-        Position accruedPosition;
-        Optional endRate;
-        Optional oraclePrice;
-        Optional loanDecimals;
-        /// Of the loan token's feed, where it has one.
-        Round round;
-        /// Of the loan token at Aave's oracle, where the chain has one; a price only where there is a source.
-        address aaveSource;
-        Optional aavePrice;
     }
 
+    /// The wallet in these markets, in this order.
     function read(
         address morpho,
-        bytes32 id,
         address wallet,
+        bytes32[] calldata ids,
         PriceSources calldata prices
-    ) external returns (Reading memory reading) {
-        reading.chainId = block.chainid;
-        reading.timestamp = block.timestamp;
-        (reading.blockNumber, reading.parentHash) = height();
-        if (!readStored(reading, morpho, id, wallet) || reading.market.lastUpdate == 0) return reading;
-        MarketParams memory params = reading.params;
-        if (params.irm != address(0)) {
-            reading.averageRate = rate(params, reading.market);
-            try IMorpho(morpho).accrueInterest{gas: ACCRUE_GAS}(params) {
-                reading.accrued = true;
-                reading.accruedMarket = IMorpho(morpho).market(id);
-                reading.accruedPosition = IMorpho(morpho).position(id, wallet);
-                reading.endRate = rate(params, reading.accruedMarket);
-            } catch {}
+    ) external {
+        (Page memory page, Question memory question) = open();
+        question.morpho = morpho;
+        question.wallet = wallet;
+        begin(page);
+        bool answers = ask(page, morpho, IMorpho.feeRecipient.selector, 32);
+        if (answers) question.feeRecipient = address(uint160(word(page.answer)));
+        put(page, answers ? 1 : 0, 1);
+        put(page, uint160(question.feeRecipient), 20);
+        for (uint256 i = 0; answers && i < ids.length; i++) {
+            if (i > 0 && gasleft() < MARKET_GAS) break;
+            question.id = ids[i];
+            market(page, question, prices);
+            page.taken++;
         }
-        reading.oraclePrice = number(params.oracle, ORACLE_GAS, abi.encodeCall(IOracle.price, ()));
-        readUsd(reading, params.loanToken, prices);
+        page.checkpoint = page.cursor;
+        finish(page);
     }
 
-    function readStored(
-        Reading memory reading,
-        address morpho,
-        bytes32 id,
-        address wallet
-    ) private view returns (bool) {
-        bytes memory answer;
-        (reading.answers, answer) = ask(morpho, MORPHO_GAS, 160, abi.encodeCall(IMorpho.idToMarketParams, (id)));
-        if (!reading.answers) return false;
-        reading.params = abi.decode(answer, (MarketParams));
-        reading.market = IMorpho(morpho).market(id);
-        reading.position = IMorpho(morpho).position(id, wallet);
-        reading.feeRecipient = IMorpho(morpho).feeRecipient();
-        return true;
+    function market(Page memory page, Question memory question, PriceSources calldata prices) private {
+        uint256 books = question.books;
+        if (!readParams(page, question) || !readBooks(page, question)) return put(page, 3, 1);
+        if (word(books + MARKET + 128) == 0) return put(page, 0, 1);
+        uint256 position = books + POSITION;
+        bool has = word(position) != 0 || word(position + 32) != 0 || word(position + 64) != 0;
+        // Accruing gives shares to whoever receives the fees.
+        if (!has && question.wallet != question.feeRecipient) return put(page, 2, 1);
+        put(page, 1, 1);
+        put(page, uint160(at(books, 2)), 20);
+        put(page, uint160(at(books, 3)), 20);
+        put(page, word(books + 128), 32);
+        putBooks(page, books);
+        accrual(page, question);
+        (bool ok, uint256 size) = askFor(page, at(books, 2), IOracle.price.selector, 4, ORACLE_GAS, 32);
+        optional(page, ok && size >= 32, word(page.answer));
+        describe(page, at(books, 0));
+        describe(page, at(books, 1));
+        usd(page, at(books, 0), prices);
     }
 
-    function readUsd(
-        Reading memory reading,
-        address token,
-        PriceSources calldata prices
-    ) private view {
-        reading.loanDecimals = number(token, TOKEN_GAS, abi.encodeCall(IToken.decimals, ()));
-        uint256 scratch = reserve(160);
-        address feed = feedOf(prices, token);
-        if (feed != address(0)) {
-            (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) = latestRound(feed, scratch);
-            reading.round = Round(ok, int256(answer), updatedAt, decimals);
+    function accrual(Page memory page, Question memory question) private {
+        address irm = at(question.books, 3);
+        if (irm == address(0)) {
+            optional(page, false, 0);
+            return put(page, 0, 1);
         }
-        (reading.aaveSource, reading.aavePrice.known, reading.aavePrice.value) = aavePrice(
-            prices.aaveOracle,
-            token,
-            scratch
+        rate(page, question.books, irm);
+        if (!accrue(page, question) || !readBooks(page, question)) return put(page, 0, 1);
+        put(page, 1, 1);
+        putBooks(page, question.books);
+        rate(page, question.books, irm);
+    }
+
+    function accrue(Page memory page, Question memory question) private returns (bool ok) {
+        for (uint256 i = 0; i < 5; i++) argument(page, i, word(question.books + i * 32));
+        address morpho = question.morpho;
+        bytes4 selector = bytes4(keccak256('accrueInterest((address,address,address,address,uint256))'));
+        uint256 data = page.question;
+        assembly ("memory-safe") {
+            mstore(data, or(selector, and(mload(data), shr(32, not(0)))))
+            ok := call(ACCRUE_GAS, morpho, 0, data, 164, 0, 0)
+        }
+    }
+
+    function rate(Page memory page, uint256 books, address irm) private view {
+        for (uint256 i = 0; i < 11; i++) argument(page, i, word(books + i * 32));
+        bytes4 selector = bytes4(
+            keccak256(
+                'borrowRateView((address,address,address,address,uint256),(uint128,uint128,uint128,uint128,uint128,uint128))'
+            )
         );
+        (bool ok, uint256 size) = askFor(page, irm, selector, 356, IRM_GAS, 32);
+        optional(page, ok && size >= 32, word(page.answer));
     }
 
-    function reserve(uint256 size) private pure returns (uint256 place) {
-        assembly ("memory-safe") {
-            place := mload(0x40)
-            mstore(0x40, add(place, size))
-        }
+    function readParams(Page memory page, Question memory question) private view returns (bool ok) {
+        argument(page, 0, uint256(question.id));
+        return readInto(page, question, IMorpho.idToMarketParams.selector, 36, 0, 160);
     }
 
-    function rate(MarketParams memory params, Market memory market) private view returns (Optional memory) {
-        return number(params.irm, IRM_GAS, abi.encodeCall(IIrm.borrowRateView, (params, market)));
+    /// The market and the position in it.
+    function readBooks(Page memory page, Question memory question) private view returns (bool ok) {
+        argument(page, 0, uint256(question.id));
+        argument(page, 1, uint160(question.wallet));
+        return
+            readInto(page, question, IMorpho.market.selector, 36, MARKET, 192) &&
+            readInto(page, question, IMorpho.position.selector, 68, POSITION, 96);
     }
 
-    function number(
-        address target,
-        uint256 gasMax,
-        bytes memory question
-    ) private view returns (Optional memory value) {
-        (bool ok, bytes memory answer) = ask(target, gasMax, 32, question);
-        if (ok) value = Optional(true, abi.decode(answer, (uint256)));
+    function readInto(
+        Page memory page,
+        Question memory question,
+        bytes4 selector,
+        uint256 questionSize,
+        uint256 place,
+        uint256 bytesWanted
+    ) private view returns (bool ok) {
+        uint256 size;
+        uint256 answer = page.answer;
+        page.answer = question.books + place;
+        (ok, size) = askFor(page, question.morpho, selector, questionSize, CONTRACT_GAS, bytesWanted);
+        page.answer = answer;
+        return ok && size >= bytesWanted;
     }
 
-    /// A call with a gas cap: true if it answered, with at least `size` bytes; no more of them are copied.
-    function ask(
-        address target,
-        uint256 gasMax,
-        uint256 size,
-        bytes memory question
-    ) private view returns (bool ok, bytes memory answer) {
-        answer = new bytes(size);
-        assembly ("memory-safe") {
-            ok := staticcall(gasMax, target, add(question, 32), mload(question), add(answer, 32), size)
-            ok := and(ok, iszero(lt(returndatasize(), size)))
-        }
+    function putBooks(Page memory page, uint256 books) private pure {
+        for (uint256 i = 0; i < 6; i++) put(page, word(books + MARKET + i * 32), 16);
+        put(page, word(books + POSITION), 32);
+        put(page, word(books + POSITION + 32), 16);
+        put(page, word(books + POSITION + 64), 16);
     }
+
+    function usd(Page memory page, address place, PriceSources calldata prices) private view {
+        address feed = feedOf(prices, place);
+        bool ok;
+        uint256 answer;
+        uint256 updatedAt;
+        uint256 decimals;
+        if (feed != address(0)) (ok, answer, updatedAt, decimals) = latestRound(feed, page.answer);
+        ok = ok && decimals < 256 && updatedAt < 1 << 64;
+        put(page, ok ? 1 : 0, 1);
+        put(page, ok ? answer : 0, 32);
+        put(page, ok ? updatedAt : 0, 8);
+        put(page, ok ? decimals : 0, 1);
+        (address source, bool priced, uint256 price) = aavePrice(prices.aaveOracle, place, page.answer);
+        put(page, uint160(source), 20);
+        optional(page, priced, price);
+    }
+
+    function optional(Page memory page, bool known, uint256 value) private pure {
+        put(page, known ? 1 : 0, 1);
+        put(page, known ? value : 0, 32);
+    }
+
+    function at(uint256 books, uint256 index) private pure returns (address) {
+        return address(uint160(word(books + index * 32)));
+    }
+
+    function open() private pure returns (Page memory page, Question memory question) {
+        page.question = reserve(384);
+        page.answer = reserve(352);
+        question.books = reserve(448);
+    }
+
+    /// A page ends between two markets.
+    function beforeCall(Page memory, uint256) internal view override {}
 }

@@ -4,112 +4,161 @@ import { encodeCall } from '../../../chain/call/words.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import type { LendingPosition } from '../../../finance/math/lending.ts'
 import { type UsdPrice, usdPriceOf } from '../../../finance/price/price.ts'
+import { type Token, tokenFrom } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { rational } from '../../../lib/number/rational.ts'
+import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import { accrue, assetsOf, borrowApyRay, RATE_WAD_MAX, supplyApyRay, valuationOf } from '../math.ts'
-import type { PositionKey } from './abi.ts'
-import type { MarketParams, MarketState, RawMarket, RawRead } from './state.ts'
+import type { MarketsQuestion } from './abi.ts'
+import type { MarketParams, MarketState, RawEntry, RawMarket, RawRead } from './state.ts'
 
-/** Decimals beyond this exceed what 256 bits can count. */
-const DECIMALS_MAX = 77n
-
-/** A wallet's position in a market, accrued to the block of the reading. */
-export interface Position extends LendingPosition {
+/** What a wallet has in a market, accrued to the block of the reading; no price is needed to tell. */
+export interface Held {
+  readonly marketId: Hex
   readonly params: MarketParams
-  /** With its interest up to the block. */
+  /** With its interest up to the block, unless that cannot be accrued. */
   readonly market: MarketState
+  /** False if the contract cannot accrue its interest: then nobody can supply, borrow, repay or withdraw. */
+  readonly isAccrued: boolean
   /** Raw units of the loan token, rounded down. */
   readonly supplied: bigint
   /** Raw units of the loan token, rounded up. */
   readonly owed: bigint
   /** Raw units of the collateral token. */
   readonly collateral: bigint
+  readonly loan: Token
+  /** Undefined in an idle market. */
+  readonly collateralToken: Token | undefined
+  /** Raw units of the loan token per raw unit of the collateral, 36 decimals; undefined if the oracle is silent. */
+  readonly oraclePrice: bigint | undefined
+}
+
+/** The same with what it is worth, in money. */
+export interface Position extends Held, LendingPosition {
   readonly supplyApyRay: bigint
   readonly borrowApyRay: bigint
   /** The price of a whole loan token and its source. */
   readonly loanPrice: UsdPrice
+  /** US dollars per raw unit of the loan token. */
+  readonly loanUsd: Rational
 }
 
-/** What a reading means. */
-export type PositionRead = { readonly block: Block } & (
+/** What a wallet has in a market, and whether its figures can be told. */
+export type HeldRead =
   | { readonly kind: 'position'; readonly position: Position }
-  | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
   /** The position exists, but something that its figures need is missing. `message` is a whole sentence. */
-  | { readonly kind: 'unanswerable'; readonly message: string }
-)
+  | { readonly kind: 'unanswerable'; readonly held: Held; readonly message: string }
+
+/** What a reading of one market means. */
+export type MarketRead = HeldRead | { readonly kind: 'absent'; readonly reason: 'no_market' | 'no_position' }
+
+/** Where and about whom a reading is. */
+interface Context {
+  readonly chain: FinanceChain
+  readonly wallet: Address
+  readonly block: Block
+  readonly feeRecipient: Address
+}
 
 /**
- * Interprets a reading: accrues, values, prices. Throws `UpstreamError` if the answer contradicts itself: a market that
- * is not the one asked for, or one whose own accrual differs from ours.
+ * Interprets a reading, market by market: accrues, values, prices. Throws `UpstreamError` if the answer contradicts
+ * itself: a market that is not the one asked for, or one whose own accrual differs from ours.
  */
 export function interpret(
-  { block, found }: RawRead,
-  { chain, question }: { readonly chain: FinanceChain; readonly question: PositionKey },
-): PositionRead {
-  if (found === undefined) return { block, kind: 'absent', reason: 'no_market' }
-  const { params, oraclePrice } = found
-  if (idOf(params) !== question.marketId) throw new UpstreamError('Cannot read a Morpho market: it is another one')
-  const state = accruedState(found, { block, wallet: question.wallet })
-  const { supplyShares, borrowShares, collateral } = state?.position ?? found.position
-  if (supplyShares + borrowShares + collateral === 0n) return { block, kind: 'absent', reason: 'no_position' }
-
-  const unanswerable = (what: string, because: string): PositionRead => {
-    const place = `Morpho market ${question.marketId} on chain ${chain.id} (${chain.name})`
-    return { block, kind: 'unanswerable', message: `Cannot ${what} of ${place} because ${because}` }
-  }
-  const usesRates = supplyShares + borrowShares > 0n
-  if (usesRates && state === undefined)
-    return unanswerable('accrue interest', 'its interest-rate model does not answer')
-  const { market, endRateWad } = state ?? { market: found.market, endRateWad: 0n }
-  if (endRateWad > RATE_WAD_MAX) return unanswerable('tell the yield', 'its interest-rate model asks an absurd rate')
-  if (collateral > 0n && (oraclePrice ?? 0n) === 0n) {
-    return unanswerable(
-      'price the collateral',
-      oraclePrice === 0n ? 'its oracle answers zero' : 'its oracle does not answer',
-    )
-  }
-  const loan = `price the loan token ${params.loanToken}`
-  if (found.loanDecimals === undefined || found.loanDecimals > DECIMALS_MAX) {
-    return unanswerable(loan, 'it has no usable decimals')
-  }
-  const answers = { ...found.usd, blockTimestampSec: block.timestampSec }
-  const outcome = usdPriceOf(params.loanToken, { prices: chain.prices, answers })
-  if (outcome.kind === 'missing') return unanswerable(loan, outcome.because)
-
-  const { price: loanPrice } = outcome
-  const assets = assetsOf({ supplyShares, borrowShares }, market)
-  const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
-  const valued = valuationOf({
-    ...assets,
-    ...yields,
-    collateral,
-    oraclePrice: oraclePrice ?? 0n,
-    lltvWad: params.lltv,
-    loanUsd: rational(loanPrice.units, pow10(loanPrice.scale + Number(found.loanDecimals))),
+  { block, feeRecipient, entries }: Omit<RawRead, 'taken'>,
+  { chain, question }: { readonly chain: FinanceChain; readonly question: Omit<MarketsQuestion, 'morpho'> },
+): MarketRead[] {
+  const context = { chain, wallet: question.wallet, block, feeRecipient }
+  return question.marketIds.map((marketId, index) => {
+    const entry = entries[index]
+    if (entry === undefined) throw new UpstreamError('Cannot read Morpho markets: one of them is not answered')
+    return interpretEntry(entry, marketId, context)
   })
-  const position: Position = { params, market, ...assets, collateral, ...yields, loanPrice, ...valued }
-  return { block, kind: 'position', position }
 }
 
-/** The market and the position at the block, as we calculate them; undefined if the model or the contract fails. */
-function accruedState(
-  { params, market, position, feeRecipient, averageRateWad, accrued }: RawMarket,
-  { block, wallet }: { readonly block: Block; readonly wallet: Address },
-) {
-  const { timestampSec } = block
+function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): MarketRead {
+  if (typeof entry === 'string') return { kind: 'absent', reason: entry }
+  const { params } = entry
+  if (idOf(params) !== marketId) throw new UpstreamError('Cannot read a Morpho market: it is another one')
+  const state = stateOf(entry, context)
+  const { supplyShares, borrowShares, collateral } = state.position
+  if (supplyShares + borrowShares + collateral === 0n) return { kind: 'absent', reason: 'no_position' }
+  const held: Held = {
+    marketId,
+    params,
+    market: state.market,
+    isAccrued: state.isAccrued,
+    ...assetsOf(state.position, state.market),
+    collateral,
+    loan: tokenFrom(entry.loan),
+    collateralToken: isAddressEqual(params.collateralToken, zeroAddress) ? undefined : tokenFrom(entry.collateralToken),
+    oraclePrice: entry.oraclePrice,
+  }
+  const valued = valuedFrom({ held, state, usd: entry.usd }, context)
+  if ('position' in valued) return { kind: 'position', position: valued.position }
+  const { chain } = context
+  const place = `Morpho market ${marketId} on chain ${chain.id} (${chain.name})`
+  return { kind: 'unanswerable', held, message: `Cannot ${valued.what} of ${place} because ${valued.because}` }
+}
+
+/** The position with its figures, or what cannot be told and why. */
+function valuedFrom(
+  { held, state, usd }: { readonly held: Held; readonly state: State; readonly usd: RawMarket['usd'] },
+  { chain, block }: Context,
+): { readonly position: Position } | { readonly what: string; readonly because: string } {
+  const { params, market, supplied, owed, collateral, loan, oraclePrice = 0n } = held
+  const { supplyShares, borrowShares } = state.position
+  const { endRateWad = 0n, failure } = state
+  if (failure !== undefined && supplyShares + borrowShares > 0n) return { what: 'accrue interest', because: failure }
+  if (endRateWad > RATE_WAD_MAX) {
+    return { what: 'tell the yield', because: 'its interest-rate model asks an absurd rate' }
+  }
+  if (collateral > 0n && oraclePrice === 0n) {
+    const because = held.oraclePrice === 0n ? 'its oracle answers zero' : 'its oracle does not answer'
+    return { what: 'price the collateral', because }
+  }
+  const what = `price the loan token ${params.loanToken}`
+  if (loan.decimals === undefined) return { what, because: 'it has no usable decimals' }
+  const answers = { ...usd, blockTimestampSec: block.timestampSec }
+  const outcome = usdPriceOf(params.loanToken, { prices: chain.prices, answers })
+  if (outcome.kind === 'missing') return { what, because: outcome.because }
+  const loanUsd = rational(outcome.price.units, pow10(outcome.price.scale + loan.decimals))
+  const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }
+  const valued = valuationOf({ supplied, owed, collateral, oraclePrice, lltvWad: params.lltv, loanUsd, ...yields })
+  return { position: { ...held, ...yields, loanPrice: outcome.price, loanUsd, ...valued } }
+}
+
+/** A market and the wallet in it at the block. */
+interface State extends Pick<RawMarket, 'market' | 'position'> {
+  /** False if its interest cannot be accrued: then these are its books as they stand. */
+  readonly isAccrued: boolean
+  /** The borrow rate from now on, per second, 18 decimals. */
+  readonly endRateWad?: bigint
+  /** Why that or the interest is not known, in words that follow "because". */
+  readonly failure?: string
+}
+
+const NO_RATE = 'its interest-rate model does not answer'
+
+/** The market and the position at the block, as we calculate them; as they stand if the model or the contract fails. */
+function stateOf(
+  { params, market, position, averageRateWad, accrued }: RawMarket,
+  { block: { timestampSec }, wallet, feeRecipient }: Context,
+): State {
   if (timestampSec < market.lastUpdateSec)
     throw new UpstreamError('Cannot read a Morpho market: it is ahead of its block')
-  if (isAddressEqual(params.irm, zeroAddress)) return { market, position, endRateWad: 0n }
-  if (averageRateWad === undefined || accrued?.endRateWad === undefined) return undefined
+  if (isAddressEqual(params.irm, zeroAddress)) return { market, position, isAccrued: true, endRateWad: 0n }
+  if (averageRateWad === undefined) return { market, position, isAccrued: false, failure: NO_RATE }
+  if (accrued === undefined) return { market, position, isAccrued: false, failure: 'the contract cannot' }
   const { market: after, feeShares } = accrue(market, { averageRateWad, timestampSec })
   const supplyShares = position.supplyShares + (isAddressEqual(wallet, feeRecipient) ? feeShares : 0n)
   const ours = { market: after, position: { ...position, supplyShares } }
   if (!isSame(ours.market, accrued.market) || !isSame(ours.position, accrued.position)) {
     throw new UpstreamError('Cannot read a Morpho market: its accrual is not what its books and rate come to')
   }
-  return { ...ours, endRateWad: accrued.endRateWad }
+  const { endRateWad } = accrued
+  return { ...ours, isAccrued: true, ...(endRateWad === undefined ? { failure: NO_RATE } : { endRateWad }) }
 }
 
 const IDS_MAX = 10_000

@@ -1,23 +1,46 @@
+import { hash } from 'node:crypto'
+import type { Hex } from 'viem'
+import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
-import type { FinanceClient } from '../../../finance/chain.ts'
+import { readPages } from '../../../chain/call/pages.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
+import type { ChainPrices, FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { onceEach } from '../../../lib/once_each.ts'
 import { createPastPlaces, type PastPlaces } from '../../past.ts'
 import { type FamilyPlace, placesOf, readingOf } from '../../place.ts'
 import type { MorphoBlueDeployment } from '../table/deployments.ts'
-import { decodeLens, encodeRead, type PositionKey } from './abi.ts'
+import { decodeLens, encodeRead, type MarketsQuestion } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
-import { interpret, type PositionRead } from './position.ts'
+import { interpret, type MarketRead } from './position.ts'
 import type { RawRead } from './state.ts'
 
-/** Time for one position over all tries. */
+/** Time for one wallet over all pages and tries. */
 const BUDGET_MS = 4_000
-/** Positions that are kept until the next block. */
+/** Markets in one call: each takes about 200,000 gas, and a page ends early if oracles burn more. */
+const PAGE_SIZES = { override: 200, deployless: 50 } as const
+/** So many take little gas. */
+const LIGHT_MARKETS_MAX = 30
+/** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
 const CACHE_ENTRIES_MAX = 10_000
+const CACHE_BYTES_MAX = 64 * 1024 * 1024
+/** About how much memory a read and one of its markets take. */
+const READ_BYTES = 512
+const MARKET_BYTES = 4_096
 
 /** Where a chain's markets are read; its one deployment is Morpho. */
-type MorphoBluePlace = FamilyPlace<MorphoBlueDeployment>
+export type MorphoBluePlace = FamilyPlace<MorphoBlueDeployment>
+
+/** Which markets of which wallet; ids in lower case, each once. */
+export type AskedMarkets = Omit<MarketsQuestion, 'morpho'>
+
+/** What a reading means: an entry for each market that was asked for. */
+export interface WalletRead {
+  readonly block: Block
+  readonly markets: readonly MarketRead[]
+}
 
 /** Reads positions in Morpho's markets. */
 export interface PositionReader {
@@ -25,13 +48,17 @@ export interface PositionReader {
   readonly places: ReadonlyMap<number, MorphoBluePlace>
   readonly past: PastPlaces<MorphoBlueDeployment>
   /**
-   * One wallet's position in one market (its id in lower case) and everything that its figures depend on, at one block,
-   * in one request if the endpoint overrides state. Throws `UnavailableError` that names the chain.
+   * What one wallet has in some markets, and everything that the figures depend on, at one block: one request if the
+   * endpoint overrides state and they are no more than one call holds. Throws `UnavailableError` that names the chain.
    */
-  read(place: MorphoBluePlace, asked: AskedPosition, signal: AbortSignal): Promise<Fresh<PositionRead>>
+  read(place: MorphoBluePlace, asked: AskedMarkets, signal: AbortSignal): Promise<Fresh<WalletRead>>
+  /** The same of one endpoint. Throws as `Endpoint.call`. */
+  ask(
+    endpoint: Endpoint,
+    at: MorphoBluePlace & { readonly asked: AskedMarkets },
+    signal: AbortSignal,
+  ): Promise<WalletRead>
 }
-
-type AskedPosition = Omit<PositionKey, 'morpho'>
 
 /** Makes a reader over the chains that are configured and have Morpho. `ways` narrows the ways of reading. */
 export function createPositionReader(options: {
@@ -42,41 +69,76 @@ export function createPositionReader(options: {
 }): PositionReader {
   const { clients, deployments, clock, ways = LENS_WAYS } = options
   const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
-  const cache = createBlockCache<PositionRead>({ clock, entriesMax: CACHE_ENTRIES_MAX })
+  const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
+  const cache = createBlockCache<WalletRead>({ clock, ...limits })
+
+  async function ask(
+    endpoint: Endpoint,
+    { asked, ...place }: MorphoBluePlace & { readonly asked: AskedMarkets },
+    signal: AbortSignal,
+  ): Promise<WalletRead> {
+    const { chain } = place.client
+    const question = questionOf(place, asked)
+    const byLens = (access: LensAccess, way: LensWay) => readByLens(access, { way, question, prices: chain.prices })
+    const rungs = ladderOf({ ways, endpoint, chainId: chain.id, at: place.block, runtime: LENS_RUNTIME, byLens })
+    const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs, clock }, signal)
+    return { block: raw.block, markets: interpret(raw, { chain, question }) }
+  }
 
   return {
     places,
     past: createPastPlaces<MorphoBlueDeployment>({ name: 'Morpho Blue', clock, contractOf: ({ morpho }) => morpho }),
+    ask,
     read(place, asked, signal) {
-      const { client, block } = place
-      const { chain } = client
-      const question = questionOf(place, asked)
-      const byLens = async ({ call, at, observeBlock }: LensAccess): Promise<RawRead> => {
-        const data = encodeRead(question, priceSourcesOf(chain.prices))
-        const raw = decodeLens(await call({ data, block: at ?? 'latest', isLight: true }))
-        observeBlock(raw.block)
-        return raw
-      }
-      const read = (shared: AbortSignal): Promise<PositionRead> =>
-        client.read(
-          async (endpoint, attemptSignal) => {
-            const rungs = ladderOf({ ways, endpoint, chainId: chain.id, at: block, runtime: LENS_RUNTIME, byLens })
-            const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs, clock }, attemptSignal)
-            return interpret(raw, { chain, question })
-          },
-          { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) },
-        )
-      return cache.reuse({ ...keptAs(place, question), read }, signal)
+      const read = (shared: AbortSignal): Promise<WalletRead> =>
+        place.client.read((endpoint, within) => ask(endpoint, { ...place, asked }, within), {
+          signal: shared,
+          budgetMs: BUDGET_MS,
+          ...readingOf(place),
+        })
+      return cache.reuse({ ...keptAs(place, questionOf(place, asked)), read }, signal)
     },
   }
 }
 
-function questionOf({ client, deployments: [deployment] }: MorphoBluePlace, asked: AskedPosition): PositionKey {
+/** All markets in pages at one block, most often one. Throws as `readPages`. */
+async function readByLens(
+  { call, ...paging }: LensAccess,
+  {
+    way,
+    question,
+    prices,
+  }: { readonly way: LensWay; readonly question: MarketsQuestion; readonly prices: ChainPrices },
+): Promise<Omit<RawRead, 'taken'>> {
+  const { marketIds } = question
+  const sources = priceSourcesOf(prices)
+  const [{ page: first }, ...others] = await readPages<RawRead>({
+    ...paging,
+    pageSize: PAGE_SIZES[way],
+    countMin: marketIds.length,
+    async read({ start, end, block }) {
+      const data = encodeRead({ ...question, marketIds: marketIds.slice(start, end) }, sources)
+      return decodeLens(await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX }))
+    },
+    count: () => marketIds.length,
+  })
+  return { ...first, entries: [first, ...others.map(({ page }) => page)].flatMap(({ entries }) => entries) }
+}
+
+function questionOf({ client, deployments: [deployment] }: MorphoBluePlace, asked: AskedMarkets): MarketsQuestion {
   if (deployment === undefined) throw new Error(`Cannot read chain ${client.chain.id}: it has no Morpho`)
   return { morpho: deployment.morpho, ...asked }
 }
 
 /** Under which chain and key a reading is kept. */
-function keptAs({ client, block }: MorphoBluePlace, { morpho, marketId, wallet }: PositionKey) {
-  return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${marketId}:${wallet}` }
+function keptAs({ client, block }: MorphoBluePlace, { morpho, marketIds, wallet }: MarketsQuestion) {
+  const asked = marketIds.length === 1 ? marketIds.join() : hashOf(marketIds)
+  return { chain: client.chain, key: `morpho_blue:${block?.hash ?? ''}:${morpho}:${asked}:${wallet}` }
+}
+
+/** Because many ids are a long key. */
+const hashOf = onceEach((marketIds: readonly Hex[]) => hash('sha256', marketIds.join()))
+
+function bytesOf({ markets }: WalletRead): number {
+  return READ_BYTES + markets.filter(({ kind }) => kind !== 'absent').length * MARKET_BYTES
 }

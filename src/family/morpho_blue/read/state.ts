@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { UsdAnswers } from '../../../finance/price/price.ts'
+import type { RawToken } from '../../../finance/token/token.ts'
 
 /** What identifies a market: its id is the hash of these. */
 export interface MarketParams {
@@ -47,21 +48,27 @@ export interface RawMarket {
   readonly params: MarketParams
   readonly market: MarketState
   readonly position: StoredPosition
-  readonly feeRecipient: Address
   /** The model's average rate since the last accrual, per second, 18 decimals; undefined without a model. */
   readonly averageRateWad: bigint | undefined
   /** Undefined if the contract cannot accrue or the market has no model. */
   readonly accrued: AccruedByContract | undefined
   /** Raw units of the loan token per raw unit of the collateral, 36 decimals. */
   readonly oraclePrice: bigint | undefined
-  readonly loanDecimals: bigint | undefined
+  readonly loan: RawToken
+  /** Of the zero address in an idle market. */
+  readonly collateralToken: RawToken
   /** What the sources of the loan token's price say. */
   readonly usd: Pick<UsdAnswers, 'round' | 'aave'>
 }
 
+/** A market that was asked for: Morpho does not have it, the wallet has nothing in it, or what it has. */
+export type RawEntry = 'no_market' | 'no_position' | RawMarket
+
 /** The result of one reading; the same for every way of reading. */
 export interface RawRead {
   readonly block: Block
-  /** Undefined if Morpho does not have the market. */
-  readonly found: RawMarket | undefined
+  readonly feeRecipient: Address
+  /** How many of the markets it answers, from the first on. */
+  readonly taken: number
+  readonly entries: readonly RawEntry[]
 }

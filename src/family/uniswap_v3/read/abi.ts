@@ -1,9 +1,9 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
-import { type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
+import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
-import type { RawToken } from '../../../finance/token/token.ts'
+import { type RawToken, readToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
@@ -131,15 +131,6 @@ function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBr
   return { block, managers, taken, tokens, pools, positions, briefs, broken, feeds, aave }
 }
 
-function readToken(from: LensCursor): RawToken {
-  return {
-    address: from.address(),
-    decimals: ifAnswered(from, () => from.number(1)),
-    symbol: from.text(),
-    name: from.text(),
-  }
-}
-
 function readPool(from: LensCursor): RawPool {
   return {
     manager: from.number(1),
@@ -196,13 +187,6 @@ function readFeed(from: LensCursor): RawFeed {
 
 function readAave(from: LensCursor): RawAavePrice {
   return { token: from.number(2), source: from.address(), price: ifAnswered(from, () => from.uint(32)) }
-}
-
-/** A value behind a flag that says whether its contract answered; the value is sent in any case. */
-function ifAnswered<T>(from: LensCursor, read: () => T): T | undefined {
-  const answered = from.number(1) === 1
-  const value = read()
-  return answered ? value : undefined
 }
 
 function tickOf(from: LensCursor): number {

@@ -3,6 +3,7 @@ pragma solidity 0.8.27;
 
 import {LensPage} from '../../../chain/call/page.sol';
 import {Prices, PriceSources} from '../../../finance/price/prices.sol';
+import {Tokens} from '../../../finance/token/tokens.sol';
 
 interface IManager {
     function balanceOf(address) external view returns (uint256);
@@ -22,12 +23,6 @@ interface IPool {
     function ticks(int24) external view;
 }
 
-interface IToken {
-    function symbol() external view;
-    function name() external view;
-    function decimals() external view;
-}
-
 /// Reads Uniswap-V3-style positions, their pools, tokens and USD prices in one `eth_call`. It is never deployed: its
 /// code stands at an address for the length of one call, or runs as the creation code of one.
 ///
@@ -35,7 +30,7 @@ interface IToken {
 ///
 ///   header    u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
 ///             u32 list entries taken, u8 number of managers, then for each: u8 1 if it answered, u32 balance
-///   1 token   address, u8 1 if `decimals` answered a uint8, u8 decimals, text symbol, text name
+///   1 token   as in `tokens.sol`
 ///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
 ///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
@@ -50,7 +45,7 @@ interface IToken {
 /// Texts are as in `page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
 /// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
 /// gas or `bytesMax` could run out in the middle of a record.
-contract Lens is LensPage, Prices {
+contract Lens is LensPage, Tokens, Prices {
     uint256 private constant POSITIONS_MAX = 512;
     uint256 private constant BRIEFS_MAX = 4096;
     /// A page of briefs ends where it has met so many.
@@ -348,13 +343,7 @@ contract Lens is LensPage, Prices {
             mstore(slot, or(shl(16, token), add(ordinal, 1)))
         }
         put(page, 1, 1);
-        put(page, uint160(token), 20);
-        (bool ok, uint256 size) = askFor(page, token, IToken.decimals.selector, 4, TEXT_GAS, 32);
-        ok = ok && size >= 32 && word(page.answer) < 256;
-        put(page, ok ? 1 : 0, 1);
-        put(page, ok ? word(page.answer) : 0, 1);
-        text(page, token, IToken.symbol.selector);
-        text(page, token, IToken.name.selector);
+        describe(page, token);
         readFeed(page, ordinal, feedOf(prices, token));
         readAave(page, ordinal, prices.aaveOracle, token);
     }
