@@ -33,6 +33,11 @@ export function deploylessCode(runtime: Hex, data: Hex): Hex {
   return concatHex([program({ creationBytes, dataBytes }), copy, runtime, data])
 }
 
+/** Bytes of call data for which there is room beside the code in one call. */
+export function deploylessRoom(runtime: Hex): number {
+  return INIT_CODE_BYTES_MAX - PROGRAM_BYTES - COPY_BYTES - size(runtime)
+}
+
 /**
  * What the deployed code returned, taken from the revert data of `deploylessCode`. Throws `RevertError` if the code
  * reverted, `RpcRefusedError` if the mark is missing (a node that hides revert data) or nothing was deployed.

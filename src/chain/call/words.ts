@@ -3,7 +3,7 @@ import { type Address, checksumAddress, type Hex } from 'viem'
 /** A number, negative in two's complement, or an address or 32 bytes in hexadecimal. */
 type Word = Hex | bigint
 
-/** An array or struct, encoded: `digits` stand behind all words, and an offset in their place. */
+/** An array, bytes or a struct, encoded: `digits` stand behind all words, and an offset in their place. */
 interface Encoded {
   readonly digits: string
 }
@@ -13,7 +13,13 @@ export function encodeArray(words: readonly Word[]): Encoded {
   return { digits: digitsOf(BigInt(words.length)) + words.map(digitsOf).join('') }
 }
 
-/** A struct with an array in it. */
+/** Bytes, as hexadecimal digits without 0x. */
+export function encodeBytes(digits: string): Encoded {
+  const length = digitsOf(BigInt(digits.length / 2))
+  return { digits: length + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0') }
+}
+
+/** A struct with an array or bytes in it. */
 export function encodeStruct(...members: readonly (Word | Encoded)[]): Encoded {
   return { digits: digitsOfAll(members) }
 }

@@ -1,0 +1,147 @@
+import { type Address, zeroAddress } from 'viem'
+import type { Block, PinnedBlock } from '../../../chain/block.ts'
+import { deploylessRoom } from '../../../chain/call/deployless.ts'
+import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { onceEach } from '../../../lib/once_each.ts'
+import type { FinanceChain } from '../../chain.ts'
+import { usdPriceOf } from '../../price/price.ts'
+import { priceSourcesOf } from '../../price/price_sources.ts'
+import { packedTokens } from '../list/list.ts'
+import { isNativeToken } from '../list/native.ts'
+import { type Token, tokenFrom } from '../token.ts'
+import {
+  type BalanceSubject,
+  decodeBalances,
+  encodeBalances,
+  fixedBytes,
+  type RawBalances,
+  type RawPrice,
+  TOKEN_BYTES,
+} from './abi.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+
+/** So many tokens take some ten million gas, as a rule; where they take more, the page ends early. */
+const LIGHT_TOKENS_MAX = 1_500
+/** A page says which token it means in two bytes. */
+const PAGE_TOKENS_MAX = 65_535
+
+/** A token that a wallet has some of. */
+export interface Balance {
+  /** The native token is the zero address. */
+  readonly token: Token
+  /** Smallest units, above zero. */
+  readonly raw: bigint
+  /** True for the native token, and for those on the chain's list. */
+  readonly isListed: boolean
+  readonly price: ReturnType<typeof usdPriceOf>
+}
+
+/** What a wallet has of a chain's native token and of others, all at one block. */
+export interface Balances {
+  readonly block: Block
+  /** The native token, those of the list in its order, then the others. */
+  readonly rows: readonly Balance[]
+  /** Contracts that do not say what the wallet has of them. */
+  readonly silent: readonly Address[]
+  /** How many tokens were asked, the native one counted. */
+  readonly asked: number
+}
+
+/** Whose balances are asked for. */
+export interface BalanceQuestion {
+  /** The tokens of its list are asked, and the native one. */
+  readonly chain: FinanceChain
+  readonly wallet: Address
+  /** Further tokens, checksummed. One that is on the list, or the native token under another name, is asked once. */
+  readonly others: readonly Address[]
+  readonly clock: Clock
+  /** Narrows the ways of reading. @default all */
+  readonly ways?: readonly LensWay[]
+}
+
+/**
+ * Asks one endpoint what a wallet has, in one `eth_call` if that holds all tokens; `block` is absent for the newest. An
+ * address without code has no row. The first call leaves before anything is awaited that takes a turn of the event loop,
+ * so that it can share its `eth_call` with others. Throws as `readByRung`.
+ */
+export async function askBalances(
+  { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
+  { chain, wallet, others, clock, ways = LENS_WAYS }: BalanceQuestion,
+  signal: AbortSignal,
+): Promise<Balances> {
+  const { id, nativeCurrency, prices, tokens } = chain
+  const listed = setOf(tokens.addresses)
+  const further = [...new Set(others)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
+  const question: Asked = {
+    subject: { wallet, wrapped: nativeCurrency?.wrapped ?? zeroAddress, prices: priceSourcesOf(prices) },
+    packed: packedTokens(tokens.addresses) + packedTokens(further),
+    count: tokens.addresses.length + further.length,
+  }
+  const byLens = (access: LensAccess, way: LensWay) => readAll(access, way, question)
+  const rungs = ladderOf({ ways, endpoint, chainId: id, at, runtime: LENS_RUNTIME, byLens })
+  const pages = await readByRung(endpoint, { topic: 'balances', rungs, clock }, signal)
+  return interpret(pages, { chain, asked: [...tokens.addresses, ...further] })
+}
+
+const setOf = onceEach((addresses: readonly Address[]) => new Set(addresses))
+
+interface Asked {
+  readonly subject: BalanceSubject
+  readonly packed: string
+  readonly count: number
+}
+
+function readAll(
+  { call, ...paging }: LensAccess,
+  way: LensWay,
+  { subject, packed, count }: Asked,
+): Promise<PlacedPages<RawBalances>> {
+  const room = way === 'override' ? Number.POSITIVE_INFINITY : deploylessRoom(LENS_RUNTIME) - fixedBytes(subject)
+  return readPages<RawBalances>({
+    ...paging,
+    pageSize: Math.min(PAGE_TOKENS_MAX, Math.floor(room / TOKEN_BYTES)),
+    countMin: count,
+    async read({ start, end, block }) {
+      const data = encodeBalances(subject, packed.slice(2 * TOKEN_BYTES * start, 2 * TOKEN_BYTES * end))
+      return decodeBalances(await call({ data, block, isLight: Math.min(end, count) - start <= LIGHT_TOKENS_MAX }))
+    },
+    count: () => count,
+  })
+}
+
+function interpret(
+  pages: PlacedPages<RawBalances>,
+  { chain, asked }: { readonly chain: FinanceChain; readonly asked: readonly Address[] },
+): Balances {
+  const [{ page: first }] = pages
+  const { block, native } = first
+  const at = (index: number): Address => asked[index] ?? zeroAddress
+  const priceOf = (token: Address, price: RawPrice) =>
+    usdPriceOf(token, { prices: chain.prices, answers: { ...price, blockTimestampSec: block.timestampSec } })
+  const rows: Balance[] = []
+  if (native.balance > 0n) {
+    const price = priceOf(chain.nativeCurrency?.wrapped ?? zeroAddress, native.price)
+    rows.push({ token: nativeToken(chain), raw: native.balance, isListed: true, price })
+  }
+  for (const { start, page } of pages) {
+    for (const { index, balance, price, ...facts } of page.held) {
+      const address = at(start + index)
+      rows.push({
+        token: tokenFrom({ ...facts, address }),
+        raw: balance,
+        isListed: start + index < chain.tokens.addresses.length,
+        price: priceOf(address, price),
+      })
+    }
+  }
+  const silent = pages.flatMap(({ start, page }) => page.silent.map((index) => at(start + index)))
+  return { block, rows, silent, asked: asked.length + 1 }
+}
+
+function nativeToken({ nativeCurrency }: FinanceChain): Token {
+  const { symbol = '', name = symbol, decimals = 18 } = nativeCurrency ?? {}
+  return { address: zeroAddress, symbol, name, decimals, asWritten: { symbol, name } }
+}
