@@ -76,6 +76,7 @@ export interface ReserveFixture {
   /** 0 accrues by slots, 1 by seconds. */
   readonly interestRateBasis?: number
   readonly emergencyMode?: number
+  readonly mint?: string
   readonly decimals?: number
   readonly priceSf?: bigint
   readonly priceTimestampSec?: bigint
@@ -141,6 +142,7 @@ export function reserveBytes(fixture: ReserveFixture): Uint8Array {
   at.uint(25, BigInt(fixture.priceStatus ?? 0b11_1111), 1)
   at.uint(28, fixture.lastUpdateTimestampSec ?? 0n, 4)
   at.key(32, fixture.market)
+  if (fixture.mint !== undefined) at.key(128, fixture.mint)
   at.uint(224, fixture.availableAmount ?? 0n, 8)
   at.uint(232, fixture.borrowedSf ?? 0n, 16)
   at.uint(248, fixture.priceSf ?? 0n, 16)

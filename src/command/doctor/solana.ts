@@ -3,7 +3,7 @@ import { createSolanaClient, type SolanaClient, type SolanaSession } from '../..
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
 import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_AT } from '../../family/kamino/read/layout.ts'
-import { KAMINO_MAINNET } from '../../family/kamino/table/program.ts'
+import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { type Finding, failed, good, lacking } from '../../lib/finding.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Examination } from './evm.ts'

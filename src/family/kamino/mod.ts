@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import { defineFamily, once } from '../family.ts'
 import { program } from '../setting.ts'
 import { createObligationReader } from './read/read.ts'
 import { createRoutes } from './routes.ts'
-import { KAMINO_MAINNET } from './table/program.ts'
 
 /** Kamino Lend: yield and risk of one obligation. Without Solana its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
 export const KAMINO = defineFamily({

@@ -1,5 +1,7 @@
 /** 10^18: Morpho's scale of rates, fees and loan-to-values, and Aave's of health factors. */
 export const WAD = 10n ** 18n
+/** 2^60: Kamino's scale of amounts, rates and prices. */
+export const Q60 = 1n << 60n
 /** 2^96: Uniswap's scale of square-root prices. */
 export const Q96 = 1n << 96n
 /** 2^128: Uniswap's scale of fee growth. */

@@ -3,12 +3,10 @@ import {
   decodeMarket,
   decodeObligation,
   decodeReserve,
-  decodeScopeEntry,
   isAccount,
   lastUpdateSlotOf,
-  scopeFeedOf,
 } from '../../../src/family/kamino/read/layout.ts'
-import { addressOf, marketBytes, obligationBytes, reserveBytes, SF, scopeBytes } from '../../support/kamino.ts'
+import { addressOf, marketBytes, obligationBytes, reserveBytes, SF } from '../../support/kamino.ts'
 
 const MARKET = addressOf('market')
 const OWNER = addressOf('owner')
@@ -19,7 +17,6 @@ describe('isAccount()', () => {
     obligation: obligationBytes({ market: MARKET, owner: OWNER }),
     reserve: reserveBytes({ market: MARKET }),
     market: marketBytes(),
-    scopePrices: scopeBytes([]),
   }
 
   test('knows each kind from every other', () => {
@@ -94,6 +91,7 @@ describe('decodeObligation()', () => {
 test('decodeReserve() reads every field from its own place', () => {
   const data = reserveBytes({
     market: MARKET,
+    mint: B,
     lastUpdateSlot: 1n,
     availableAmount: 2n,
     borrowedSf: 3n << 64n,
@@ -130,6 +128,7 @@ test('decodeReserve() reads every field from its own place', () => {
   const { curve, ...rest } = decodeReserve(data)
   expect(rest).toEqual({
     market: MARKET,
+    mint: B,
     lastUpdateSlot: 1n,
     availableAmount: 2n,
     borrowedSf: 3n << 64n,
@@ -190,32 +189,4 @@ test('decodeMarket() reads all 32 elevation groups', () => {
     { id: 1, maxLtvPct: 1n, liquidationThresholdPct: 99n },
     { id: 32, maxLtvPct: 32n, liquidationThresholdPct: 68n },
   ])
-})
-
-test('decodeScopeEntry() reads the first and the last entry, and none past the end', () => {
-  const data = scopeBytes([
-    { index: 0, value: 1n, exponent: 2n, timestampSec: 3n },
-    { index: 511, value: 2n ** 64n - 1n, exponent: 18n, timestampSec: 4n },
-  ])
-  expect(decodeScopeEntry(data, 0)).toEqual({ value: 1n, exponent: 2n, timestampSec: 3n })
-  expect(decodeScopeEntry(data, 511)).toEqual({ value: 2n ** 64n - 1n, exponent: 18n, timestampSec: 4n })
-  expect(decodeScopeEntry(data, 512)).toBeUndefined()
-})
-
-describe('scopeFeedOf()', () => {
-  test.each([
-    ['an entry 0 that others end', [0], A],
-    ['a chain of four', [1, 2, 3, 511], A],
-    ['a chain that was never set', [0, 0, 0, 0], undefined],
-    ['an empty chain', [65_535], undefined],
-    ['a first entry past the end', [512], undefined],
-  ] as const)('%s', (_, scopeChain, expected) => {
-    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeFeed: A, scopeChain })))).toBe(expected)
-  })
-
-  test('is nothing without a feed', () => {
-    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeChain: [1] })))).toBeUndefined()
-    const scopeFeed = 'nu11111111111111111111111111111111111111111'
-    expect(scopeFeedOf(decodeReserve(reserveBytes({ market: MARKET, scopeFeed, scopeChain: [1] })))).toBeUndefined()
-  })
 })

@@ -6,13 +6,7 @@ import {
   positionOf,
   type Snapshot,
 } from '../../../src/family/kamino/math/position.ts'
-import { priceOf } from '../../../src/family/kamino/math/price.ts'
-import {
-  decodeMarket,
-  decodeObligation,
-  decodeReserve,
-  decodeScopeEntry,
-} from '../../../src/family/kamino/read/layout.ts'
+import { decodeMarket, decodeObligation, decodeReserve } from '../../../src/family/kamino/read/layout.ts'
 import {
   borrowUtilization,
   currentLtv,
@@ -21,6 +15,8 @@ import {
   liquidationThreshold,
   positionLeverage,
 } from '../../../src/finance/math/lending.ts'
+import { decodeScopeEntry } from '../../../src/finance/price/scope/layout.ts'
+import { priceOf } from '../../../src/finance/price/scope/price.ts'
 import { compareRational, formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { cases } from '../../support/cases.ts'
 import { addressOf, reserveBytes, SF, sf } from '../../support/kamino.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../src/chain/solana/client.ts'
 import { KAMINO } from '../../../src/family/kamino/mod.ts'
-import type { KaminoProgram } from '../../../src/family/kamino/table/program.ts'
+import type { KaminoProgram } from '../../../src/finance/price/table/kamino.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'

@@ -1,5 +1,12 @@
 import { base58 } from '@scure/base'
-import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
+import { bytesIn } from '../../../chain/solana/bytes.ts'
+import {
+  type AccountKind,
+  decodePricedReserve,
+  isOfKind,
+  type PricedReserve,
+  RESERVE_KIND,
+} from '../../../finance/price/scope/layout.ts'
 
 /*
  * Byte layout of Kamino Lend's accounts: little-endian, after Anchor's eight discriminator bytes. Offsets are those of
@@ -10,10 +17,9 @@ import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
 /** Size in bytes and discriminator (hexadecimal) of each account that is read. */
 export const ACCOUNT_KINDS = {
   obligation: { size: 3344, discriminator: 'a8ce8d6a584caca7' },
-  reserve: { size: 8624, discriminator: '2bf2ccca1af73b7f' },
+  reserve: RESERVE_KIND,
   market: { size: 4664, discriminator: 'f6723262489d1c78' },
-  scopePrices: { size: 28_712, discriminator: '598076dd0648b492' },
-} as const
+} as const satisfies Record<string, AccountKind>
 
 /** Where an obligation has its wallet. */
 export const OBLIGATION_OWNER_AT = 64
@@ -52,14 +58,12 @@ export interface CurvePoint {
 }
 
 /** One asset of a market. Amounts ending in `Sf` are base units of the token. */
-export interface Reserve {
-  readonly market: string
+export interface Reserve extends PricedReserve {
   readonly lastUpdateSlot: bigint
   /** Unix seconds; 0 if the last refresh was by a program that did not write it yet. */
   readonly lastUpdateTimestampSec: bigint
   /** What interest and rewards accrue by; `unknown` if only a later program knows it. */
   readonly accrualUnit: (typeof ACCRUAL_UNITS)[number] | 'unknown'
-  readonly emergencyMode: boolean
   readonly availableAmount: bigint
   readonly borrowedSf: bigint
   readonly cumulativeRateSf: bigint
@@ -71,25 +75,12 @@ export interface Reserve {
   readonly rewardsAvailable: bigint
   /** Base units that suppliers are given in each slot or second. */
   readonly rewardsPerUnit: bigint
-  readonly decimals: number
-  /** US dollars a whole token, as the program last used it. */
-  readonly priceSf: bigint
-  readonly priceTimestampSec: bigint
-  /** Checks that this price has passed, as bits. */
-  readonly priceStatus: number
-  readonly maxPriceAgeSec: bigint
-  /** Lowest and highest price that its market accepts, `value / 10^exponent` US dollars; 0 means without a bound. */
-  readonly priceBounds: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
-  readonly priceBlocked: boolean
   readonly hostFixedRateBps: bigint
   readonly protocolTakeRatePct: bigint
   readonly maxLtvPct: bigint
   readonly liquidationThresholdPct: bigint
   readonly borrowFactorPct: bigint
   readonly curve: readonly CurvePoint[]
-  readonly scopeFeed: string
-  /** Entries of the Scope feed whose product is the price, as stored; see `scopeEntriesOf`. */
-  readonly scopeChain: readonly number[]
 }
 
 /** What an elevation group puts in place of its reserves' own limits. */
@@ -109,27 +100,16 @@ export interface Market {
   readonly elevationGroups: readonly ElevationGroup[]
 }
 
-/** One entry of a Scope feed: `value / 10^exponent`. */
-export interface ScopeEntry {
-  readonly value: bigint
-  readonly exponent: bigint
-  readonly timestampSec: bigint
-}
-
 const DEPOSITS = { count: 8, at: 96, size: 136 }
 const BORROWS = { count: 5, at: 1208, size: 200 }
 const CURVE = { count: 11, at: 4920, size: 8 }
 const GROUPS = { count: 32, at: 200, size: 72 }
-const SCOPE = { count: 512, at: 40, size: 56 }
 const ACCRUAL_UNITS = ['slot', 'second'] as const
 const KEY_NONE = base58.encode(new Uint8Array(32))
-/** What a configuration holds if it names no account: "nu" and ones. */
-const KEY_NULL = 'nu11111111111111111111111111111111111111111'
 
 /** True if the bytes are an account of this kind, by discriminator and exact size. */
 export function isAccount(kind: keyof typeof ACCOUNT_KINDS, data: Uint8Array): boolean {
-  const { size, discriminator } = ACCOUNT_KINDS[kind]
-  return data.length === size && beginsWith(data, discriminator)
+  return isOfKind(ACCOUNT_KINDS[kind], data)
 }
 
 /**
@@ -156,20 +136,12 @@ export function decodeObligation(data: Uint8Array): Obligation {
 export function decodeReserve(data: Uint8Array): Reserve {
   const bytes = bytesIn(data)
   return {
-    market: bytes.key(32),
+    ...decodePricedReserve(data),
     lastUpdateSlot: bytes.u64(16),
     lastUpdateTimestampSec: BigInt(bytes.u32(28)),
     accrualUnit: ACCRUAL_UNITS[bytes.u8(4865)] ?? 'unknown',
-    emergencyMode: bytes.u8(4864) !== 0,
     availableAmount: bytes.u64(224),
     borrowedSf: bytes.u128(232),
-    priceSf: bytes.u128(248),
-    priceTimestampSec: bytes.u64(264),
-    priceStatus: bytes.u8(25),
-    maxPriceAgeSec: bytes.u64(5096),
-    priceBounds: { lower: bytes.u64(5064), upper: bytes.u64(5072), exponent: bytes.u64(5080) },
-    priceBlocked: bytes.u8(5256) !== 0,
-    decimals: Number(bytes.u64(272)),
     cumulativeRateSf: bytes.u256(296),
     protocolFeesSf: bytes.u128(344),
     referrerFeesSf: bytes.u128(360),
@@ -183,8 +155,6 @@ export function decodeReserve(data: Uint8Array): Reserve {
     liquidationThresholdPct: BigInt(bytes.u8(4873)),
     curve: slots(CURVE).map((at) => ({ utilizationBps: BigInt(bytes.u32(at)), rateBps: BigInt(bytes.u32(at + 4)) })),
     borrowFactorPct: bytes.u64(5008),
-    scopeFeed: bytes.key(5112),
-    scopeChain: [0, 1, 2, 3].map((index) => bytes.u16(5144 + 2 * index)),
   }
 }
 
@@ -206,28 +176,6 @@ export function decodeMarket(data: Uint8Array): Market {
       liquidationThresholdPct: BigInt(bytes.u8(at + 4)),
     })),
   }
-}
-
-/** The entries of the feed whose product is a reserve's price: all before the first index that no feed has. */
-export function scopeEntriesOf({ scopeChain }: Reserve): readonly number[] {
-  const end = scopeChain.findIndex((index) => index >= SCOPE.count)
-  return scopeChain.slice(0, end < 0 ? undefined : end)
-}
-
-/** Reads one entry of a Scope feed whose bytes passed `isAccount`; undefined past its end. */
-export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
-  if (index >= SCOPE.count) return undefined
-  const bytes = bytesIn(data)
-  const at = SCOPE.at + SCOPE.size * index
-  return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
-}
-
-/** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
-export function scopeFeedOf({ scopeFeed, scopeChain }: Reserve): string | undefined {
-  const [first = SCOPE.count] = scopeChain
-  const isNamed = scopeFeed !== KEY_NONE && scopeFeed !== KEY_NULL
-  const isSet = first < SCOPE.count && scopeChain.some((entry) => entry !== 0)
-  return isNamed && isSet ? scopeFeed : undefined
 }
 
 function slots({ count, at, size }: { readonly count: number; readonly at: number; readonly size: number }): number[] {

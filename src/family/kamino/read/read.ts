@@ -1,26 +1,23 @@
 import type { SolanaAccount, SolanaAccounts } from '../../../chain/solana/accounts.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import type { LendingPosition } from '../../../finance/math/lending.ts'
+import { entriesIn, scopeFeedOf } from '../../../finance/price/scope/layout.ts'
+import { priceOf } from '../../../finance/price/scope/price.ts'
+import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import { createCache } from '../../../lib/cache.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { Log } from '../../../lib/log.ts'
 import { createRecent } from '../../../lib/recent.ts'
 import { type Asset, elevationGroupOf, isSoundReserve, positionOf, type Snapshot } from '../math/position.ts'
-import { priceOf } from '../math/price.ts'
-import type { KaminoProgram } from '../table/program.ts'
 import {
   type ACCOUNT_KINDS,
   decodeMarket,
   decodeObligation,
   decodeReserve,
-  decodeScopeEntry,
   isAccount,
   lastUpdateSlotOf,
   type Reserve,
-  type ScopeEntry,
-  scopeEntriesOf,
-  scopeFeedOf,
 } from './layout.ts'
 
 /** Requests for one answer. The first finds the reserves, the second their feeds, the third reads all at one slot. */
@@ -159,7 +156,7 @@ export function createObligationReader(options: {
   ): ReadonlyMap<string, Asset> | string {
     const assets = new Map<string, Asset>()
     for (const [address, reserve] of reserves) {
-      const entries = scopeEntries(reserve, accounts)
+      const entries = entriesIn(accounts, reserve, program)
       const found = priceOf(reserve, { entries, nowSec: timestampSec })
       if (found.kind === 'none') return `the price of reserve ${address} ${found.problem}`
       if (found.kind === 'cached' && scopeFeedOf(reserve) !== undefined) {
@@ -168,14 +165,6 @@ export function createObligationReader(options: {
       assets.set(address, { reserve, price: found.price })
     }
     return assets
-  }
-
-  /** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
-  function scopeEntries(reserve: Reserve, accounts: Accounts): readonly (ScopeEntry | undefined)[] {
-    const feed = scopeFeedOf(reserve)
-    const account = feed === undefined ? undefined : accounts.get(feed)
-    if (account?.owner !== program.scopeProgramId || !isAccount('scopePrices', account.data)) return []
-    return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
   }
 
   async function readIn(session: SolanaSession, query: ObligationQuery): Promise<Snapshot | AbsentObligation> {

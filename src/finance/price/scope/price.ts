@@ -1,7 +1,6 @@
-import { minOf, pow10 } from '../../../lib/number/fixed_point.ts'
+import { minOf, pow10, Q60 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
-import type { Reserve, ScopeEntry } from '../read/layout.ts'
-import { SF } from './accrual.ts'
+import type { PricedReserve, ScopeEntry } from './layout.ts'
 
 /** Most decimals of one Scope entry or of a bound: the program itself stops at more. */
 const EXPONENT_MAX = 36n
@@ -39,7 +38,7 @@ interface DatedPrice {
  * `utils/prices/checks.rs` and `refresh_reserve`.
  */
 export function priceOf(
-  reserve: Reserve,
+  reserve: PricedReserve,
   { entries, nowSec }: { readonly entries: readonly (ScopeEntry | undefined)[]; readonly nowSec: bigint },
 ): ReservePrice {
   if (reserve.priceBlocked || reserve.emergencyMode) return none('is blocked by its market')
@@ -73,21 +72,21 @@ export function scopePrice(entries: readonly (ScopeEntry | undefined)[], nowSec:
 
 /** The price that the program used last, kept in the reserve; undefined if it had none or the price failed a check. */
 export function cachedPrice(
-  { priceSf, priceStatus, priceTimestampSec }: Reserve,
+  { priceSf, priceStatus, priceTimestampSec }: PricedReserve,
   nowSec: bigint,
 ): DatedPrice | undefined {
   if (priceSf === 0n || (priceStatus & CHECKS_NEEDED) !== CHECKS_NEEDED) return undefined
   if (priceTimestampSec > nowSec + FUTURE_SEC_MAX) return undefined
-  return { price: rational(priceSf, SF), timestampSec: priceTimestampSec }
+  return { price: rational(priceSf, Q60), timestampSec: priceTimestampSec }
 }
 
 /** True if a price is within the bounds of the reserve, compared in the program's fixed point. */
-function isWithinBounds({ numerator, denominator }: Rational, { priceBounds }: Reserve): boolean {
+function isWithinBounds({ numerator, denominator }: Rational, { priceBounds }: PricedReserve): boolean {
   const { lower, upper, exponent } = priceBounds
   if (lower === 0n && upper === 0n) return true
   if (exponent > EXPONENT_MAX) return false
-  const priceSf = (numerator * SF) / denominator
-  const boundSf = (value: bigint) => (value * SF) / pow10(Number(exponent))
+  const priceSf = (numerator * Q60) / denominator
+  const boundSf = (value: bigint) => (value * Q60) / pow10(Number(exponent))
   return (lower === 0n || priceSf >= boundSf(lower)) && (upper === 0n || priceSf <= boundSf(upper))
 }
 

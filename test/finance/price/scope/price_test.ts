@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { cachedPrice, priceOf, scopePrice } from '../../../src/family/kamino/math/price.ts'
-import { decodeReserve, type ScopeEntry } from '../../../src/family/kamino/read/layout.ts'
-import { rational } from '../../../src/lib/number/rational.ts'
-import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../support/kamino.ts'
+import { decodePricedReserve, type ScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
+import { cachedPrice, priceOf, scopePrice } from '../../../../src/finance/price/scope/price.ts'
+import { rational } from '../../../../src/lib/number/rational.ts'
+import { addressOf, type ReserveFixture, reserveBytes, SF, sf } from '../../../support/kamino.ts'
 
 const NOW = 1_700_000_000n
 
@@ -11,7 +11,7 @@ function entry(value: bigint, exponent: bigint, timestampSec = NOW): ScopeEntry 
 }
 
 function reserve(fixture: Omit<ReserveFixture, 'market'>) {
-  return decodeReserve(reserveBytes({ market: addressOf('market'), maxPriceAgeSec: 100n, ...fixture }))
+  return decodePricedReserve(reserveBytes({ market: addressOf('market'), maxPriceAgeSec: 100n, ...fixture }))
 }
 
 describe('scopePrice()', () => {

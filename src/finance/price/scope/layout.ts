@@ -1,0 +1,111 @@
+import { base58 } from '@scure/base'
+import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import { beginsWith, bytesIn } from '../../../chain/solana/bytes.ts'
+import type { KaminoProgram } from '../table/kamino.ts'
+
+/*
+ * The bytes of Kamino Lend's reserves and of Scope's feeds that say what a token is worth; offsets are those of the
+ * programs' published interface descriptions (IDL). "Sf" is an unsigned fixed-point number with 60 fractional bits.
+ */
+
+/** A kind of account: size in bytes and discriminator, hexadecimal. */
+export interface AccountKind {
+  readonly size: number
+  readonly discriminator: string
+}
+
+export const RESERVE_KIND: AccountKind = { size: 8624, discriminator: '2bf2ccca1af73b7f' }
+export const SCOPE_PRICES_KIND: AccountKind = { size: 28_712, discriminator: '598076dd0648b492' }
+
+/** What a reserve says about its token and the token's price. */
+export interface PricedReserve {
+  readonly market: string
+  readonly mint: string
+  readonly decimals: number
+  readonly emergencyMode: boolean
+  /** US dollars a whole token, as the program last used it. */
+  readonly priceSf: bigint
+  readonly priceTimestampSec: bigint
+  /** Checks that this price has passed, as bits. */
+  readonly priceStatus: number
+  readonly maxPriceAgeSec: bigint
+  /** Lowest and highest price that its market accepts, `value / 10^exponent` US dollars; 0 means without a bound. */
+  readonly priceBounds: { readonly lower: bigint; readonly upper: bigint; readonly exponent: bigint }
+  readonly priceBlocked: boolean
+  readonly scopeFeed: string
+  /** Entries of the Scope feed whose product is the price, as stored; see `scopeEntriesOf`. */
+  readonly scopeChain: readonly number[]
+}
+
+/** One entry of a Scope feed: `value / 10^exponent`. */
+export interface ScopeEntry {
+  readonly value: bigint
+  readonly exponent: bigint
+  readonly timestampSec: bigint
+}
+
+const SCOPE = { count: 512, at: 40, size: 56 }
+const KEY_NONE = base58.encode(new Uint8Array(32))
+/** What a configuration holds if it names no account: "nu" and ones. */
+const KEY_NULL = 'nu11111111111111111111111111111111111111111'
+
+/** True if the bytes are an account of this kind, by discriminator and exact size. */
+export function isOfKind({ size, discriminator }: AccountKind, data: Uint8Array): boolean {
+  return data.length === size && beginsWith(data, discriminator)
+}
+
+/** Reads the bytes of a reserve that passed `isOfKind`. */
+export function decodePricedReserve(data: Uint8Array): PricedReserve {
+  const bytes = bytesIn(data)
+  return {
+    market: bytes.key(32),
+    mint: bytes.key(128),
+    decimals: Number(bytes.u64(272)),
+    emergencyMode: bytes.u8(4864) !== 0,
+    priceSf: bytes.u128(248),
+    priceTimestampSec: bytes.u64(264),
+    priceStatus: bytes.u8(25),
+    maxPriceAgeSec: bytes.u64(5096),
+    priceBounds: { lower: bytes.u64(5064), upper: bytes.u64(5072), exponent: bytes.u64(5080) },
+    priceBlocked: bytes.u8(5256) !== 0,
+    scopeFeed: bytes.key(5112),
+    scopeChain: [0, 1, 2, 3].map((index) => bytes.u16(5144 + 2 * index)),
+  }
+}
+
+/** The entries of the feed whose product is a reserve's price: all before the first index that no feed has. */
+export function scopeEntriesOf({ scopeChain }: Pick<PricedReserve, 'scopeChain'>): readonly number[] {
+  const end = scopeChain.findIndex((index) => index >= SCOPE.count)
+  return scopeChain.slice(0, end < 0 ? undefined : end)
+}
+
+/** The entries whose product is a reserve's price; empty if its feed cannot be used or is not Scope's. */
+export function entriesIn(
+  accounts: ReadonlyMap<string, SolanaAccount | null>,
+  reserve: PricedReserve,
+  { scopeProgramId }: KaminoProgram,
+): readonly (ScopeEntry | undefined)[] {
+  const feed = scopeFeedOf(reserve)
+  const account = feed === undefined ? undefined : accounts.get(feed)
+  if (account?.owner !== scopeProgramId || !isOfKind(SCOPE_PRICES_KIND, account.data)) return []
+  return scopeEntriesOf(reserve).map((index) => decodeScopeEntry(account.data, index))
+}
+
+/** Reads one entry of a Scope feed whose bytes passed `isOfKind`; undefined past its end. */
+export function decodeScopeEntry(data: Uint8Array, index: number): ScopeEntry | undefined {
+  if (index >= SCOPE.count) return undefined
+  const bytes = bytesIn(data)
+  const at = SCOPE.at + SCOPE.size * index
+  return { value: bytes.u64(at), exponent: bytes.u64(at + 8), timestampSec: bytes.u64(at + 24) }
+}
+
+/** The feed that prices a reserve; undefined if the reserve has no feed or its chain of entries was never set. */
+export function scopeFeedOf({
+  scopeFeed,
+  scopeChain,
+}: Pick<PricedReserve, 'scopeFeed' | 'scopeChain'>): string | undefined {
+  const [first = SCOPE.count] = scopeChain
+  const isNamed = scopeFeed !== KEY_NONE && scopeFeed !== KEY_NULL
+  const isSet = first < SCOPE.count && scopeChain.some((entry) => entry !== 0)
+  return isNamed && isSet ? scopeFeed : undefined
+}
