@@ -31,17 +31,17 @@ export const historyFallBack = callValue<
   boolean
 >('background', { name: 'history_fall_back', params: ['chainId', 'epoch', 'number', 'hash', 'witnesses'] })
 
-/** Forgets the events, flows and prices that are stored of a chain, its anchor, and that it was stopped, so that all of it is read anew; its epoch tells running processes. */
+/** Forgets the rows and prices that are stored of a chain, its anchor, and that it was stopped, so that all of it is read anew; its epoch tells running processes. */
 export const historyForget = callRows<
   { chainId: string | number },
-  { events: string; flows: string; prices: string }
->('background', { name: 'history_forget', params: ['chainId'], columns: ['events', 'flows', 'prices'] })
+  { rows: string; prices: string }
+>('background', { name: 'history_forget', params: ['chainId'], columns: ['rows', 'prices'] })
 
 /** Stores lending events and what is complete with them. */
 export const lendingEventStore = callValue<
-  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; legs: readonly number[]; kinds: readonly string[]; assets: readonly string[]; amounts: readonly string[]; counterparties: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; indexes: readonly string[]; epoch: string | number },
+  { chainId: string | number; contract: string; stream: string; subjects: readonly string[]; from: string | number; to: string | number; witnesses: number; wallets: readonly string[]; markets: readonly string[]; blocks: readonly string[] | readonly number[]; logIndexes: readonly number[]; legs: readonly number[]; kinds: readonly string[]; assets: readonly string[]; amounts: readonly string[]; counterparties: readonly string[]; txHashes: readonly string[]; times: readonly string[] | readonly number[]; indexes: readonly string[]; epoch: string | number },
   boolean
->('background', { name: 'lending_event_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'blocks', 'logIndexes', 'legs', 'kinds', 'assets', 'amounts', 'counterparties', 'txHashes', 'times', 'indexes', 'epoch'] })
+>('background', { name: 'lending_event_store', params: ['chainId', 'contract', 'stream', 'subjects', 'from', 'to', 'witnesses', 'wallets', 'markets', 'blocks', 'logIndexes', 'legs', 'kinds', 'assets', 'amounts', 'counterparties', 'txHashes', 'times', 'indexes', 'epoch'] })
 
 /** Follows a wallet in a market from now on, and notes the day of its first snapshot once that is known (null: not yet), and how many endpoints gave it. */
 export const lendingSeriesStore = callValue<

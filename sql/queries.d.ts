@@ -199,8 +199,8 @@ declare module '*/queries/ledger_sum.sql' {
 
 declare module '*/queries/lending_event_list.sql' {
   const text: SqlText<
-    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number, kinds: readonly string[], max: string | number, skip: string | number],
-    { covered: boolean; total: string; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null; index_ray: string | null }
+    [chain_id: string | number, contract: string, stream: string, wallet: string, from_block: string | number, to_block: string | number, kinds: readonly string[], market: string | null, max: string | number, skip: string | number],
+    { covered: boolean; total: string; market: Uint8Array | null; block: string | null; log_index: number | null; leg: number | null; kind: string | null; asset: Uint8Array | null; amount: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null; index_ray: string | null }
   >
   export default text
 }

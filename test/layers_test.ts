@@ -107,14 +107,16 @@ test('a room imports only from the rooms that the table allows it', () => {
   ).toEqual([])
 })
 
-test('what families share asks a chain only where prices, tokens and series are read', () => {
+test('what families share asks a chain only where prices, tokens, events and series are read', () => {
   const asking = [
     ...new Set(IMPORTS.filter((each) => room(each.from) === 'finance' && asksChain(each)).map(({ from }) => from)),
   ]
   expect(
     asking.filter(
       (file) =>
-        !/^src\/finance\/(price\/(past\/|price_reader)|token\/(read_|balance\/read_)|lending\/series\/)/.test(file),
+        !/^src\/finance\/(price\/(past\/|price_reader)|token\/(read_|balance\/read_)|lending\/(series\/|read_))/.test(
+          file,
+        ),
     ),
   ).toEqual([])
   expect(asking.length).toBeGreaterThan(4)

@@ -78,7 +78,6 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   Asset: OF_EACH_FAMILY,
   BrokenPart: OF_EACH_FAMILY,
   ChainRead: OF_EACH_FAMILY,
-  Market: OF_EACH_FAMILY,
   Position: OF_EACH_FAMILY,
   PositionReader: OF_EACH_FAMILY,
   RawMarket: OF_EACH_FAMILY,

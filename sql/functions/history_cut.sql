@@ -1,15 +1,13 @@
--- Forgets the events, flows and prices of a chain in blocks after p_number. Gives how many rows of each were forgotten.
+-- Forgets the rows and prices of a chain in blocks after p_number. Gives how many of each were forgotten.
 create or replace function history_cut(p_chain_id bigint, p_number bigint)
-returns table (events bigint, flows bigint, prices bigint)
+returns table (rows bigint, prices bigint)
 language plpgsql as $$
 declare
   v_places integer[] := array(select p.id from history_place p where p.chain_id = p_chain_id);
   v_kept int8multirange := int8multirange(int8range(null, p_number, '(]'));
 begin
-  delete from lending_event e where e.place = any (v_places) and e.block > p_number;
-  get diagnostics events = row_count;
-  delete from position_flow f where f.place = any (v_places) and f.block > p_number;
-  get diagnostics flows = row_count;
+  delete from history_row r where r.place = any (v_places) and r.block > p_number;
+  get diagnostics rows = row_count;
   delete from price_at p where p.chain_id = p_chain_id and p.block > p_number;
   get diagnostics prices = row_count;
   update history_coverage c

@@ -65,3 +65,11 @@ create table midnight (
   witnesses smallint not null default 1,
   primary key (chain_id, day)
 );
+
+-- A row that was made of a log. Every table of such rows inherits this one, so that whoever takes history back, or makes a
+-- backup, finds all of them. It has no rows of its own.
+create table history_row (
+  place integer not null,
+  block bigint not null,
+  check (false) no inherit
+);

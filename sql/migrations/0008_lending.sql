@@ -6,17 +6,14 @@
 -- were stored: what is read again replaces what is there.
 create table lending_event (
   wallet bytea not null,
-  place integer not null,
-  block bigint not null,
+  -- Which market of the place; null if the place is one market.
+  market bytea,
   log_index integer not null,
   leg smallint not null,
-  kind text not null check (
-    kind in (
-      'supply', 'withdraw', 'borrow', 'repay', 'liquidation', 'send', 'receive',
-      'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'
-    )
-  ),
-  asset bytea not null,
+  -- As LENDING_EVENT_KINDS of the program names it.
+  kind text not null,
+  -- Null if the log does not name it: that of its market.
+  asset bytea,
   -- In units of the asset.
   amount numeric(78, 0) not null check (amount >= 0),
   counterparty bytea,
@@ -26,7 +23,7 @@ create table lending_event (
   -- The reserve's index that the wallet's balance was written down with, in ray; null if it had none.
   index_ray numeric(39, 0),
   primary key (wallet, place, block, log_index, leg)
-);
+) inherits (history_row);
 
 create index lending_event_block on lending_event using brin (block);
 

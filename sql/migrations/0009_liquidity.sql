@@ -1,8 +1,6 @@
 -- What went into a liquidity position and out of it. Rows are found by blocks too, as those of lending_event.
 create table position_flow (
   token_id numeric(78, 0) not null,
-  place integer not null,
-  block bigint not null,
   log_index integer not null,
   kind text not null check (kind in ('increase', 'decrease', 'collect')),
   -- Added or removed; 0 of a collect.
@@ -14,6 +12,6 @@ create table position_flow (
   -- Unix seconds; null if no endpoint gave it with the log.
   time bigint,
   primary key (token_id, place, block, log_index)
-);
+) inherits (history_row);
 
 create index position_flow_block on position_flow using brin (block);

@@ -6,10 +6,12 @@
 -- $5 from_block bigint, the first block that must be complete
 -- $6 to_block bigint, the last one
 -- $7 kinds text[]
--- $8 max bigint
--- $9 skip bigint
+-- $8 market text | null, the only one of the place
+-- $9 max bigint
+-- $10 skip bigint
 -- covered not null
 -- total not null
+-- market null
 -- block null
 -- log_index null
 -- leg null
@@ -22,9 +24,10 @@ with place as (
   select p.id from history_place p where p.chain_id = $1 and p.contract = decode($2, 'hex')
 ),
 event as (
-  select e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time, e.index_ray
+  select e.market, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time, e.index_ray
   from place join lending_event e on e.place = place.id
   where e.wallet = decode($4, 'hex') and e.block between $5 and $6 and e.kind = any ($7)
+    and ($8::text is null or e.market = decode($8, 'hex'))
 ),
 fact as (
   select
@@ -35,13 +38,13 @@ fact as (
     ), false) as covered,
     (select count(*) from event) as total
 )
-select f.covered, f.total, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time,
+select f.covered, f.total, e.market, e.block, e.log_index, e.leg, e.kind, e.asset, e.amount, e.counterparty, e.tx_hash, e.time,
   e.index_ray
 from fact f
 left join (
-  select v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time, v.index_ray
+  select v.market, v.block, v.log_index, v.leg, v.kind, v.asset, v.amount, v.counterparty, v.tx_hash, v.time, v.index_ray
   from event v
   order by v.block desc, v.log_index desc, v.leg
-  limit $8 offset $9
+  limit $9 offset $10
 ) e on true
 order by e.block desc, e.log_index desc, e.leg

@@ -1,5 +1,5 @@
 -- Columns of these tables except generated ones, as the catalogue has them, with the last numbers of their sequences;
--- no rows for an absent table.
+-- no rows for an absent table, and for one that others inherit those of the others.
 -- $1 tables text[]
 -- table_name not null
 -- column_name not null
@@ -11,8 +11,10 @@ select c.relname::text as table_name, a.attname::text as column_name,
   pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence,
   pg_sequence_last_value(pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname)::regclass)::text as reached
 from unnest($1::text[]) with ordinality w (name, no)
-join pg_class c on c.relname = w.name and c.relnamespace = current_schema()::regnamespace
+join pg_class named on named.relname = w.name and named.relnamespace = current_schema()::regnamespace
+left join pg_inherits i on i.inhparent = named.oid and named.relkind = 'r'
+join pg_class c on c.oid = coalesce(i.inhrelid, named.oid)
 join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid
 where a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-order by w.no, a.attnum
+order by w.no, c.relname, a.attnum

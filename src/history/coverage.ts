@@ -170,12 +170,12 @@ export function isBegun(covered: ReadonlyMap<Hex | null, Covered>): boolean {
 }
 
 /**
- * Forgets a chain's events, flows and prices, and that its history was stopped: all of it is then read anew. Gives how
- * many rows of each were forgotten. Throws as `Database.run`.
+ * Forgets a chain's rows and prices, and that its history was stopped: all of it is then read anew. Gives how
+ * many of each were forgotten. Throws as `Database.run`.
  */
 export async function forgetHistory(db: Database, chainId: number) {
   const [row] = await historyForget(db, { chainId }, { deadlineMs: FORGET_DEADLINE_MS })
-  return { events: Number(row?.events), flows: Number(row?.flows), prices: Number(row?.prices) }
+  return { rows: Number(row?.rows), prices: Number(row?.prices) }
 }
 
 function subjectOf(digits: string): Hex | null {

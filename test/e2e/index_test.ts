@@ -126,7 +126,7 @@ test('the history of a chain that was stopped is forgotten, that of another one 
   upstream.reset()
 
   expect(await run('--chain', '1', '--forget')).toEqual(
-    done(`Forgot the history of chain 1: 0 events, ${flows} flows, 0 prices\n`),
+    done(`Forgot the history of chain 1: ${flows} rows, 0 prices\n`),
   )
   expect(upstream.seen).toEqual([])
   expect([await rowsOf('position_flow'), await rowsOf('history_coverage')]).toEqual([1, 0])
@@ -136,7 +136,7 @@ test('the history of a chain that was stopped is forgotten, that of another one 
   expect((await run('--family', 'uniswap-v3')).status).toBe(0)
   expect(await rowsOf('position_flow')).toBe(flows + 1)
   expect(await run('--chain', '1', '--forget', '--json')).toEqual(
-    done(`${JSON.stringify({ chain_id: 1, events: 0, flows, prices: 0 }, null, 2)}\n`),
+    done(`${JSON.stringify({ chain_id: 1, rows: flows, prices: 0 }, null, 2)}\n`),
   )
 }, 90_000)
 

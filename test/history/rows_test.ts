@@ -39,6 +39,7 @@ afterAll(() => database.close(), 60_000)
 function event(changes: Partial<LendingEvent> = {}): LendingEvent {
   return {
     wallet: ALICE,
+    market: null,
     block: 120,
     logIndex: 3,
     leg: 0,

@@ -96,6 +96,7 @@ export const EMITTED: Stream<LendingEvent> = {
 function rowOf(log: HistoryLog): LendingEvent {
   return {
     wallet: `0x${log.topics[1]?.slice(26) ?? ''}`,
+    market: null,
     block: log.blockNumber,
     logIndex: log.logIndex,
     leg: 0,

@@ -56,7 +56,17 @@ function walletIn({ topics }: HistoryLog, index: number): Hex {
 
 function rowOf(log: HistoryLog, rest: Pick<LendingEvent, 'wallet' | 'kind' | 'leg' | 'counterparty'>): LendingEvent {
   const { blockNumber: block, logIndex, address: asset, data, transactionHash, timestampSec } = log
-  return { ...rest, block, logIndex, asset, amount: BigInt(data), transactionHash, timestampSec, indexRay: null }
+  return {
+    ...rest,
+    market: null,
+    block,
+    logIndex,
+    asset,
+    amount: BigInt(data),
+    transactionHash,
+    timestampSec,
+    indexRay: null,
+  }
 }
 
 let anvil: Anvil

@@ -1,12 +1,13 @@
 import tableColumnListSql from '../../../sql/queries/table_column_list.sql' with { type: 'text' }
+import { grouped } from '../../lib/grouped.ts'
 import type { Database } from '../database.ts'
 import { query } from '../query.ts'
 
 const listColumns = query(tableColumnListSql, 'background')
 
 /**
- * Tables of a backup, each after those that it refers to. Partitions are read and written through their table. A table
- * that is neither here nor below fails `test/db/backup/tables_test.ts`.
+ * Tables of a backup, each after those that it refers to. Partitions are read and written through their table, and one
+ * that others inherit stands for those. A table that is not among them fails `test/db/backup/tables_test.ts`.
  */
 export const BACKED_UP: readonly string[] = [
   'ledger',
@@ -26,8 +27,7 @@ export const BACKED_UP: readonly string[] = [
   'history_chain',
   'history_place',
   'history_coverage',
-  'lending_event',
-  'position_flow',
+  'history_row',
   'price_at',
   'midnight',
   'lending_series',
@@ -51,22 +51,18 @@ export interface Table {
   }[]
 }
 
-/** Those of these tables that exist, in the given order. */
+/** Those of these tables that exist, in the given order; tables that inherit one of them take its place. */
 export async function readTables(db: Database, names: readonly string[]): Promise<readonly Table[]> {
   const rows = await listColumns(db, [names])
-  return names.flatMap((name) => {
-    const columns = rows.filter((row) => row.table_name === name)
-    if (columns.length === 0) return []
-    return {
-      name,
-      columns: columns.map((row) => ({
-        name: row.column_name,
-        type: row.type,
-        sequence: row.sequence ?? undefined,
-        reached: row.reached ?? undefined,
-      })),
-    }
-  })
+  return [...grouped(rows, ({ table_name }) => table_name)].map(([name, columns]) => ({
+    name,
+    columns: columns.map((row) => ({
+      name: row.column_name,
+      type: row.type,
+      sequence: row.sequence ?? undefined,
+      reached: row.reached ?? undefined,
+    })),
+  }))
 }
 
 /** Names of tables, in their order. */

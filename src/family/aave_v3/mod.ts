@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { createEventReader } from '../../finance/lending/read_events.ts'
 import { takeDaily } from '../../finance/lending/series/daily.ts'
 import { createHasMoved } from '../../finance/lending/series/moved.ts'
 import { createSnapshotSeries } from '../../finance/lending/series/series.ts'
@@ -9,7 +10,6 @@ import { defineFamily, type FamilyServices, once } from '../family.ts'
 import { address, repeated, startBlock } from '../setting.ts'
 import { createHoldingsReader } from './read/holdings.ts'
 import { createLendingReader } from './read/read.ts'
-import { createEventReader } from './read/read_events.ts'
 import { createMarketReader } from './read/read_market.ts'
 import { snapshotMarket } from './read/snapshot/market.ts'
 import { createLendingStream } from './read/stream.ts'
@@ -47,10 +47,11 @@ export const AAVE_V3 = defineFamily({
       const services = connect()
       return createSnapshotSeries({ ...snapshotParts(services), hasMoved: createHasMoved(), clock: services.clock })
     })
-    const events = once(() => createEventReader(connect()))
+    const history = once(() => createMarketReader(connect().clock))
+    const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
     return [
       ...createRoutes({ chainIds, markets, reader }),
-      eventsRoute({ chainIds: [...settings.keys()], markets, reader, events }),
+      eventsRoute({ chainIds: [...settings.keys()], markets, reader, history, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
   },

@@ -8,6 +8,10 @@ import type { StreamPlace, StreamTable } from '../../history/stream.ts'
 
 const list = query(listSql, 'read')
 
+/** Rows that are read from the database at once, and at most in all: more than any wallet has. */
+const PAGE_ROWS = 5_000
+const ROWS_MAX = 200_000
+
 /** What a wallet did in a lending market, as answers show it. */
 export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'liquidation'] as const
 
@@ -29,12 +33,15 @@ export type LendingEventKind = (typeof LENDING_EVENT_KINDS)[number]
 /** One change of a wallet's balances in a lending market. Addresses and hashes are lower case. */
 export interface LendingEvent {
   readonly wallet: Hex
+  /** Which market of the place; null if the place is one market. */
+  readonly market: Hex | null
   readonly block: number
   readonly logIndex: number
   /** 0; of a liquidation 0 for the debt repaid and 1 for the collateral taken; 1 for what was received. */
   readonly leg: 0 | 1
   readonly kind: LendingEventKind
-  readonly asset: Hex
+  /** Null if the log does not name it: that of its market. */
+  readonly asset: Hex | null
   /** In units of the asset; scaled by the index for what was sent or received. */
   readonly amount: bigint
   readonly counterparty: Hex | null
@@ -52,19 +59,24 @@ export const LENDING_EVENTS: StreamTable<LendingEvent> = {
     const { rows } = part
     const columns = {
       wallets: rows.map(({ wallet }) => toDigits(wallet)),
+      markets: rows.map(({ market }) => digitsOf(market)),
       blocks: rows.map(({ block }) => block),
       logIndexes: rows.map(({ logIndex }) => logIndex),
       legs: rows.map(({ leg }) => leg),
       kinds: rows.map(({ kind }) => kind),
-      assets: rows.map(({ asset }) => toDigits(asset)),
+      assets: rows.map(({ asset }) => digitsOf(asset)),
       amounts: rows.map(({ amount }) => String(amount)),
-      counterparties: rows.map(({ counterparty }) => (counterparty === null ? '' : toDigits(counterparty))),
+      counterparties: rows.map(({ counterparty }) => digitsOf(counterparty)),
       txHashes: rows.map(({ transactionHash }) => toDigits(transactionHash)),
       times: rows.map(({ timestampSec }) => timestampSec ?? -1),
       indexes: rows.map(({ indexRay }) => String(indexRay ?? -1n)),
     }
     return lendingEventStore(db, { ...partParams(part), ...columns }, { deadlineMs: STORE_DEADLINE_MS })
   }),
+}
+
+function digitsOf(bytes: Hex | null): string {
+  return bytes === null ? '' : toDigits(bytes)
 }
 
 /**
@@ -80,34 +92,62 @@ export async function readLendingEvents(
     readonly wallet: Hex
     readonly toBlock: number
     readonly kinds: readonly LendingEventKind[]
+    /** The only one of the place's markets; absent: all. */
+    readonly market?: Hex | undefined
     readonly skip: number
     readonly max: number
   },
 ): Promise<{ readonly total: number; readonly events: readonly LendingEvent[] } | undefined> {
-  const { place, stream, wallet, toBlock, kinds, skip, max } = options
+  const { place, stream, wallet, toBlock, kinds, market, skip, max } = options
   const rows = await list(db, [
     ...([...nameParams({ place, stream }), toDigits(wallet), place.startBlock] as const),
-    ...([Math.max(place.startBlock, toBlock), kinds, max, skip] as const),
+    ...([
+      Math.max(place.startBlock, toBlock),
+      kinds,
+      market === undefined ? null : toDigits(market),
+      max,
+      skip,
+    ] as const),
   ])
   const [first] = rows
   if (first === undefined || !first.covered) return undefined
   const events = rows.flatMap(
-    ({ block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
-      block === null || log_index === null || asset === null || amount === null || tx_hash === null
+    ({ market, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
+      block === null || log_index === null || amount === null || tx_hash === null
         ? []
         : {
             wallet,
+            market: fromNullable(market),
             block: Number(block),
             logIndex: log_index,
             leg: leg === 1 ? (1 as const) : (0 as const),
             kind: kind as LendingEventKind,
-            asset: fromBytes(asset),
+            asset: fromNullable(asset),
             amount: BigInt(amount),
-            counterparty: counterparty === null ? null : fromBytes(counterparty),
+            counterparty: fromNullable(counterparty),
             transactionHash: fromBytes(tx_hash),
             timestampSec: time === null ? null : Number(time),
             indexRay: index_ray === null ? null : BigInt(index_ray),
           },
   )
   return { total: Number(first.total), events }
+}
+
+/** All stored rows of a wallet, of whatever kind, as `readLendingEvents`; undefined also if there are too many. */
+export async function readAllLendingEvents(
+  db: Database,
+  of: Pick<Parameters<typeof readLendingEvents>[1], 'place' | 'stream' | 'wallet' | 'toBlock'>,
+): Promise<LendingEvent[] | undefined> {
+  const rows: LendingEvent[] = []
+  for (let skip = 0; skip < ROWS_MAX; skip += PAGE_ROWS) {
+    const page = await readLendingEvents(db, { ...of, kinds: LENDING_EVENT_KINDS, skip, max: PAGE_ROWS })
+    if (page === undefined) return undefined
+    rows.push(...page.events)
+    if (rows.length >= page.total) return rows
+  }
+  return undefined
+}
+
+function fromNullable(bytes: Uint8Array | null): Hex | null {
+  return bytes === null ? null : fromBytes(bytes)
 }

@@ -97,5 +97,5 @@ interface RowFields extends Pick<LendingEvent, 'wallet' | 'kind' | 'asset' | 'am
 
 function row({ log }: LendingLog, { by, leg = 0, ...facts }: RowFields): LendingEvent {
   const { blockNumber: block, logIndex, transactionHash, timestampSec } = log
-  return { ...facts, leg, block, logIndex, transactionHash, timestampSec, indexRay: by?.indexRay ?? null }
+  return { ...facts, market: null, leg, block, logIndex, transactionHash, timestampSec, indexRay: by?.indexRay ?? null }
 }

@@ -4,6 +4,7 @@ import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type ContractCall, type ReturnData, readCalls } from '../../../chain/call/many/read_calls.ts'
 import { addressOf, encodeCall, wordOf } from '../../../chain/call/words.ts'
 import { type ChainClient, type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import type { EventsPlace } from '../../../finance/lending/read_events.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { LendingPlace, ReserveToken } from '../event/place.ts'
@@ -20,21 +21,13 @@ const CACHE_ENTRIES_MAX = 500
 /** Its pool, then its list, then its reserves. */
 const SHAPE_TRIES = 3
 
-/** A market as its history is read. */
-export interface Market {
-  /** With the tokens of its reserves, those that were dropped left out. */
-  readonly place: LendingPlace
-  /** The contract that prices its reserves. */
-  readonly oracle: Address
-}
-
 /** Reads what the history of a market needs to know about it. */
-interface MarketReader {
+export interface MarketReader {
   /**
-   * The market at the newest block, so that no reserve that was listed since can be missing in what is final. Throws
-   * `UnavailableError`.
+   * The market at the newest block, so that no reserve that was listed since can be missing in what is final; reserves
+   * that were dropped are left out. Its own oracle prices them. Throws `UnavailableError`.
    */
-  read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<Market>
+  read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsPlace<LendingPlace>>
 }
 
 /** What a market was like when it was read last: where to ask, and for what. */
@@ -43,7 +36,7 @@ interface Shape {
   readonly assets: readonly Address[]
 }
 
-interface Reading extends Market {
+interface Reading extends EventsPlace<LendingPlace> {
   readonly block: Block
   readonly shape: Shape
 }
@@ -96,7 +89,11 @@ async function readMarket(
     if (assets === undefined || assets.join() !== asked?.assets.join()) continue
     const { startBlock } = deployment
     const place = { chainId, contract: lower(found), startBlock, tokens: tokensIn(assets, { data, market }) }
-    return { block, place, shape, oracle: addressOf(wordsOf(oracle, { count: 1, market }), 0) }
+    const priced = {
+      provider: deployment.poolAddressesProvider,
+      oracle: addressOf(wordsOf(oracle, { count: 1, market }), 0),
+    }
+    return { block, place, shape, asker: { kind: 'aave_market', ...priced } }
   }
   throw new UpstreamError('The market changed while it was read')
 }

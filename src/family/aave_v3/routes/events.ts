@@ -1,12 +1,14 @@
 import * as v from 'valibot'
 import { LENDING_EVENT_TYPES } from '../../../finance/lending/lending_event.ts'
 import { presentEvent } from '../../../finance/lending/present.ts'
+import type { EventReader } from '../../../finance/lending/read_events.ts'
 import { eventsOutput } from '../../../finance/lending/schema.ts'
 import { choice, evmAddress, limit, page } from '../../../http/request/input.ts'
 import { pagination } from '../../../http/request/page.ts'
 import { type Route, route } from '../../../http/route/route.ts'
+import type { LendingPlace } from '../event/place.ts'
 import type { LendingReader } from '../read/read.ts'
-import type { EventReader } from '../read/read_events.ts'
+import type { MarketReader } from '../read/read_market.ts'
 import { CHARGES } from './credits.ts'
 import { chainWithMarkets, MARKET_DEFAULT, marketIdIn, marketPlace } from './market.ts'
 
@@ -17,9 +19,10 @@ export function eventsRoute(options: {
   /** Names of the markets on them. */
   readonly markets: ReadonlySet<string>
   readonly reader: () => LendingReader
-  readonly events: () => EventReader
+  readonly history: () => MarketReader
+  readonly events: () => EventReader<LendingPlace>
 }): Route {
-  const { chainIds, markets, reader, events } = options
+  const { chainIds, markets, reader, history, events } = options
   const input = v.object({
     chain_id: chainWithMarkets(chainIds),
     wallet: evmAddress,
@@ -42,7 +45,7 @@ export function eventsRoute(options: {
     charge: CHARGES.events,
     async read({ chain_id: chainId, market_id: market, ...question }, { signal }) {
       const { client, deployment } = marketPlace(reader(), { chainId, market })
-      return events().read({ client, deployment, ...question }, signal)
+      return events().read({ client, from: history().read(client, deployment, signal), ...question }, signal)
     },
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
       data: events.map(presentEvent),

@@ -6,7 +6,7 @@ import { checkContinuity } from '../../../../src/family/aave_v3/event/continuity
 import { type Liquidation, readLog } from '../../../../src/family/aave_v3/event/log.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
 import { createMarketReader } from '../../../../src/family/aave_v3/read/read_market.ts'
-import { createLendingStream, LENDING_STREAM } from '../../../../src/family/aave_v3/read/stream.ts'
+import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { RAY } from '../../../../src/finance/math/rate.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
@@ -92,7 +92,7 @@ describe.each([...MARKETS_ALIVE])('%s', (market) => {
     for (const wallet of wallets) {
       // The rows are also compared with what the tokens say of the wallet.
       const { storedTo, tail } = await history.ensure({ stream, place, subject: wallet }, signal)
-      const asked = { place, stream: LENDING_STREAM, wallet, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
+      const asked = { place, stream: 'aave_v3_lending', wallet, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
       const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 5_000 })
       const wanted = truth.filter((text) => text.split(' ')[4] === wallet)
       expect([...(page?.events ?? []), ...shown(tail)].map(textOf).sort()).toEqual(wanted.sort())

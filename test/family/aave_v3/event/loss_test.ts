@@ -3,7 +3,7 @@ import type { Address, Hex } from 'viem'
 import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
 import { filtersOf } from '../../../../src/family/aave_v3/event/decode.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
-import { createLendingStream, LENDING_STREAM } from '../../../../src/family/aave_v3/read/stream.ts'
+import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { createHistory } from '../../../../src/history/history.ts'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
@@ -74,7 +74,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
     const subject = wallet.toLowerCase() as Hex
     const stream = createLendingStream({ clock: systemClock })
     const { storedTo } = await history.ensure({ stream, place, subject }, AbortSignal.timeout(20_000))
-    const asked = { place, stream: LENDING_STREAM, wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
+    const asked = { place, stream: 'aave_v3_lending', wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
     const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
     const wanted = truth.filter((text) => text.split(' ')[4] === subject).sort()
     return Bun.deepEquals(page?.events.map(textOf).sort(), wanted) ? 'right' : 'wrong'

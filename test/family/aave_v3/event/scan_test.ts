@@ -4,7 +4,7 @@ import { createChainClient } from '../../../../src/chain/rpc/evm.ts'
 import { TOPICS } from '../../../../src/family/aave_v3/event/abi.ts'
 import { readLog } from '../../../../src/family/aave_v3/event/log.ts'
 import type { LendingPlace } from '../../../../src/family/aave_v3/event/place.ts'
-import { createLendingStream, LENDING_STREAM } from '../../../../src/family/aave_v3/read/stream.ts'
+import { createLendingStream } from '../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../src/finance/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/history.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -90,7 +90,7 @@ function partOf(block: number): number {
 }
 
 async function eventsOf(wallet: string): Promise<readonly string[]> {
-  const asked = { place, stream: LENDING_STREAM, wallet: wallet as Hex, toBlock: final, kinds: LENDING_EVENT_TYPES }
+  const asked = { place, stream: 'aave_v3_lending', wallet: wallet as Hex, toBlock: final, kinds: LENDING_EVENT_TYPES }
   const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
   return (page?.events ?? []).map(textOf).sort()
 }

@@ -1,37 +1,43 @@
 import { type Address, getAddress, type Hex } from 'viem'
-import type { Block } from '../../../chain/block.ts'
-import { readBlock } from '../../../chain/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
-import type { Database } from '../../../db/database.ts'
-import type { FinanceClient } from '../../../finance/chain.ts'
+import type { Block } from '../../chain/block.ts'
+import { readBlock } from '../../chain/read_block.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import type { Ensured, History, Stream, StreamPlace } from '../../history/stream.ts'
+import { whenLate } from '../../lib/async/late.ts'
+import { together } from '../../lib/async/together.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { PendingError, UnavailableError } from '../../lib/error.ts'
+import type { FinanceClient } from '../chain.ts'
+import type { PriceAsker } from '../price/past/sources.ts'
+import { createPriceReader } from '../price/price_reader.ts'
+import { createTokenReader } from '../token/read_tokens.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
   type LendingEventKind,
   type LendingEventType,
   readLendingEvents,
-} from '../../../finance/lending/lending_event.ts'
-import type { PricedEvent } from '../../../finance/lending/present.ts'
-import { createPriceReader } from '../../../finance/price/price_reader.ts'
-import { createTokenReader } from '../../../finance/token/read_tokens.ts'
-import type { Ensured, History } from '../../../history/stream.ts'
-import { whenLate } from '../../../lib/async/late.ts'
-import { together } from '../../../lib/async/together.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { PendingError, UnavailableError } from '../../../lib/error.ts'
-import type { LendingPlace } from '../event/place.ts'
-import type { AaveV3Deployment } from '../table/deployments.ts'
-import { createMarketReader } from './read_market.ts'
-import { createLendingStream, LENDING_STREAM } from './stream.ts'
+} from './lending_event.ts'
+import type { PricedEvent } from './present.ts'
 
 /** A price that no source can tell now will hardly be there in a second. */
 const PRICE_RETRY_SEC = 60
 
+/** Where events are followed, and who prices their assets. */
+export interface EventsPlace<Place extends StreamPlace> {
+  readonly place: Place
+  readonly asker: PriceAsker
+}
+
 /** Which events of which wallet. */
-interface EventsQuestion {
+interface EventsQuestion<Place extends StreamPlace> {
   readonly client: FinanceClient
-  readonly deployment: AaveV3Deployment
+  /** Is read beside the newest block. */
+  readonly from: Promise<EventsPlace<Place>>
   readonly wallet: Address
+  /** The only one of the place's markets; absent: all. */
+  readonly market?: Hex | undefined
   /** Absent: all. */
   readonly type?: LendingEventType | undefined
   readonly page: number
@@ -45,48 +51,46 @@ interface EventsPage {
   readonly block: Block
 }
 
-/** Reads events of wallets in markets. */
-export interface EventReader {
+/** Reads events of wallets in the markets of a family. */
+export interface EventReader<Place extends StreamPlace> {
   /**
    * Throws `UnavailableError` if the history is not complete yet, with its progress; if a price is missing, naming the
    * asset and what helps; and if the chain or the database cannot be read.
    */
-  read(question: EventsQuestion, signal: AbortSignal): Promise<EventsPage>
+  read(question: EventsQuestion<Place>, signal: AbortSignal): Promise<EventsPage>
 }
 
-/** Makes a reader over the history of the process. */
-export function createEventReader(options: {
+/** Makes a reader over the history of the process. All rows of the stream that are shown name their asset. */
+export function createEventReader<Place extends StreamPlace>(options: {
+  readonly stream: Stream<LendingEvent, Place>
   readonly history: History
   readonly db: Database
   readonly clock: Clock
-}): EventReader {
-  const { history, db, clock } = options
-  const markets = createMarketReader(clock)
+}): EventReader<Place> {
+  const { stream, history, db, clock } = options
   const tokens = createTokenReader(clock)
   const prices = createPriceReader({ db, clock })
-  const stream = createLendingStream({ clock })
 
   return {
     async read(question, signal) {
-      const { client, deployment } = question
+      const { client, from } = question
       const subject = question.wallet.toLowerCase() as Hex
-      const reading = markets.read(client, deployment, signal)
-      const unread = { chainId: client.chain.id, read: async () => (await reading).place }
-      const [{ place, oracle }, ensured] = await Promise.all([
-        reading,
+      const unread = { chainId: client.chain.id, read: async () => (await from).place }
+      const [{ place, asker }, ensured] = await Promise.all([
+        from,
         history.ensure({ stream, place: unread, subject }, signal),
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
-      const { rows, total } = await pageOf(db, { question, place, ensured })
+      const { rows, total } = await pageOf(db, { question, place, stream: stream.name, ensured })
       whenLate(signal, () => pricesMissing(client))
       const timed = await withTimes(client, rows, signal)
-      const assets = [...new Set(rows.map(({ asset }) => asset))]
+      const assets = [...new Set(timed.map(({ asset }) => asset))]
       const [facts, found] = await Promise.all([
         tokens.facts(client, assets, signal),
         prices.pricesAt(
           client,
           {
-            asker: { kind: 'aave_market', provider: deployment.poolAddressesProvider, oracle },
+            asker,
             wanted: timed.map(({ asset, block, timestampSec }) => ({
               token: getAddress(asset),
               block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },
@@ -109,22 +113,30 @@ export function createEventReader(options: {
 }
 
 /** The page from the unfinalized end and, below it, from the database: one statement for coverage, total and rows. */
-async function pageOf(
+async function pageOf<Place extends StreamPlace>(
   db: Database,
-  options: { readonly question: EventsQuestion; readonly place: LendingPlace; readonly ensured: Ensured<LendingEvent> },
+  options: {
+    readonly question: EventsQuestion<Place>
+    readonly place: Place
+    readonly stream: string
+    readonly ensured: Ensured<LendingEvent>
+  },
 ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
-  const { question, place, ensured } = options
-  const { client, wallet, type, page, limit } = question
+  const { question, place, stream, ensured } = options
+  const { client, wallet, market, type, page, limit } = question
   const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
-  const tail = ensured.tail.filter(({ kind }) => kinds.includes(kind)).sort(newestFirst)
+  const tail = ensured.tail
+    .filter((row) => kinds.includes(row.kind) && (market === undefined || row.market === market))
+    .sort(newestFirst)
   const skip = (page - 1) * limit
   const young = tail.slice(skip, skip + limit)
   const stored = await readLendingEvents(db, {
     place,
-    stream: LENDING_STREAM,
+    stream,
     wallet,
     toBlock: ensured.storedTo,
     kinds,
+    market,
     skip: Math.max(0, skip - tail.length),
     max: limit - young.length,
   })
@@ -155,7 +167,11 @@ async function withTimes(client: ChainClient, rows: readonly LendingEvent[], sig
     signal,
   )
   const times = new Map(headers.map(({ number, timestampSec }) => [Number(number), Number(timestampSec)]))
-  return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))
+  return rows.map((row) => {
+    const { asset } = row
+    if (asset === null) throw new Error('An event that is shown names its asset')
+    return { ...row, asset, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }
+  })
 }
 
 /** Said if the request's time ends when all events are known; what was priced is kept. */
@@ -165,7 +181,7 @@ function pricesMissing({ chain: { id, name } }: ChainClient): PendingError {
 
 function withoutPrice(
   { chain: { id, name } }: ChainClient,
-  { asset, block }: LendingEvent,
+  { asset, block }: Pick<PricedEvent, 'asset' | 'block'>,
   { symbol, because }: { readonly symbol: string; readonly because: string },
 ): UnavailableError {
   return new UnavailableError(
