@@ -16,7 +16,7 @@ declare module '*/queries/api_key_count.sql' {
 declare module '*/queries/api_key_insert.sql' {
   const text: SqlText<
     [organization_id: string, id: string, name: string, hash: string, last4: string, expires_at: Date | string | null, allowed_networks: readonly string[] | null, allowed_endpoints: readonly string[] | null, credits_per_day: string | number | null, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
+    { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
   >
   export default text
 }
@@ -24,7 +24,7 @@ declare module '*/queries/api_key_insert.sql' {
 declare module '*/queries/api_key_insert_reroll.sql' {
   const text: SqlText<
     [organization_id: string, id: string, grace_sec: number, new_id: string, hash: string, last4: string, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
+    { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
   >
   export default text
 }
@@ -32,7 +32,7 @@ declare module '*/queries/api_key_insert_reroll.sql' {
 declare module '*/queries/api_key_list.sql' {
   const text: SqlText<
     [organization_id: string, offset: string | number, limit: string | number],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
+    { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
   >
   export default text
 }
@@ -40,7 +40,7 @@ declare module '*/queries/api_key_list.sql' {
 declare module '*/queries/api_key_update_revoked.sql' {
   const text: SqlText<
     [organization_id: string, id: string, actor: string, session_id: string | null],
-    { organization_id: string; id: string; name: string; last4: string; created_at: Date; revoked_at: Date | null; expires_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: string | null }
+    { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
   >
   export default text
 }
@@ -272,7 +272,7 @@ declare module '*/queries/organization_count.sql' {
 declare module '*/queries/organization_find.sql' {
   const text: SqlText<
     [id: string],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -280,7 +280,7 @@ declare module '*/queries/organization_find.sql' {
 declare module '*/queries/organization_insert.sql' {
   const text: SqlText<
     [id: string, name: string, rate_limit: number, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -288,7 +288,7 @@ declare module '*/queries/organization_insert.sql' {
 declare module '*/queries/organization_list.sql' {
   const text: SqlText<
     [offset: string | number, limit: string | number],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date; balance: string; granted: string }
+    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
   >
   export default text
 }
@@ -296,7 +296,7 @@ declare module '*/queries/organization_list.sql' {
 declare module '*/queries/organization_update.sql' {
   const text: SqlText<
     [id: string, name: string | null, rate_limit: number | null, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }
@@ -304,7 +304,7 @@ declare module '*/queries/organization_update.sql' {
 declare module '*/queries/organization_update_state.sql' {
   const text: SqlText<
     [id: string, change: string, actor: string, session_id: string | null],
-    { id: string; name: string; rate_limit: number; suspended_at: Date | null; deleted_at: Date | null; created_at: Date }
+    { id: string; name: string; rate_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
   >
   export default text
 }

@@ -26,6 +26,6 @@ recorded as (
     'allowed_endpoints', allowed_endpoints, 'credits_per_day', credits_per_day))
   from created
 )
-select organization_id, id, name, last4, created_at, revoked_at, expires_at,
-  allowed_networks, allowed_endpoints, credits_per_day
+select id, name, last4, created_at, expires_at, revoked_at, allowed_networks, allowed_endpoints,
+  credits_per_day::float8
 from created

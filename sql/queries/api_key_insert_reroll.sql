@@ -29,6 +29,6 @@ recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $7, $8, 'key.reroll', organization_id, id, jsonb_build_object('new_key', $4, 'grace_sec', $3) from old
 )
-select organization_id, id, name, last4, created_at, revoked_at, expires_at,
-  allowed_networks, allowed_endpoints, credits_per_day
+select id, name, last4, created_at, expires_at, revoked_at, allowed_networks, allowed_endpoints,
+  credits_per_day::float8
 from created

@@ -17,6 +17,6 @@ recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $3, $4, 'key.revoke', organization_id, id, '{}' from before where revoked_at is null
 )
-select organization_id, id, name, last4, created_at, revoked_at, expires_at,
-  allowed_networks, allowed_endpoints, credits_per_day
+select id, name, last4, created_at, expires_at, revoked_at, allowed_networks, allowed_endpoints,
+  credits_per_day::float8
 from changed

@@ -6,7 +6,7 @@
 -- $5 session_id text | null
 with created as (
   insert into organization (id, name, rate_limit) values ($1, $2, $3)
-  returning id, name, rate_limit, suspended_at, deleted_at, created_at
+  returning id, name, rate_limit, created_at, suspended_at, deleted_at
 ),
 balance as (
   insert into spending_limit (organization_id, most) select id, 0 from created
@@ -15,4 +15,4 @@ recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
   select $4, $5, 'organization.create', id, id, jsonb_build_object('name', name, 'rate_limit', rate_limit) from created
 )
-select id, name, rate_limit, suspended_at, deleted_at, created_at from created
+select id, name, rate_limit, created_at, suspended_at, deleted_at from created

@@ -11,7 +11,7 @@ changed as (
   update organization o set name = coalesce($2, b.name), rate_limit = coalesce($3, b.rate_limit)
   from before b
   where o.id = b.id
-  returning o.id, o.name, o.rate_limit, o.suspended_at, o.deleted_at, o.created_at
+  returning o.id, o.name, o.rate_limit, o.created_at, o.suspended_at, o.deleted_at
 ),
 recorded as (
   insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
@@ -22,4 +22,4 @@ recorded as (
   from changed c join before b on b.id = c.id
   where b.name <> c.name or b.rate_limit <> c.rate_limit
 )
-select id, name, rate_limit, suspended_at, deleted_at, created_at from changed
+select id, name, rate_limit, created_at, suspended_at, deleted_at from changed

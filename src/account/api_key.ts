@@ -19,17 +19,8 @@ const insertReroll = query(insertRerollSql, 'read')
 const list = query(listSql, 'read')
 const updateRevoked = query(updateRevokedSql, 'read')
 
-/** A key as it may be shown: without the secret. */
-export interface ApiKey {
-  readonly organizationId: string
-  readonly id: string
-  readonly name: string
-  readonly last4: string
-  readonly createdAt: Date
-  readonly revokedAt: Date | null
-  readonly expiresAt: Date | null
-  readonly limits: KeyLimits
-}
+/** A key as it may be shown, without the secret. A list of null limits nothing, nor does null for credits a day. */
+export type ApiKey = Awaited<ReturnType<typeof list>>[number]
 
 /** What a key may do; it keeps that for its life, and a key that replaces it has the same. */
 export interface KeyLimits {
@@ -42,9 +33,7 @@ export interface KeyLimits {
 }
 
 /** A new key: `key` is shown this once and stored nowhere. */
-export interface NewApiKey extends ApiKey {
-  readonly key: string
-}
+export type NewApiKey = ApiKey & { readonly key: string }
 
 /** How long a rerolled key goes on working: by default, and at most. */
 export const GRACE_DEFAULT_SEC = 86_400
@@ -58,8 +47,6 @@ const EXAMPLE: Readonly<Record<string, string>> = {
   networks: 'each such as 10.0.0.0/8 or 2001:db8::/32, with zeros after its prefix',
   endpoints: 'each such as GET /v1/lending/aave-v3',
 }
-
-type ApiKeyRow = Awaited<ReturnType<typeof list>>[number]
 
 /** Makes a key. Throws `CodedError` ORGANIZATION_NOT_FOUND, ACCOUNT_SUSPENDED, or INVALID_PARAMETER for a bad value. */
 export async function createKey(
@@ -80,7 +67,7 @@ export async function createKey(
     ...([organizationId, newId('key'), name, hash, last4, expiresAt] as const),
     ...([limits.networks, limits.endpoints, limits.creditsPerDay, by.kind, by.sessionId] as const),
   ])
-  if (row !== undefined) return { ...apiKeyFrom(row), key }
+  if (row !== undefined) return { ...row, key }
   await readOrganization(db, organizationId)
   throw suspended()
 }
@@ -93,12 +80,12 @@ export async function listKeys(
   db: Database,
   { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
 ): Promise<Listed<ApiKey>> {
-  const [, [counted], rows] = await Promise.all([
+  const [, [counted], items] = await Promise.all([
     readOrganization(db, organizationId),
     count(db, [organizationId]),
     list(db, [organizationId, (page - 1) * limit, limit]),
   ])
-  return { items: rows.map(apiKeyFrom), total: counted?.total ?? 0 }
+  return { items, total: counted?.total ?? 0 }
 }
 
 /** From its next request on the key answers 401. Idempotent. Throws `CodedError` NOT_FOUND. */
@@ -109,7 +96,7 @@ export async function revokeKey(
   const { kind, sessionId } = options.by
   const [row] = await updateRevoked(db, [options.organizationId, options.keyId, kind, sessionId])
   if (row === undefined) throw keyNotFound(options.keyId)
-  return apiKeyFrom(row)
+  return row
 }
 
 /**
@@ -130,9 +117,9 @@ export async function rerollKey(
   const graceSec = checkedWhole(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
   const [row] = await insertReroll(db, [organizationId, keyId, graceSec, newId('key'), hash, last4, kind, sessionId])
-  if (row !== undefined) return { ...apiKeyFrom(row), key }
+  if (row !== undefined) return { ...row, key }
   const organization = await readOrganization(db, organizationId)
-  throw organization.suspendedAt === null ? keyNotFound(keyId) : suspended()
+  throw organization.suspended_at === null ? keyNotFound(keyId) : suspended()
 }
 
 /** Limits as they are stored: each list without repetitions. Throws `CodedError` INVALID_PARAMETER. */
@@ -163,21 +150,4 @@ function keyNotFound(keyId: string): CodedError {
 
 function suspended(): CodedError {
   return new CodedError('ACCOUNT_SUSPENDED', 'Cannot make a key: the organization is suspended')
-}
-
-function apiKeyFrom(row: ApiKeyRow): ApiKey {
-  return {
-    organizationId: row.organization_id,
-    id: row.id,
-    name: row.name,
-    last4: row.last4,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-    expiresAt: row.expires_at,
-    limits: {
-      networks: row.allowed_networks,
-      endpoints: row.allowed_endpoints,
-      creditsPerDay: row.credits_per_day === null ? null : Number(row.credits_per_day),
-    },
-  }
 }

@@ -7,7 +7,7 @@ import { query } from '../db/query.ts'
 import { CodedError } from '../lib/error.ts'
 import type { Actor } from './audit.ts'
 import { newId } from './id.ts'
-import { organizationNotFound } from './organization.ts'
+import { organizationNotFound, readOrganization } from './organization.ts'
 import { checkedLabel, checkedWhole, type Listed, type PageAsked } from './value.ts'
 
 const find = query(findSql, 'read')
@@ -15,21 +15,11 @@ const count = query(countSql, 'read')
 const insert = query(insertSql, 'read')
 const list = query(listSql, 'read')
 
-/** An organization's balance and the sum of its grants; the difference is what its log charged. */
-export interface Credits {
-  readonly organizationId: string
-  readonly balance: bigint
-  readonly granted: bigint
-}
+/** An organization's balance and the sum of its grants, in digits; the difference is what its log charged. */
+export type Credits = Awaited<ReturnType<typeof find>>[number]
 
-/** Credits given or taken back by an operator. */
-export interface CreditGrant {
-  readonly id: string
-  /** Below zero if credits were taken back. */
-  readonly credits: bigint
-  readonly reason: string
-  readonly grantedAt: Date
-}
+/** Credits given by an operator, in digits; below zero if they were taken back. */
+type CreditGrant = Awaited<ReturnType<typeof list>>[number]
 
 /** Most credits of one grant, either way. */
 export const GRANT_MAX = 1_000_000_000_000
@@ -58,8 +48,8 @@ export async function grantCredits(
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })
   })
   if (row !== undefined) {
-    const grant = { id: grantId, credits: BigInt(credits), reason, grantedAt: row.granted_at }
-    return { ...creditsFrom(row), grant }
+    const { granted_at, ...after } = row
+    return { ...after, grant: { id: grantId, credits: String(credits), reason, granted_at } }
   }
   const [present] = await find(db, [organizationId])
   if (present === undefined) throw organizationNotFound(organizationId)
@@ -73,7 +63,13 @@ export async function grantCredits(
 export async function readCredits(db: Database, organizationId: string): Promise<Credits> {
   const [row] = await find(db, [organizationId])
   if (row === undefined) throw organizationNotFound(organizationId)
-  return creditsFrom(row)
+  return row
+}
+
+/** An organization that is not deleted, with its credits. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
+export async function readFundedOrganization(db: Database, id: string) {
+  const [organization, { balance, granted }] = await Promise.all([readOrganization(db, id), readCredits(db, id)])
+  return { ...organization, balance, granted }
 }
 
 /** One page of an organization's grants, newest first. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
@@ -81,20 +77,10 @@ export async function listGrants(
   db: Database,
   { organizationId, page, limit }: PageAsked & { readonly organizationId: string },
 ): Promise<Listed<CreditGrant>> {
-  const [, [counted], rows] = await Promise.all([
+  const [, [counted], items] = await Promise.all([
     readCredits(db, organizationId),
     count(db, [organizationId]),
     list(db, [organizationId, (page - 1) * limit, limit]),
   ])
-  const items = rows.map((grant) => ({
-    id: grant.id,
-    credits: BigInt(grant.credits),
-    reason: grant.reason,
-    grantedAt: grant.granted_at,
-  }))
   return { items, total: counted?.total ?? 0 }
-}
-
-function creditsFrom(row: { organization_id: string; balance: string; granted: string }): Credits {
-  return { organizationId: row.organization_id, balance: BigInt(row.balance), granted: BigInt(row.granted) }
 }

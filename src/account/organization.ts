@@ -20,17 +20,6 @@ const list = query(listSql, 'read')
 const update = query(updateSql, 'read')
 const updateState = query(updateStateSql, 'read')
 
-/** The account that pays: keys, credits, the rate limit and suspension belong to it. */
-export interface Organization {
-  readonly id: string
-  readonly name: string
-  /** Requests admitted in any one second, over all keys and processes. */
-  readonly rateLimit: number
-  readonly suspendedAt: Date | null
-  readonly deletedAt: Date | null
-  readonly createdAt: Date
-}
-
 /** Which organization is changed, and by whom. */
 interface OrganizationChange {
   readonly id: string
@@ -46,7 +35,14 @@ const FIRST_CREDITS = 1_000_000
 /** Long, for a slow disk: a key that is made after the deadline would never be shown. */
 const FIRST_DEADLINE_MS = 60_000
 
-type OrganizationRow = Awaited<ReturnType<typeof find>>[number]
+/**
+ * The account that pays: keys, credits, the rate limit (requests admitted in any one second, over all keys and processes)
+ * and suspension belong to it.
+ */
+export type Organization = Awaited<ReturnType<typeof find>>[number]
+
+/** An organization with its balance and the sum of its grants. */
+type FundedOrganization = Awaited<ReturnType<typeof list>>[number]
 
 /** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER if the name or limit is bad. */
 export async function createOrganization(
@@ -57,20 +53,13 @@ export async function createOrganization(
   const rateLimit = checkedRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
   const { kind, sessionId } = options.by
   const [row] = await insert(db, [newId('org'), name, rateLimit, kind, sessionId])
-  return organizationFrom(row)
+  if (row === undefined) throw new Error('Cannot create an organization: the database answered no row')
+  return row
 }
 
 /** One page of the organizations that are not deleted, oldest first, and how many there are. */
-export async function listOrganizations(
-  db: Database,
-  { page, limit }: PageAsked,
-): Promise<Listed<Organization & { readonly balance: bigint; readonly granted: bigint }>> {
-  const [[counted], rows] = await Promise.all([count(db, []), list(db, [(page - 1) * limit, limit])])
-  const items = rows.map((row) => ({
-    ...organizationFrom(row),
-    balance: BigInt(row.balance),
-    granted: BigInt(row.granted),
-  }))
+export async function listOrganizations(db: Database, { page, limit }: PageAsked): Promise<Listed<FundedOrganization>> {
+  const [[counted], items] = await Promise.all([count(db, []), list(db, [(page - 1) * limit, limit])])
   return { items, total: counted?.total ?? 0 }
 }
 
@@ -78,7 +67,7 @@ export async function listOrganizations(
 export async function readOrganization(db: Database, id: string): Promise<Organization> {
   const [row] = await find(db, [id])
   if (row === undefined || row.deleted_at !== null) throw organizationNotFound(id)
-  return organizationFrom(row)
+  return row
 }
 
 /** From the next request on, calls answer 403 ACCOUNT_SUSPENDED. Throws `CodedError` ORGANIZATION_NOT_FOUND. */
@@ -109,7 +98,7 @@ export async function updateOrganization(
   const rateLimit = options.rateLimit === undefined ? null : checkedRateLimit(options.rateLimit)
   const [row] = await update(db, [id, name, rateLimit, by.kind, by.sessionId])
   if (row === undefined) throw organizationNotFound(id)
-  return organizationFrom(row)
+  return row
 }
 
 /**
@@ -143,19 +132,7 @@ async function change(
 ): Promise<Organization> {
   const [row] = await updateState(db, [id, to, by.kind, by.sessionId])
   if (row === undefined) throw organizationNotFound(id)
-  return organizationFrom(row)
-}
-
-function organizationFrom(row: OrganizationRow | undefined): Organization {
-  if (row === undefined) throw new Error('Cannot read an organization: the database answered no row')
-  return {
-    id: row.id,
-    name: row.name,
-    rateLimit: row.rate_limit,
-    suspendedAt: row.suspended_at,
-    deletedAt: row.deleted_at,
-    createdAt: row.created_at,
-  }
+  return row
 }
 
 function checkedRateLimit(value: number): number {

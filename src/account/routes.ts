@@ -17,7 +17,7 @@ import { CALL, type Charge } from '../http/route/charge.ts'
 import { type Route, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { whole } from '../lib/text/schema.ts'
-import { NOWHERE, type RequestLogPage, readRequestLog } from './request_log.ts'
+import { NOWHERE, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
 const RANGE_MS = {
@@ -77,11 +77,7 @@ const usageOutput = listOf(
   }),
 )
 
-/** A page and its bounds, which its links repeat: milliseconds since the epoch, `toMs` exclusive. */
-interface UsagePage extends RequestLogPage {
-  readonly fromMs: number
-  readonly toMs: number
-}
+type UsagePage = Awaited<ReturnType<typeof readRequestLog>> & ReturnType<typeof boundsOf>
 
 /** A page of an organization's log, however it is asked for: parameters, reading, and how it is shown. */
 export const logPage = {
@@ -96,7 +92,7 @@ export const logPage = {
       readonly requestedAtMs: number
       readonly templateOf: (path: string) => string | undefined
     },
-  ): Promise<UsagePage> {
+  ) {
     const { organizationId, requestedAtMs, templateOf } = options
     const { fromMs, toMs } = boundsOf(input, requestedAtMs)
     const found = await readRequestLog(db, {
@@ -112,21 +108,13 @@ export const logPage = {
     })
     return { ...found, fromMs, toMs }
   },
+  /** The bounds are repeated by the links of a page: milliseconds since the epoch, `toMs` exclusive. */
   present({ entries, total, fromMs, toMs }: UsagePage, input: UsageInput, url: URL) {
     // The list grows with every call: links repeat this page's bounds.
     const pinned = new URL(url.href)
     pinned.searchParams.delete('range')
     return {
-      data: entries.map((entry) => ({
-        method: entry.method,
-        path: entry.path,
-        status_code: entry.status,
-        latency_ms: entry.latencyMs,
-        credits_charged: entry.credits,
-        requested_at: entry.requestedAt.toISOString(),
-        api_key_id: entry.apiKeyId,
-        api_key_name: entry.apiKeyName,
-      })),
+      data: entries,
       pagination: pagination({
         page: input.page,
         limit: input.limit,

@@ -15,7 +15,7 @@ import { id, label, listOf, one, pageEntries, wholeFrom } from '../http/request/
 import { type ActContext, type FreeRoute, route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
 import { actorOf, organizationOf } from './access.ts'
-import { apiKeySchema, newApiKeySchema, presentKey, presentNewKey } from './present.ts'
+import { apiKeySchema, newApiKeySchema } from './schema.ts'
 import { requireEndpoints, type Switchboard } from './switches.ts'
 
 const NAME_MAX = 100
@@ -71,7 +71,7 @@ export function keyRoutes(options: {
     async act(asked, context) {
       const { page, limit } = asked
       const { items, total } = await listKeys(db, { organizationId: ownerOf(asked, context), page, limit })
-      return { data: items.map(presentKey), pagination: pagination({ page, limit, total, url: context.url }) }
+      return { data: items, pagination: pagination({ page, limit, total, url: context.url }) }
     },
   })
   const create = route({
@@ -102,7 +102,7 @@ export function keyRoutes(options: {
         },
         by: actorOf(context.identity),
       })
-      return { data: presentNewKey(made) }
+      return { data: made }
     },
   })
   const revoke = route({
@@ -114,7 +114,7 @@ export function keyRoutes(options: {
     errors: [404],
     async act(asked, context) {
       const owning = { organizationId: ownerOf(asked, context), keyId: asked.key_id }
-      return { data: presentKey(await revokeKey(db, { ...owning, by: actorOf(context.identity) })) }
+      return { data: await revokeKey(db, { ...owning, by: actorOf(context.identity) }) }
     },
   })
   const reroll = route({
@@ -133,7 +133,7 @@ export function keyRoutes(options: {
         graceSec: asked.grace_sec,
         by: actorOf(context.identity),
       })
-      return { data: presentNewKey(made) }
+      return { data: made }
     },
   })
   return [list, create, revoke, reroll]

@@ -14,10 +14,10 @@ export interface Switch {
   readonly kind: 'endpoint' | 'feature'
   /** `GET /v1/lending/aave-v3`, as OpenAPI names it, or `snapshots`, `mcp`. */
   readonly name: string
-  readonly isOn: boolean
+  readonly on: boolean
   /** Who switched it off: the environment's `off` counts whatever the operator does. */
-  readonly offBy: 'environment' | 'operator' | null
-  readonly offAt: Date | null
+  readonly off_by: 'environment' | 'operator' | null
+  readonly off_at: Date | null
 }
 
 /** What this program can switch: its endpoints, and the features that the environment leaves on. */
@@ -42,7 +42,7 @@ export async function listSwitches(db: Database, board: Switchboard): Promise<re
     const offAt = off.get(name) ?? null
     const byEnvironment = board.featuresOff.some((feature) => feature === name)
     const offBy = byEnvironment ? 'environment' : offAt === null ? null : 'operator'
-    return { kind, name, isOn: offBy === null, offBy, offAt }
+    return { kind, name, on: offBy === null, off_by: offBy, off_at: offAt }
   })
 }
 
@@ -52,9 +52,9 @@ export async function listSwitches(db: Database, board: Switchboard): Promise<re
  */
 export async function setSwitch(
   db: Database,
-  options: { readonly name: string; readonly isOn: boolean; readonly board: Switchboard; readonly by: Actor },
+  options: { readonly name: string; readonly on: boolean; readonly board: Switchboard; readonly by: Actor },
 ): Promise<Switch> {
-  const { name, isOn, board, by } = options
+  const { name, on, board, by } = options
   const found = (await listSwitches(db, board)).find((each) => each.name === name)
   if (found === undefined) {
     throw new CodedError(
@@ -63,9 +63,9 @@ export async function setSwitch(
         '"GET /v1/lending/aave-v3"',
     )
   }
-  await update(db, [found.kind, name, isOn, by.kind, by.sessionId])
+  await update(db, [found.kind, name, on, by.kind, by.sessionId])
   const after = (await listSwitches(db, board)).find((each) => each.name === name)
-  return after ?? { ...found, isOn: true, offBy: null, offAt: null }
+  return after ?? { ...found, on: true, off_by: null, off_at: null }
 }
 
 /** Throws `CodedError` INVALID_PARAMETER if one of these names is no endpoint of this configuration. */

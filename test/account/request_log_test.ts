@@ -103,11 +103,11 @@ test('readRequestLog() equals a plain filter of the whole log, for any range, fi
         expect(found.total).toBe(all.length)
         expect(
           found.entries.map((each) => [
-            each.requestedAt.getTime(),
-            each.apiKeyId,
+            each.requested_at.getTime(),
+            each.api_key_id,
             each.path,
-            each.status,
-            each.credits,
+            each.status_code,
+            each.credits_charged,
           ]),
         ).toEqual(
           all
@@ -143,7 +143,7 @@ test('walking all pages shows every entry once', async () => {
   for (let page = 1; page <= Math.ceil(count / 25); page++) {
     const { entries, total } = await readRequestLog(db, { ...filter, page, limit: 25 })
     expect(total).toBe(count)
-    seen.push(...entries.map((entry) => entry.requestedAt.getTime()))
+    seen.push(...entries.map((entry) => entry.requested_at.getTime()))
   }
   expect(seen).toEqual(matches(filter).map((each) => each.requestedAtMs))
 })
@@ -165,7 +165,7 @@ test('the name of a key comes with its entries, or its id if the key is unknown'
     page: 1,
     limit: 10,
   })
-  expect(new Set(entries.map((entry) => entry.apiKeyName))).toEqual(new Set(['main', 'key_gone']))
+  expect(new Set(entries.map((entry) => entry.api_key_name))).toEqual(new Set(['main', 'key_gone']))
 })
 
 test('paths that callers invent are logged as they were asked, and counted in one row', async () => {

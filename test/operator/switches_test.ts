@@ -42,7 +42,7 @@ afterAll(async () => {
 }, 60_000)
 
 async function off(): Promise<string[]> {
-  return (await listSwitches(db, BOARD)).filter(({ isOn }) => !isOn).map(({ name }) => name)
+  return (await listSwitches(db, BOARD)).filter(({ on }) => !on).map(({ name }) => name)
 }
 
 test('each switch acts on the next request of every process, at no cost and without filling the window', async () => {
@@ -61,7 +61,7 @@ test('each switch acts on the next request of every process, at no cost and with
 
   for (let round = 0; round < 3; round++) {
     for (const feature of FEATURES) {
-      await setSwitch(round === 1 ? otherDb : db, { name: feature, isOn: false, board: BOARD, by })
+      await setSwitch(round === 1 ? otherDb : db, { name: feature, on: false, board: BOARD, by })
       expect(await ask(key, [feature])).toEqual(twice('FEATURE_DISABLED'))
       expect(await ask(narrow.key, FEATURES)).toEqual(twice('FEATURE_DISABLED'))
       expect(await ask(key, [])).toEqual(twice('admitted'))
@@ -71,16 +71,16 @@ test('each switch acts on the next request of every process, at no cost and with
           FEATURES.filter((each) => each !== feature),
         ),
       ).toEqual(twice('admitted'))
-      await setSwitch(round === 1 ? db : otherDb, { name: feature, isOn: true, board: BOARD, by })
+      await setSwitch(round === 1 ? db : otherDb, { name: feature, on: true, board: BOARD, by })
       expect(await ask(key, FEATURES)).toEqual(twice('admitted'))
     }
-    await setSwitch(otherDb, { name: ENDPOINT, isOn: false, board: BOARD, by })
+    await setSwitch(otherDb, { name: ENDPOINT, on: false, board: BOARD, by })
     // The endpoint is named first.
-    await setSwitch(db, { name: 'mcp', isOn: false, board: BOARD, by })
+    await setSwitch(db, { name: 'mcp', on: false, board: BOARD, by })
     expect(await ask(key, ['mcp'])).toEqual(twice('ENDPOINT_DISABLED'))
-    await setSwitch(db, { name: ENDPOINT, isOn: true, board: BOARD, by })
+    await setSwitch(db, { name: ENDPOINT, on: true, board: BOARD, by })
     expect(await ask(key, ['mcp'])).toEqual(twice('FEATURE_DISABLED'))
-    await setSwitch(db, { name: 'mcp', isOn: true, board: BOARD, by })
+    await setSwitch(db, { name: 'mcp', on: true, board: BOARD, by })
   }
 
   await both[0].settle(settlement(caller, { admitted: false, status: 403, credits: 0 }))
@@ -100,22 +100,22 @@ test('what the environment switches off stays off whatever the operator does', a
     return admission.kind === 'refused' ? admission.code : admission.kind
   }
   expect(await verdict()).toBe('FEATURE_DISABLED')
-  const turned = await setSwitch(db, { name: 'snapshots', isOn: true, board, by: CLI })
-  expect(turned).toMatchObject({ name: 'snapshots', isOn: false, offBy: 'environment' })
+  const turned = await setSwitch(db, { name: 'snapshots', on: true, board, by: CLI })
+  expect(turned).toMatchObject({ name: 'snapshots', on: false, off_by: 'environment' })
   expect(await verdict()).toBe('FEATURE_DISABLED')
 })
 
 test('changes are recorded once each, with who and what; repeats change nothing', async () => {
   const by = { kind: 'operator session', sessionId: 'ses_1' } as const
-  const turn = (isOn: boolean) => setSwitch(db, { name: 'POST /v1/test', isOn, board: BOARD, by })
-  expect(await turn(false)).toMatchObject({ kind: 'endpoint', isOn: false, offBy: 'operator' })
-  expect(await turn(false)).toMatchObject({ isOn: false })
+  const turn = (on: boolean) => setSwitch(db, { name: 'POST /v1/test', on, board: BOARD, by })
+  expect(await turn(false)).toMatchObject({ kind: 'endpoint', on: false, off_by: 'operator' })
+  expect(await turn(false)).toMatchObject({ on: false })
   expect(await off()).toEqual(['POST /v1/test'])
   // Many at once, from two processes: one of them changes it.
   const turned = await Promise.all(
-    [db, otherDb, db, otherDb].map((each) => setSwitch(each, { name: 'POST /v1/test', isOn: true, board: BOARD, by })),
+    [db, otherDb, db, otherDb].map((each) => setSwitch(each, { name: 'POST /v1/test', on: true, board: BOARD, by })),
   )
-  expect(turned.map(({ isOn }) => isOn)).toEqual([true, true, true, true])
+  expect(turned.map(({ on }) => on)).toEqual([true, true, true, true])
   const recorded = await db.run(
     `select actor, session_id, action, organization_id, subject from audit_entry
      where subject = 'POST /v1/test' order by id`,
@@ -129,14 +129,14 @@ test('changes are recorded once each, with who and what; repeats change nothing'
 })
 
 test('an unknown name is refused; an endpoint of another version can be switched on again', async () => {
-  const refused = await setSwitch(db, { name: 'GET /v1/other', isOn: false, board: BOARD, by: CLI }).catch((e) => e)
+  const refused = await setSwitch(db, { name: 'GET /v1/other', on: false, board: BOARD, by: CLI }).catch((e) => e)
   expect(refused).toMatchObject({ code: 'INVALID_PARAMETER' })
   expect(await off()).toEqual([])
   const older = { ...BOARD, endpoints: ['GET /v1/older'] }
-  await setSwitch(db, { name: 'GET /v1/older', isOn: false, board: older, by: CLI })
+  await setSwitch(db, { name: 'GET /v1/older', on: false, board: older, by: CLI })
   expect(await off()).toEqual(['GET /v1/older'])
-  expect(await setSwitch(db, { name: 'GET /v1/older', isOn: true, board: BOARD, by: CLI })).toMatchObject({
-    isOn: true,
+  expect(await setSwitch(db, { name: 'GET /v1/older', on: true, board: BOARD, by: CLI })).toMatchObject({
+    on: true,
   })
   expect(await off()).toEqual([])
 })

@@ -1,6 +1,5 @@
 import { CLI } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
-import { presentCredits, presentGrant } from '../../operator/present.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
 import { print } from '../print.ts'
@@ -22,11 +21,11 @@ export const creditCommands: readonly Command[] = [
       const given = args.options['reason']
       if (given === undefined) throw new UsageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(given, 'reason', REASON_LENGTH_MAX)
-      const after = await withAccountDatabase(io, (db) =>
+      const { grant, ...after } = await withAccountDatabase(io, (db) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI }),
       )
       const text = `Organization ${organizationId} has ${after.balance} credits`
-      print(presentCredits(after), { args, io, text })
+      print(after, { args, io, text })
     },
   },
   {
@@ -39,9 +38,9 @@ export const creditCommands: readonly Command[] = [
         const { items } = await listGrants(db, { organizationId, page: 1, limit: GRANTS_SHOWN_MAX })
         return { ...(await readCredits(db, organizationId)), grants: items }
       })
-      const lines = grants.map((grant) => `  ${grant.grantedAt.toISOString()}  ${grant.credits}  ${grant.reason}`)
+      const lines = grants.map((grant) => `  ${grant.granted_at.toISOString()}  ${grant.credits}  ${grant.reason}`)
       const text = [`Balance ${found.balance} of ${found.granted} credits granted`, ...lines].join('\n')
-      print({ ...presentCredits(found), grants: grants.map(presentGrant) }, { args, io, text })
+      print({ ...found, grants }, { args, io, text })
     },
   },
 ]

@@ -12,7 +12,6 @@ import {
 } from '../../account/api_key.ts'
 import { CLI } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { presentKey, presentNewKey } from '../../operator/present.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { switchboardOf } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
@@ -66,7 +65,7 @@ export const keyCommands: readonly Command[] = [
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
       const revoked = await withAccountDatabase(io, (db) => revokeKey(db, { ...keyOf(args), by: CLI }))
-      print(presentKey(revoked), { args, io, text: `Revoked key ${revoked.id}` })
+      print(revoked, { args, io, text: `Revoked key ${revoked.id}` })
     },
   },
   {
@@ -101,8 +100,7 @@ function splitList(text: string): string[] {
 }
 
 /** A key as one line of a table; with --json its lists stay lists. */
-function row(key: ApiKey) {
-  const { allowed_networks: networks, allowed_endpoints: endpoints, ...rest } = presentKey(key)
+function row({ allowed_networks: networks, allowed_endpoints: endpoints, ...rest }: ApiKey) {
   return { ...rest, allowed_networks: networks?.join(',') ?? null, allowed_endpoints: endpoints?.join(',') ?? null }
 }
 
@@ -115,7 +113,7 @@ function printNew(
   made: NewApiKey,
   { args, io, did }: { readonly args: CommandArgs; readonly io: CommandIo; readonly did: string },
 ): void {
-  print(presentNewKey(made), { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` })
+  print(made, { args, io, text: `${did} key ${made.id}, shown this once:\n\n  ${made.key}\n` })
 }
 
 function parseTime(text: string): Date {

@@ -9,7 +9,6 @@ import {
   suspendOrganization,
   updateOrganization,
 } from '../../account/organization.ts'
-import { presentOrganization } from '../../operator/present.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
@@ -28,7 +27,7 @@ export const organizationCommands: readonly Command[] = [
       const name = parseLabel(first(args), 'name')
       const rateLimit = limit === undefined ? RATE_LIMIT_DEFAULT : parseWhole(limit, RATE_LIMIT)
       const made = await withAccountDatabase(io, (db) => createOrganization(db, { name, rateLimit, by: CLI }))
-      print(presentOrganization(made), { args, io, text: `Created organization ${made.id}` })
+      print(made, { args, io, text: `Created organization ${made.id}` })
     },
   },
   {
@@ -36,7 +35,7 @@ export const organizationCommands: readonly Command[] = [
     summary: 'List organizations with their limits and balances',
     run: async (args, io) => {
       const { items } = await withAccountDatabase(io, (db) => listOrganizations(db, { page: 1, limit: LIST_MAX }))
-      const rows = items.map((each) => ({ ...presentOrganization(each), balance: each.balance }))
+      const rows = items.map(({ granted, ...row }) => row)
       printRows(rows, { args, io, none: 'No organization yet: walletscope org create <name>' })
     },
   },
@@ -62,7 +61,7 @@ export const organizationCommands: readonly Command[] = [
     run: async (args, io) => {
       const name = parseLabel(args.positionals[1] ?? '', 'name')
       const changed = await withAccountDatabase(io, (db) => updateOrganization(db, { id: first(args), name, by: CLI }))
-      print(presentOrganization(changed), { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
+      print(changed, { args, io, text: `Organization ${changed.id} is called ${changed.name}` })
     },
   },
   {
@@ -74,7 +73,7 @@ export const organizationCommands: readonly Command[] = [
       const changed = await withAccountDatabase(io, (db) =>
         updateOrganization(db, { id: first(args), rateLimit, by: CLI }),
       )
-      print(presentOrganization(changed), {
+      print(changed, {
         args,
         io,
         text: `Organization ${changed.id} may call ${rateLimit} times a second`,
@@ -97,7 +96,7 @@ function change(
     summary: options.summary,
     run: async (args, io) => {
       const changed = await withAccountDatabase(io, (db) => options.act(db, { id: first(args), by: CLI }))
-      print(presentOrganization(changed), { args, io, text: `${options.did} organization ${changed.id}` })
+      print(changed, { args, io, text: `${options.did} organization ${changed.id}` })
     },
   }
 }

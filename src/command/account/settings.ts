@@ -30,13 +30,13 @@ function turn(verb: 'on' | 'off', { isOn, summary }: { readonly isOn: boolean; r
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = switchboardOf(io.config())
-      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, isOn, board, by: CLI }))
-      const state = turned.isOn ? 'on' : turned.offBy === 'environment' ? 'off by the environment' : 'off'
+      const turned = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI }))
+      const state = turned.on ? 'on' : turned.off_by === 'environment' ? 'off by the environment' : 'off'
       print(shown(turned), { args, io, text: `${turned.name} is ${state}` })
     },
   }
 }
 
-function shown({ kind, name, isOn, offBy, offAt }: Switch) {
-  return { kind, name, state: isOn ? 'on' : 'off', off_by: offBy, off_at: offAt }
+function shown({ kind, name, on, off_by, off_at }: Switch) {
+  return { kind, name, state: on ? 'on' : 'off', off_by, off_at }
 }

@@ -5,7 +5,7 @@ import { pagination } from '../../http/request/page.ts'
 import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
-import { creditsSchema, grantSchema, presentCredits, presentGrant } from '../present.ts'
+import { creditsSchema, grantSchema } from '../schema.ts'
 
 /** Credits of an organization: give, take back, list what was given. */
 export function grantRoutes(db: Database): readonly FreeRoute[] {
@@ -19,7 +19,7 @@ export function grantRoutes(db: Database): readonly FreeRoute[] {
     errors: [404],
     async act({ organization_id: organizationId, page, limit }, { url }) {
       const { items, total } = await listGrants(db, { organizationId, page, limit })
-      return { data: items.map(presentGrant), pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: pagination({ page, limit, total, url }) }
     },
   })
   const grant = route({
@@ -32,13 +32,7 @@ export function grantRoutes(db: Database): readonly FreeRoute[] {
     output: one(v.strictObject({ ...creditsSchema.entries, grant: grantSchema })),
     errors: [404],
     async act({ organization_id: organizationId, credits, reason }, { identity }) {
-      const { grant: made, ...after } = await grantCredits(db, {
-        organizationId,
-        credits,
-        reason,
-        by: actorOf(identity),
-      })
-      return { data: { ...presentCredits(after), grant: presentGrant(made) } }
+      return { data: await grantCredits(db, { organizationId, credits, reason, by: actorOf(identity) }) }
     },
   })
   return [list, grant]

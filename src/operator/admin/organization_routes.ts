@@ -1,11 +1,10 @@
 import * as v from 'valibot'
-import { readCredits } from '../../account/credit.ts'
+import { readFundedOrganization } from '../../account/credit.ts'
 import {
   createOrganization,
   deleteOrganization,
   listOrganizations,
   RATE_LIMIT_MAX,
-  readOrganization,
   restoreOrganization,
   suspendOrganization,
   updateOrganization,
@@ -16,12 +15,7 @@ import { id, label, listOf, one, pageEntries, wholeFrom } from '../../http/reque
 import { type FreeRoute, route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
-import {
-  fundedOrganizationSchema,
-  organizationSchema,
-  presentFundedOrganization,
-  presentOrganization,
-} from '../present.ts'
+import { fundedOrganizationSchema, organizationSchema } from '../schema.ts'
 
 const NAME_MAX = 100
 const byId = v.object({ organization_id: id })
@@ -39,7 +33,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     output: listOf(fundedOrganizationSchema),
     async act({ page, limit }, { url }) {
       const { items, total } = await listOrganizations(db, { page, limit })
-      return { data: items.map(presentFundedOrganization), pagination: pagination({ page, limit, total, url }) }
+      return { data: items, pagination: pagination({ page, limit, total, url }) }
     },
   })
   const create = route({
@@ -56,7 +50,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
         rateLimit: asked.rate_limit,
         by: actorOf(identity),
       })
-      return { data: presentOrganization(made) }
+      return { data: made }
     },
   })
   const read = route({
@@ -67,11 +61,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
     output: one(fundedOrganizationSchema),
     errors: [404],
     async act({ organization_id: organizationId }) {
-      const [organization, credits] = await Promise.all([
-        readOrganization(db, organizationId),
-        readCredits(db, organizationId),
-      ])
-      return { data: presentFundedOrganization({ ...credits, ...organization }) }
+      return { data: await readFundedOrganization(db, organizationId) }
     },
   })
   const update = route({
@@ -92,7 +82,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
         rateLimit: asked.rate_limit,
         by: actorOf(identity),
       })
-      return { data: presentOrganization(changed) }
+      return { data: changed }
     },
   })
   const change = (
@@ -107,8 +97,7 @@ export function organizationRoutes(db: Database): readonly FreeRoute[] {
       output: one(organizationSchema),
       errors: [404],
       async act({ organization_id: organizationId }, { identity }) {
-        const changed = await options.act(db, { id: organizationId, by: actorOf(identity) })
-        return { data: presentOrganization(changed) }
+        return { data: await options.act(db, { id: organizationId, by: actorOf(identity) }) }
       },
     })
   return [

@@ -5,7 +5,7 @@ import { pagination } from '../../http/request/page.ts'
 import { id, listOf, moment, one, pageEntries } from '../../http/request/schema.ts'
 import { type FreeRoute, route } from '../../http/route/route.ts'
 import { ADMIN_PREFIX, actorOf } from '../access.ts'
-import { presentSwitch, switchSchema } from '../present.ts'
+import { switchSchema } from '../schema.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../switches.ts'
 
 const SWITCH_NAME = 'expected snapshots, mcp, history, or an endpoint such as "GET /v1/lending/aave-v3"'
@@ -35,7 +35,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly FreeRo
     input: v.object({}),
     output: one(v.strictObject({ switches: v.array(switchSchema) })),
     async act() {
-      return { data: { switches: (await listSwitches(db, board)).map(presentSwitch) } }
+      return { data: { switches: await listSwitches(db, board) } }
     },
   })
   const turn = route({
@@ -49,8 +49,7 @@ export function settingRoutes(db: Database, board: Switchboard): readonly FreeRo
     }),
     output: one(switchSchema),
     async act({ name, on }, { identity }) {
-      const turned = await setSwitch(db, { name, isOn: on, board, by: actorOf(identity) })
-      return { data: presentSwitch(turned) }
+      return { data: await setSwitch(db, { name, on, board, by: actorOf(identity) }) }
     },
   })
   const audit = route({

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { readCredits } from '../../account/credit.ts'
-import { readOrganization } from '../../account/organization.ts'
+import { readFundedOrganization } from '../../account/credit.ts'
 import { logPage } from '../../account/routes.ts'
 import type { Database } from '../../db/database.ts'
 import type { SessionCookie } from '../../http/plane/credential.ts'
@@ -9,7 +8,7 @@ import { one, wholeText } from '../../http/request/schema.ts'
 import { route } from '../../http/route/route.ts'
 import { DASHBOARD_PREFIX, organizationOf } from '../access.ts'
 import { keyRoutes } from '../key_routes.ts'
-import { fundedOrganizationSchema, presentFundedOrganization } from '../present.ts'
+import { fundedOrganizationSchema } from '../schema.ts'
 import { sessionRoutes } from '../session_routes.ts'
 import type { Switchboard } from '../switches.ts'
 import { readBurn } from './usage.ts'
@@ -45,18 +44,17 @@ export function dashboardPlane(options: {
     output: one(overviewSchema),
     async act(_input, { identity, nowMs }) {
       const organizationId = organizationOf(identity)
-      const [organization, credits, burn] = await Promise.all([
-        readOrganization(db, organizationId),
-        readCredits(db, organizationId),
+      const [organization, burn] = await Promise.all([
+        readFundedOrganization(db, organizationId),
         readBurn(db, { organizationId, nowMs }),
       ])
       const since = (Math.floor(nowMs / DAY_MS) - PACE_DAYS + 1) * DAY_MS
       const spent = burn.reduce((sum, { day, credits: each }) => (day.getTime() < since ? sum : sum + each), 0n)
       return {
         data: {
-          ...presentFundedOrganization({ ...credits, ...organization }),
+          ...organization,
           burn: burn.map((each) => ({ ...each, day: each.day.toISOString().slice(0, 10) })),
-          days_left: spent > 0n ? (credits.balance * BigInt(PACE_DAYS)) / spent : null,
+          days_left: spent > 0n ? (BigInt(organization.balance) * BigInt(PACE_DAYS)) / spent : null,
         },
       }
     },

@@ -111,7 +111,7 @@ test('a job runs a route without a request, and is charged and logged as a calle
     page: 1,
     limit: 10,
   })
-  expect(entries.map((each) => [each.apiKeyName, each.path, each.status, each.credits])).toEqual([
+  expect(entries.map((each) => [each.api_key_name, each.path, each.status_code, each.credits_charged])).toEqual([
     ['job_test', '/v1/test/{price}', 402, 0],
     ['job_test', '/v1/test/{price}', 400, 0],
     ['job_test', '/v1/test/{price}', 200, 7],

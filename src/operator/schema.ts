@@ -1,0 +1,47 @@
+import * as v from 'valibot'
+import { wholeText as credits, moment } from '../http/request/schema.ts'
+import { whole } from '../lib/text/schema.ts'
+
+/* What accounts look like outside, as their tables give them: in answers of the planes and of the command line. */
+
+export const organizationSchema = v.strictObject({
+  id: v.string(),
+  name: v.string(),
+  rate_limit: whole,
+  created_at: moment,
+  suspended_at: v.nullable(moment),
+  deleted_at: v.nullable(moment),
+})
+
+export const creditsSchema = v.strictObject({ organization_id: v.string(), balance: credits, granted: credits })
+
+export const fundedOrganizationSchema = v.strictObject({
+  ...organizationSchema.entries,
+  balance: credits,
+  granted: credits,
+})
+
+export const apiKeySchema = v.strictObject({
+  id: v.string(),
+  name: v.string(),
+  last4: v.string(),
+  created_at: moment,
+  expires_at: v.nullable(moment),
+  revoked_at: v.nullable(moment),
+  allowed_networks: v.nullable(v.array(v.string())),
+  allowed_endpoints: v.nullable(v.array(v.string())),
+  credits_per_day: v.nullable(whole),
+})
+
+/** A new key with its secret, which is shown this once. */
+export const newApiKeySchema = v.strictObject({ ...apiKeySchema.entries, key: v.string() })
+
+export const grantSchema = v.strictObject({ id: v.string(), credits, reason: v.string(), granted_at: moment })
+
+export const switchSchema = v.strictObject({
+  kind: v.picklist(['feature', 'endpoint']),
+  name: v.string(),
+  on: v.boolean(),
+  off_by: v.nullable(v.picklist(['environment', 'operator'])),
+  off_at: v.nullable(moment),
+})
