@@ -7,17 +7,11 @@ const RANDOM_LENGTH = 18
 const CHECKSUM_LENGTH = 6
 const KEY = /^ws_sk_[0-9A-Za-z]{24}$/
 
-/** A new key and what may be stored of it. */
-interface MintedKey {
-  /** The secret, shown once. */
-  readonly key: string
-  /** SHA-256 in hexadecimal digits. */
-  readonly hash: string
-  readonly last4: string
-}
-
-/** Makes a key: the prefix, 18 random base62 digits (107 bits), and the CRC-32 of both in 6 base62 digits. */
-export function mintKey(): MintedKey {
+/**
+ * Makes a key, a secret: the prefix, 18 random base62 digits (107 bits), and the CRC-32 of both in 6 base62 digits. Its
+ * `hash` and `last4` may be stored.
+ */
+export function mintKey() {
   const body = PREFIX + randomBase62(RANDOM_LENGTH)
   const key = body + base62(crc32(body), CHECKSUM_LENGTH)
   return { key, hash: hashKey(key), last4: key.slice(-4) }

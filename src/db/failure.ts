@@ -51,29 +51,22 @@ const BREAKER_FAILURES = 3
 const PROBE_INTERVAL_MS = 100
 
 /** Keeps statements from queueing for a server that is away: after three failures in a row, only probes pass. */
-interface Breaker {
-  /** True if a statement may be sent now; while the server is away, one each 100 ms. */
-  admits(): boolean
-  succeeded(): void
-  failed(): void
-}
-
-/** Makes a breaker over `monotonicMs`. */
-export function createBreaker(monotonicMs: () => number): Breaker {
+export function createBreaker(monotonicMs: () => number) {
   let failures = 0
   let nextProbeMs = 0
   return {
-    admits() {
+    /** True if a statement may be sent now; while the server is away, one each 100 ms. */
+    admits(): boolean {
       if (failures < BREAKER_FAILURES) return true
       const nowMs = monotonicMs()
       if (nowMs < nextProbeMs) return false
       nextProbeMs = nowMs + PROBE_INTERVAL_MS
       return true
     },
-    succeeded() {
+    succeeded(): void {
       failures = 0
     },
-    failed() {
+    failed(): void {
       failures++
       if (failures === BREAKER_FAILURES) nextProbeMs = monotonicMs() + PROBE_INTERVAL_MS
     },

@@ -1,24 +1,10 @@
 import { isIP, Socket } from 'node:net'
 import postgres from 'postgres'
+import { onceEachText } from '../lib/once_each.ts'
 import type { DatabaseAddress, Listener } from './address.ts'
 import { driverTypes } from './codec.ts'
 
-/**
- * One connection. After a loss the driver cannot be trusted (it sends stale buffers to the next connection, promises
- * never settle), so a generation that lost its connection takes no more statements, and a new one replaces it.
- */
-export interface Generation {
-  /** False after a loss, `retire()` or `destroy()`: send nothing more. */
-  readonly usable: boolean
-  /** True once a statement has succeeded. */
-  readonly worked: boolean
-  /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
-  send(text: string, params: readonly (string | null)[]): { readonly rows: Promise<readonly object[]>; done(): void }
-  /** Lets statements in flight finish, then closes; never waits. */
-  retire(): void
-  /** Closes the connection now. */
-  destroy(): void
-}
+export type Generation = ReturnType<typeof createGeneration>
 
 /** How a generation connects. */
 interface GenerationOptions {
@@ -38,8 +24,12 @@ const FAREWELL_MS = 200
 /** How soon the server notices that the client of a statement is gone. */
 const ABANDONED_CHECK_MS = 250
 
-/** Makes a generation; it connects with the first statement. */
-export function createGeneration(options: GenerationOptions): Generation {
+/**
+ * Makes a generation, one connection, which connects with the first statement. After a loss the driver cannot be trusted
+ * (it sends stale buffers to the next connection, promises never settle), so a generation that lost its connection takes
+ * no more statements, and a new one replaces it.
+ */
+export function createGeneration(options: GenerationOptions) {
   const sockets = new Set<Socket>()
   let usable = true
   let worked = false
@@ -64,35 +54,40 @@ export function createGeneration(options: GenerationOptions): Generation {
     },
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>)
 
-  const generation: Generation = {
-    get usable() {
+  const generation = {
+    /** False after a loss, `retire()` or `destroy()`: send nothing more. */
+    get usable(): boolean {
       return usable
     },
-    get worked() {
+    /** True once a statement has succeeded. */
+    get worked(): boolean {
       return worked
     },
-    send(text, params) {
+    /** Sends one statement. May never settle: the caller must have a deadline and must call `done` exactly once. */
+    send(text: string, params: readonly (string | null)[]) {
       inFlight++
       const statement = sql.unsafe(text, [...params], { prepare: true, simple: false } as { prepare: boolean })
       // The driver never frees the `strings` of a failed statement; one array per text bounds that.
       Object.assign(statement, { strings: stringsOf(text) })
-      const rows = statement.then((result) => {
+      const rows: Promise<readonly object[]> = statement.then((result) => {
         worked = true
         return [...result] as object[]
       })
       return {
         rows,
-        done() {
+        done(): void {
           inFlight--
           if (inFlight === 0 && !usable) generation.destroy()
         },
       }
     },
-    retire() {
+    /** Lets statements in flight finish, then closes; never waits. */
+    retire(): void {
       usable = false
       if (inFlight === 0) generation.destroy()
     },
-    destroy() {
+    /** Closes the connection now. */
+    destroy(): void {
       usable = false
       if (destroyed) return
       destroyed = true
@@ -163,13 +158,5 @@ function connect(listener: Listener): Socket {
   return socket
 }
 
-const TEXTS_MAX = 2_000
-const stringsByText = new Map<string, readonly string[]>()
-
-function stringsOf(text: string): readonly string[] {
-  const known = stringsByText.get(text)
-  if (known !== undefined) return known
-  const strings = [text]
-  if (stringsByText.size < TEXTS_MAX) stringsByText.set(text, strings)
-  return strings
-}
+const TEXTS_CHARS_MAX = 4_000_000
+const stringsOf = onceEachText((text: string): readonly string[] => [text], TEXTS_CHARS_MAX)

@@ -41,27 +41,6 @@ interface FactsRead extends Changes {
   readonly keys: readonly { readonly name: string; readonly fact: KeyFact }[]
 }
 
-/**
- * Facts about keys, each with the number of the change as of which it was true. Nothing is decided here: every request
- * sends that number to the database, which reports the organizations that changed since. Unknown keys are not
- * remembered.
- */
-export interface KeyFacts {
-  /** Number of the last known change. */
-  readonly epoch: number
-  /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
-  find(name: string): KeyFact | undefined
-  /** True if the key was once recognised, even if its fact is out of date. */
-  knows(name: string): boolean
-  /** Names of endpoints and features that the operator switched off. */
-  readonly off: Off
-  /** Takes in the changes after `since`, the last one known when the database was asked. */
-  note(changes: Changes, since: number): void
-  /** Takes in facts too; false if a later change is known already, so that they may be out of date. */
-  learn(read: FactsRead, since: number): boolean
-  forget(name: string): void
-}
-
 interface Remembered extends KeyFact {
   readonly epoch: number
   readonly readMs: number
@@ -73,12 +52,18 @@ const CHANGES_MAX = 10_000
 /** A database that lost its last changes, as a standby may, cannot report that: older facts are read again. */
 const AGE_MAX_MS = 60_000
 
-/** Makes an empty memory. `featuresOff` are off whatever the database says. */
+export type KeyFacts = ReturnType<typeof createKeyFacts>
+
+/**
+ * Remembers facts about keys, each with the number of the change as of which it was true. Nothing is decided here: every
+ * request sends that number to the database, which reports the organizations that changed since. Unknown keys are not
+ * remembered. `featuresOff` are off whatever the database says.
+ */
 export function createKeyFacts(options: {
   readonly clock: Clock
   readonly entriesMax?: number
   readonly featuresOff?: readonly string[]
-}): KeyFacts {
+}) {
   const { clock, entriesMax = ENTRIES_MAX, featuresOff = [] } = options
   const facts = new Map<string, Remembered>()
   /** Epoch of the last change, by organization. */
@@ -93,6 +78,7 @@ export function createKeyFacts(options: {
     allChangedAt = 0
   }
 
+  /** Takes in the changes after `since`, the last one known when the database was asked. */
   function note(changes: Changes, since: number): void {
     // The numbers went back: it is another database, or one that lost its last changes.
     if (changes.epoch < since) clear()
@@ -106,21 +92,26 @@ export function createKeyFacts(options: {
   }
 
   return {
-    get epoch() {
+    /** Number of the last known change. */
+    get epoch(): number {
       return epoch
     },
-    find(name) {
+    /** The fact about a key by its hash, or about a job's organization by its id, if it is still true at `epoch`. */
+    find(name: string): KeyFact | undefined {
       const fact = facts.get(name)
       if (fact === undefined || fact.epoch < allChangedAt) return undefined
       if (changedAt.size > 0 && fact.epoch < (changedAt.get(fact.organizationId) ?? 0)) return undefined
       return clock.monotonicMs() - fact.readMs < AGE_MAX_MS ? fact : undefined
     },
-    knows: (name) => facts.has(name),
-    get off() {
+    /** True if the key was once recognised, even if its fact is out of date. */
+    knows: (name: string) => facts.has(name),
+    /** Names of endpoints and features that the operator switched off. */
+    get off(): Off {
       return off
     },
     note,
-    learn(read, since) {
+    /** Takes in facts too; false if a later change is known already, so that they may be out of date. */
+    learn(read: FactsRead, since: number): boolean {
       note(read, since)
       if (read.epoch < epoch) return false
       off = { endpoints: new Set(read.endpointsOff), features: new Set([...featuresOff, ...read.featuresOff]) }
@@ -135,6 +126,6 @@ export function createKeyFacts(options: {
       }
       return true
     },
-    forget: (name) => void facts.delete(name),
+    forget: (name: string) => void facts.delete(name),
   }
 }

@@ -77,7 +77,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
   } = options
   const facts = createKeyFacts({ clock, featuresOff: options.featuresOff ?? [] })
   const strangers = createStrangerLimit({ clock })
-  const refusals = createRefusalLimit(options.refusalRowsMax)
+  const logsRefusal = createRefusalLimit(options.refusalRowsMax)
   const voider = createVoider({
     db,
     log,
@@ -156,7 +156,7 @@ export async function createGate(options: GateOptions): Promise<AccountGate> {
     },
     async settle(settlement): Promise<Settled> {
       const { admitted, caller, requestedAtMs } = settlement
-      if (!admitted && !refusals.logs(caller.organizationId, requestedAtMs)) {
+      if (!admitted && !logsRefusal(caller.organizationId, requestedAtMs)) {
         unlogged.add(1)
         return { paid: true, creditsCharged: 0, creditsRemaining: caller.credits }
       }

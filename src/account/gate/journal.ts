@@ -14,29 +14,8 @@ import {
 } from './journal_file.ts'
 import { createJournalWatch } from './journal_watch.ts'
 
-/** Settlements that must be voided once the database is back. It outlives a crash of this process. */
-export interface Journal {
-  /** True if no more fits: then nothing that might need a void may be sent to the database. */
-  readonly full: boolean
-  readonly size: number
-  /** False while the disk takes no writes, so that the settlements would be lost with this process. */
-  readonly durable: boolean
-  /** Keeps settlements; resolves once they are on the disk, or the disk has refused them. */
-  append(settlements: readonly Settlement[]): Promise<void>
-  /** The oldest settlements, at most `max`. */
-  peek(max: number): readonly Settlement[]
-  /** Forgets the oldest `count`. */
-  drop(count: number): Promise<void>
-  /**
-   * To be called several times within a lease: shows other processes that this one lives, retries a disk that took no
-   * writes, and adopts journals of dead processes. Never throws.
-   */
-  tend(): Promise<void>
-  /** Closes the file; removes it if it is empty. */
-  close(): Promise<void>
-}
+export type Journal = Awaited<ReturnType<typeof openJournal>>
 
-/** What `openJournal` needs. */
 interface JournalOptions {
   /** May be shared with other processes and hosts: each process writes its own file. */
   readonly directory: string
@@ -59,12 +38,12 @@ const LINES_PER_ENTRY_MAX = 2
 const RETRY_MS = 1_000
 
 /**
- * Opens the journal of this process. If the directory cannot be written to, it warns once and keeps settlements in
+ * Opens the journal of this process: settlements that must be voided once the database is back, kept beyond a crash. If the directory cannot be written to, it warns once and keeps settlements in
  * memory until it can.
  */
-export async function openJournal(options: JournalOptions): Promise<Journal> {
+export async function openJournal(options: JournalOptions) {
   const { directory, ledger, clock, log, leaseMs = LEASE_MS, entriesMax = ENTRIES_MAX } = options
-  const watch = createJournalWatch({ directory, ledger, clock, leaseMs })
+  const abandonedBeside = createJournalWatch({ directory, ledger, clock, leaseMs })
   let entries: Settlement[] = []
   /** Holds all entries; undefined while the disk takes no writes. */
   let file: JournalFile | undefined
@@ -145,7 +124,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 
   async function adoptAll(): Promise<void> {
     try {
-      for (const path of await watch.abandoned(file?.path)) await adopt(path)
+      for (const path of await abandonedBeside(file?.path)) await adopt(path)
     } catch (error) {
       log.warn({ msg: 'Cannot adopt journals of other processes', error: systemCode(error) })
     }
@@ -155,16 +134,19 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   await warnOfForeign(directory, { ledger, log })
 
   return {
-    get full() {
+    /** True if no more fits: then nothing that might need a void may be sent to the database. */
+    get full(): boolean {
       return entries.length >= entriesMax
     },
-    get size() {
+    get size(): number {
       return entries.length
     },
-    get durable() {
+    /** False while the disk takes no writes, so that the settlements would be lost with this process. */
+    get durable(): boolean {
       return file !== undefined
     },
-    append(settlements) {
+    /** Keeps settlements; resolves once they are on the disk, or the disk has refused them. */
+    append(settlements: readonly Settlement[]): Promise<void> {
       entries.push(...settlements)
       return serially(async () => {
         lines += settlements.length
@@ -172,8 +154,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         else await attempt((open) => open.append(settlements))
       })
     },
-    peek: (max) => entries.slice(0, max),
-    drop(count) {
+    /** The oldest settlements, at most `max`. */
+    peek: (max: number): readonly Settlement[] => entries.slice(0, max),
+    /** Forgets the oldest `count`. */
+    drop(count: number): Promise<void> {
       entries = entries.slice(count)
       return serially(async () => {
         // Dropped entries stay in the file until none is left: voiding them again changes nothing.
@@ -183,13 +167,18 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         lines = 0
       })
     },
-    tend() {
+    /**
+     * To be called several times within a lease: shows other processes that this one lives, retries a disk that took no
+     * writes, and adopts journals of dead processes. Never throws.
+     */
+    tend(): Promise<void> {
       return serially(async () => {
         await attempt((open) => open.beat(clock.now()))
         await adoptAll()
       })
     },
-    async close() {
+    /** Closes the file; removes it if it is empty. */
+    async close(): Promise<void> {
       await serially(async () => {
         retryMs = Number.NEGATIVE_INFINITY
         if (entries.length > 0) await reopen()

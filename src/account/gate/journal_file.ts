@@ -4,24 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Settlement } from '../../http/exchange/gate.ts'
 import { systemCode } from '../../lib/error.ts'
 
-/** A file of settlements, one JSON object a line; only this process writes it. */
-export interface JournalFile {
-  readonly path: string
-  /** Resolves once they are on the disk in a file that is still this process's. Throws the system's errors. */
-  append(settlements: readonly Settlement[]): Promise<void>
-  /** Shows others that its owner lives; `nowMs` is since the epoch. Throws if the file is no longer this process's. */
-  beat(nowMs: number): Promise<void>
-  /** Empties it. */
-  clear(): Promise<void>
-  close(): Promise<void>
-}
-
-/** Content of a file. */
-interface JournalContent {
-  readonly settlements: readonly Settlement[]
-  /** Unreadable lines. A last line without its end does not count: a crash cut it short, and its answer never left. */
-  readonly broken: number
-}
+export type JournalFile = Awaited<ReturnType<typeof createJournalFile>>
 
 const SUFFIX = '.jsonl'
 const PREFIX = 'void-'
@@ -36,19 +19,25 @@ export function isJournalName(name: string, ledger = ''): boolean {
   return name.startsWith(`${PREFIX}${ledger}`) && name.endsWith(SUFFIX)
 }
 
-/** Makes a file with these settlements; it and its name are durable. Leaves no file behind if it throws. */
-export async function createJournalFile(path: string, settlements: readonly Settlement[]): Promise<JournalFile> {
+/**
+ * Makes a file with these settlements, one JSON object a line; only this process writes it. It and its name are durable.
+ * Leaves no file behind if it throws.
+ */
+export async function createJournalFile(path: string, settlements: readonly Settlement[]) {
   const handle = await open(path, 'ax', 0o600)
-  const file: JournalFile = {
+  const file = {
     path,
-    async append(added) {
+    /** Resolves once they are on the disk in a file that is still this process's. Throws the system's errors. */
+    async append(added: readonly Settlement[]): Promise<void> {
       await write(handle, added)
       await expectOwn(handle, path)
     },
-    async beat(nowMs) {
+    /** Shows others that its owner lives; `nowMs` is since the epoch. Throws if the file is no longer this process's. */
+    async beat(nowMs: number): Promise<void> {
       await handle.utimes(nowMs / 1_000, nowMs / 1_000)
       await expectOwn(handle, path)
     },
+    /** Empties it. */
     clear: () => handle.truncate(0),
     close: () => handle.close(),
   }
@@ -63,8 +52,11 @@ export async function createJournalFile(path: string, settlements: readonly Sett
   }
 }
 
-/** Reads a file that another process left. */
-export async function readJournalFile(path: string): Promise<JournalContent> {
+/**
+ * Reads a file that another process left; `broken` counts unreadable lines. A last line without its end is none of them:
+ * a crash cut it short, and its answer never left.
+ */
+export async function readJournalFile(path: string) {
   const lines = (await readFile(path, 'utf8')).split('\n')
   const cut = lines.pop()
   const parsed = lines.map(parse)

@@ -3,12 +3,6 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { isJournalName } from './journal_file.ts'
 
-/** Finds files whose owner is dead. */
-interface JournalWatch {
-  /** Paths of the ledger's files that have not changed for a lease, except `own`. */
-  abandoned(own: string | undefined): Promise<readonly string[]>
-}
-
 interface Seen {
   /** Changes with every beat and every write. */
   readonly mark: string
@@ -16,7 +10,8 @@ interface Seen {
 }
 
 /**
- * Watches the files in a directory. Only changes count, timed by this process's clock: process ids mean nothing across
+ * Watches the files in a directory, and gives the paths of the ledger's files that have not changed for a lease, except
+ * `own`. Only changes count, timed by this process's clock: process ids mean nothing across
  * containers, and clocks of hosts differ. A living process that was stopped for a while may be taken for dead; that
  * does no harm, see `JournalFile.append`.
  */
@@ -25,28 +20,26 @@ export function createJournalWatch(options: {
   readonly ledger: string
   readonly clock: Clock
   readonly leaseMs: number
-}): JournalWatch {
+}) {
   const { directory, ledger, clock, leaseMs } = options
   let seen = new Map<string, Seen>()
 
-  return {
-    async abandoned(own) {
-      const next = new Map<string, Seen>()
-      const abandoned: string[] = []
-      for (const name of await readdir(directory)) {
-        const path = join(directory, name)
-        if (!isJournalName(name, `${ledger}-`) || path === own) continue
-        const mark = await markOf(path)
-        if (mark === undefined) continue
-        const nowMs = clock.monotonicMs()
-        const before = seen.get(path)
-        const sinceMs = before?.mark === mark ? before.sinceMs : nowMs
-        next.set(path, { mark, sinceMs })
-        if (nowMs - sinceMs >= leaseMs) abandoned.push(path)
-      }
-      seen = next
-      return abandoned
-    },
+  return async (own: string | undefined): Promise<readonly string[]> => {
+    const next = new Map<string, Seen>()
+    const abandoned: string[] = []
+    for (const name of await readdir(directory)) {
+      const path = join(directory, name)
+      if (!isJournalName(name, `${ledger}-`) || path === own) continue
+      const mark = await markOf(path)
+      if (mark === undefined) continue
+      const nowMs = clock.monotonicMs()
+      const before = seen.get(path)
+      const sinceMs = before?.mark === mark ? before.sinceMs : nowMs
+      next.set(path, { mark, sinceMs })
+      if (nowMs - sinceMs >= leaseMs) abandoned.push(path)
+    }
+    seen = next
+    return abandoned
   }
 }
 

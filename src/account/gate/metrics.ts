@@ -1,21 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { type Cell, LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
-
-/** The gate's two steps. */
-type GateStep = 'admit' | 'settle'
-
-/** The gate's counters. */
-interface GateMetrics {
-  /** Wraps a step's flush so that its batches are counted. */
-  observed<Item, Result>(
-    step: GateStep,
-    flush: (items: readonly Item[]) => Promise<Result>,
-  ): (items: readonly Item[]) => Promise<Result>
-  /** Refused requests without a row in the log. */
-  readonly unlogged: Cell
-  /** Requests with an unknown key that were not looked up. */
-  readonly turnedAway: Cell
-}
+import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 
 const BATCH_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048]
 
@@ -26,7 +10,7 @@ export function createGateMetrics(
     clock,
     voider,
   }: { readonly clock: Clock; readonly voider: { readonly waiting: number; readonly durable: boolean } },
-): GateMetrics {
+) {
   const sizes = metrics.histogram({
     name: 'walletscope_gate_batch_requests',
     help: 'Requests of one batch, by step: admit before the work, settle after it.',
@@ -63,7 +47,8 @@ export function createGateMetrics(
     help: 'Requests answered 503 because too many unknown keys were tried in that second.',
   })()
 
-  function observed<Item, Result>(step: GateStep, flush: (items: readonly Item[]) => Promise<Result>) {
+  /** Wraps a step's flush so that its batches are counted. */
+  function observed<Item, Result>(step: 'admit' | 'settle', flush: (items: readonly Item[]) => Promise<Result>) {
     const size = sizes(step)
     const duration = durations(step)
     const failed = failures(step)

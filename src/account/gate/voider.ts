@@ -6,32 +6,13 @@ import type { Log } from '../../lib/log.ts'
 import type { Journal } from './journal.ts'
 import { voidBatch } from './settle.ts'
 
-/** Voids the settlements in the journal as soon as the database answers, and tends the journal. */
-interface Voider {
-  /** Settlements whose void waits. */
-  readonly waiting: number
-  /** True if no more can wait: then nothing that might need a void may be sent to the database. */
-  readonly full: boolean
-  /** False while the waiting settlements would be lost with this process. */
-  readonly durable: boolean
-  /**
-   * Resolves once the journal is open: nothing that might need a void may be sent before. Throws if it does not open.
-   */
-  ready(): Promise<void>
-  /** Keeps settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
-  add(settlements: readonly Settlement[]): Promise<void>
-  /** Resolves when nothing waits. */
-  idle(): Promise<void>
-  /** Starts nothing more. */
-  stop(): void
-  /** Closes the journal; what waits stays in it for other processes. */
-  close(): Promise<void>
-}
-
 const BATCH_MAX = 512
 const RETRY_MS = { least: 25, most: 250 }
 
-/** Makes a voider; it begins with what dead processes left. */
+/**
+ * Voids the settlements in the journal as soon as the database answers, and tends the journal. It begins with what dead
+ * processes left.
+ */
 export function createVoider(options: {
   readonly db: Database
   readonly log: Log
@@ -40,13 +21,16 @@ export function createVoider(options: {
   /** How often the journal is tended. */
   readonly tendMs: number
   readonly jobs?: JobOptions
-}): Voider {
+}) {
   const { db, log, open, tendMs, jobs } = options
   let journal: Journal | undefined
   let opening: Promise<void> | undefined
   const size = () => journal?.size ?? 0
   const idle = createIdle(() => size() === 0)
 
+  /**
+   * Resolves once the journal is open: nothing that might need a void may be sent before. Throws if it does not open.
+   */
   function ready(): Promise<void> {
     opening ??= open().then(
       (opened) => {
@@ -98,27 +82,34 @@ export function createVoider(options: {
     jobs,
   )
   return {
-    get waiting() {
+    /** Settlements whose void waits. */
+    get waiting(): number {
       return size()
     },
-    get full() {
+    /** True if no more can wait: then nothing that might need a void may be sent to the database. */
+    get full(): boolean {
       return journal?.full === true
     },
-    get durable() {
+    /** False while the waiting settlements would be lost with this process. */
+    get durable(): boolean {
       return journal?.durable !== false
     },
     ready,
-    async add(settlements) {
+    /** Keeps settlements with an unknown outcome; resolves once that is durable, so that the answer may leave. */
+    async add(settlements: readonly Settlement[]): Promise<void> {
       await ready()
       await journal?.append(settlements)
       voiding.wake()
     },
+    /** Resolves when nothing waits. */
     idle: idle.wait,
-    stop() {
+    /** Starts nothing more. */
+    stop(): void {
       voiding.stop()
       tending.stop()
     },
-    async close() {
+    /** Closes the journal; what waits stays in it for other processes. */
+    async close(): Promise<void> {
       await journal?.close()
     },
   }

@@ -10,23 +10,13 @@ interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
   readonly callerSignal: AbortSignal
 }
 
-/** Runs reads under a budget, and can end all that are under way. */
-export interface Deadlines {
-  /**
-   * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
-   * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
-   * `AbortedError` when the caller leaves a read that has asked for its signal.
-   */
-  read(call: Call, reader: Reader): Promise<Answer>
-  /** Ends every read under way, for a stop that cannot wait. */
-  cancel(): void
-}
+export type Deadlines = ReturnType<typeof createDeadlines>
 
 /**
- * Makes deadlines of `budgetMs` each. All budgets are equal, so reads end in the order in which they began, and one
+ * Runs reads under a budget of `budgetMs` each, and can end all that are under way. All budgets are equal, so reads end in the order in which they began, and one
  * timer for the oldest is enough: a timer for each would cost more than a whole read from memory.
  */
-export function createDeadlines(options: { readonly budgetMs: number; readonly clock: Clock }): Deadlines {
+export function createDeadlines(options: { readonly budgetMs: number; readonly clock: Clock }) {
   const { budgetMs, clock } = options
   // A Set keeps the order of insertion.
   const running = new Set<Run>()
@@ -52,7 +42,12 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
   }
 
   return {
-    async read(call, reader) {
+    /**
+     * The answer of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, whether or not the
+     * read heeds its signal: when the budget is spent, the error that the read has named by `whenLate`, if it has. Throws
+     * `AbortedError` when the caller leaves a read that has asked for its signal.
+     */
+    async read(call: Call, reader: Reader): Promise<Answer> {
       const run = new Run(reader, clock.monotonicMs() + budgetMs)
       running.add(run)
       if (!armed) arm(budgetMs)
@@ -63,7 +58,8 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
         run.leaveSignal()
       }
     },
-    cancel() {
+    /** Ends every read under way, for a stop that cannot wait. */
+    cancel(): void {
       for (const run of running) run.end(new UnavailableError('Cannot answer: the service stops'))
     },
   }

@@ -21,13 +21,7 @@ export interface Opening {
   readonly creditsMin: number
 }
 
-/** Finished answers: many callers ask the same within one block. */
-export interface Openings {
-  /** What was answered to the same, while its blocks are the newest. */
-  find(sent: Sent): Opening | undefined
-  /** The opening of an answer, which is kept while its blocks are the newest. */
-  make(sent: Sent, answered: { readonly answer: Answer; readonly creditsMin: number }): Opening
-}
+export type Openings = ReturnType<typeof createOpenings>
 
 interface Kept {
   readonly opening: Opening
@@ -42,14 +36,15 @@ const CHARS_MAX = 32_000_000
 const ENDING_BYTES = 64
 const NO_BODY = Buffer.alloc(0)
 
-/** Keeps nothing at first. */
-export function createOpenings(clock: Clock): Openings {
+/** Keeps finished answers while their blocks are the newest: many callers ask the same within one block. */
+export function createOpenings(clock: Clock) {
   const entries = createRecent<Kept>({
     entriesMax: ENTRIES_MAX,
     weightMax: CHARS_MAX,
     weightOf: ({ opening, body }, name) => name.length + body.length + opening.text.length,
   })
 
+  /** What was answered to the same, while its blocks are the newest. */
   function find({ address, body, isAll }: Sent): Opening | undefined {
     if (!isAll) return undefined
     const name = nameOf(address, body)
@@ -64,7 +59,8 @@ export function createOpenings(clock: Clock): Openings {
 
   return {
     find,
-    make(sent, { answer, creditsMin }) {
+    /** The opening of an answer, which is kept while its blocks are the newest. */
+    make(sent: Sent, { answer, creditsMin }: { readonly answer: Answer; readonly creditsMin: number }): Opening {
       const { address, body, isAll } = sent
       const { untilMs } = answer
       const isLasting = isAll && untilMs > clock.monotonicMs()

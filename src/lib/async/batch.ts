@@ -2,16 +2,6 @@ import type { Clock } from '../clock.ts'
 import { UnavailableError } from '../error.ts'
 import { createIdle } from './wait.ts'
 
-/** Groups items into batches: each flush takes what arrived while the one before was under way. */
-interface Batcher<Item, Result> {
-  /** Queues an item; resolves with its result. Rejects with `UnavailableError` at once if the queue is full. */
-  submit(item: Item): Promise<Result>
-  /** Items that wait or are in flight. */
-  readonly size: number
-  /** Resolves when nothing waits and nothing is in flight. */
-  idle(): Promise<void>
-}
-
 /** How a batcher flushes. */
 export interface BatcherOptions<Item, Result> {
   /** Does the work for all items at once; results are in their order. A rejection fails every item of the batch. */
@@ -39,10 +29,10 @@ const TURNS_MAX = 4
 const ITEMS_ENOUGH = 64
 
 /**
- * Groups items without a timer: if nothing is under way, a flush leaves as soon as a turn of the event loop brings no
+ * Groups items into batches: each flush takes what arrived while the one before was under way. Without a timer: if nothing is under way, a flush leaves as soon as a turn of the event loop brings no
  * further items. More than one flush is under way only if flushes are slow, as over a network.
  */
-export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
+export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>) {
   const { flush, clock, itemsMax, queueMax, flightsMax = 4, flightAgeMs = 2 } = options
   let queue: Waiting<Item, Result>[] = []
   const startedMs: number[] = []
@@ -116,7 +106,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   }
 
   return {
-    submit(item) {
+    /** Queues an item; resolves with its result. Rejects with `UnavailableError` at once if the queue is full. */
+    submit(item: Item): Promise<Result> {
       if (queue.length >= queueMax)
         return Promise.reject(new UnavailableError('Too many requests wait for the database'))
       return new Promise((resolve, reject) => {
@@ -125,9 +116,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         schedule()
       })
     },
-    get size() {
+    /** Items that wait or are in flight. */
+    get size(): number {
       return items
     },
+    /** Resolves when nothing waits and nothing is in flight. */
     idle: idle.wait,
   }
 }

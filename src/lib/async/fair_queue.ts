@@ -1,17 +1,8 @@
-/** A queue that serves those who ask in turn, however many items each of them has in it. */
-interface FairQueue<T> {
-  add(asker: string, item: T): void
-  /** Takes an item out before its turn. */
-  delete(asker: string, item: T): void
-  /** Takes the next item: the oldest of the asker who was served longest ago. Undefined if there is none. */
-  next(): T | undefined
-  readonly size: number
-  /** Items of one asker. */
-  sizeOf(asker: string): number
-}
-
-/** Makes an empty queue. Askers without items take no memory. */
-export function createFairQueue<T>(): FairQueue<T> {
+/**
+ * A queue that serves those who ask in turn, however many items each of them has in it. Askers without items take no
+ * memory.
+ */
+export function createFairQueue<T>() {
   // A Map keeps the order of insertion: the asker who was served last is last.
   const items = new Map<string, Set<T>>()
   let size = 0
@@ -24,15 +15,17 @@ export function createFairQueue<T>(): FairQueue<T> {
   }
 
   return {
-    add(asker, item) {
+    add(asker: string, item: T): void {
       const own = items.get(asker) ?? new Set()
       items.set(asker, own)
       if (own.has(item)) return
       own.add(item)
       size++
     },
+    /** Takes an item out before its turn. */
     delete: remove,
-    next() {
+    /** Takes the next item: the oldest of the asker who was served longest ago. Undefined if there is none. */
+    next(): T | undefined {
       for (const [asker, own] of items) {
         for (const item of own) {
           remove(asker, item)
@@ -42,9 +35,10 @@ export function createFairQueue<T>(): FairQueue<T> {
       }
       return undefined
     },
-    get size() {
+    get size(): number {
       return size
     },
-    sizeOf: (asker) => items.get(asker)?.size ?? 0,
+    /** Items of one asker. */
+    sizeOf: (asker: string): number => items.get(asker)?.size ?? 0,
   }
 }

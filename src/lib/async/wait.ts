@@ -1,17 +1,10 @@
-/** Lets others wait until nothing is under way. */
-interface Idle {
-  /** Resolves when nothing is under way. */
-  wait(): Promise<void>
-  /** To be called when something has ended. */
-  check(): void
-}
-
-/** Makes one; `isIdle` is asked at each `wait` and `check`. */
-export function createIdle(isIdle: () => boolean): Idle {
+/** Lets others wait until nothing is under way; `isIdle` is asked at each `wait` and `check`. */
+export function createIdle(isIdle: () => boolean) {
   const waiting: (() => void)[] = []
   return {
-    wait: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
-    check() {
+    wait: (): Promise<void> => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    /** To be called when something has ended. */
+    check(): void {
       if (isIdle()) for (const wake of waiting.splice(0)) wake()
     },
   }
