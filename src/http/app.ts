@@ -10,6 +10,7 @@ import type { Gate, Principal } from './exchange/gate.ts'
 import { emptyInput, GATEWAY_PATH, type Gateway } from './exchange/gateway.ts'
 import { createInFlight } from './exchange/in_flight.ts'
 import { createOpenings } from './exchange/openings.ts'
+import { failed } from './exchange/refusal.ts'
 import { createOwnerSlots } from './exchange/slots.ts'
 import { createHttpMetrics } from './http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from './limits.ts'
@@ -18,13 +19,13 @@ import type { Probes } from './page/probes.ts'
 import { createOperatorPages, createPublicPages } from './page/public.ts'
 import { FILES_PATH } from './page/static.ts'
 import { type Plane, type PlaneRequest, planeOf } from './plane/plane.ts'
-import { findAt, findGateway, isRead, type Port } from './port.ts'
+import { findAt, findGateway, type Port } from './port.ts'
 import { bodyFault, readJson } from './request/body.ts'
 import { createCors } from './request/cors.ts'
 import { badTarget, createHostFault } from './request/host.ts'
 import { bearerKey } from './request/key.ts'
 import { readParameters } from './request/parameters.ts'
-import { type Target, targetOf, unreadTarget } from './request/target.ts'
+import { isRead, type Target, targetOf, unreadTarget } from './request/target.ts'
 import { respond } from './respond.ts'
 import type { Route, RouteRequest } from './route/route.ts'
 import { createRouteTable, type Found } from './route/route_table.ts'
@@ -179,8 +180,9 @@ export function createApp(options: AppOptions): App {
   /** Planes have no CORS: no page of another origin may use them. */
   async function answerPlane(plane: Plane, asked: PlaneRequest & { readonly startedMs: number }): Promise<Response> {
     const { request, requestId } = asked
+    const { route, answer: act } = plane.find(asked)
     inFlight.enter()
-    const { answer, route } = await plane.answer(asked)
+    const answer = await act().catch((error: unknown) => failed(error, { requestId, route, badGateway: false, log }))
     inFlight.leave()
     const latencyMs = clock.monotonicMs() - asked.startedMs
     record({ route, status: answer.status, latencyMs, creditsCharged: 0 })

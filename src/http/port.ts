@@ -7,6 +7,7 @@ import { PUBLIC_METHODS } from './page/public.ts'
 import { FILES_PATH } from './page/static.ts'
 import type { Plane } from './plane/plane.ts'
 import { nearestPath } from './request/nearest_path.ts'
+import { isRead } from './request/target.ts'
 import type { Found, RouteTable } from './route/route_table.ts'
 
 /** What a port serves, and to whom. */
@@ -43,11 +44,6 @@ export function findAt(
 export function findGateway({ endpoint }: Gateway, method: string): Found {
   if (method === 'POST') return { kind: 'endpoint', endpoint, params: {} }
   return { kind: 'other_method', template: endpoint.template, allow: GATEWAY_METHODS }
-}
-
-/** True for methods without a body. */
-export function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 /** Nothing is there: what was probably meant, and where everything is described. */

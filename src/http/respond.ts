@@ -15,6 +15,11 @@ export interface PreparedAnswer {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A success that costs nothing. */
+export function answered(body: string, headers: PreparedAnswer['headers'] = {}): PreparedAnswer {
+  return { status: 200, body, credits: 0, headers }
+}
+
 /** State of the caller's organization, sent with every answer to a recognised key. */
 export interface AccountState {
   readonly rateLimit: RateLimit

@@ -6,7 +6,6 @@ import { createUnmeteredPlane, type Plane } from '../http/plane/plane.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
 import { operatorAccess, organizationAccess, sessionCookies, signIn } from '../operator/access.ts'
 import type { ChainReport } from '../operator/admin/chain_routes.ts'
 import { adminPlane } from '../operator/admin/routes.ts'
@@ -19,7 +18,6 @@ import { neverConnect, routesOf, switchboardOf } from './routes.ts'
 interface PlaneServices {
   readonly db: Database
   readonly clock: Clock
-  readonly log: Log
   /** Those of callers, whose usage is shown and which can be switched. */
   readonly routes: readonly Route[]
   readonly readChains: () => Promise<readonly ChainReport[]>
@@ -31,9 +29,9 @@ export function createPlanes(
   options: PlaneServices,
 ): { readonly callers: readonly Plane[]; readonly operator: readonly Plane[] } {
   const { publicUrl, adminToken } = config
-  const { db, clock, log } = options
+  const { db, clock } = options
   const { admin, dashboard, cookies } = planesOf(config, options)
-  const shared = { publicUrl, clock, log }
+  const shared = { publicUrl, clock }
   const login = createLoginPlane({ open: signIn({ db, clock, cookies }), ...shared })
   return {
     callers: [login, createUnmeteredPlane({ ...shared, ...dashboard, authenticate: organizationAccess(db) })],

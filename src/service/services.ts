@@ -163,7 +163,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         probes: { database: schemaProbe(db, log), chains: probes, history: historyProbe(history) },
         operatorApart: config.operatorPort !== undefined,
         openapi,
-        planes: createPlanes(config, { db, clock, log, routes, readChains }),
+        planes: createPlanes(config, { db, clock, routes, readChains }),
         faces: createFaces(openapi),
         requestId: createRequestIds({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
       }),

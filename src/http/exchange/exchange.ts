@@ -9,7 +9,7 @@ import { type Found, type RouteEndpoint, templateOf } from '../route/route_table
 import type { Deadlines } from './deadline.ts'
 import type { Admission, Caller, Gate, Principal, SessionAsked } from './gate.ts'
 import type { Opening, Openings } from './openings.ts'
-import { refusal, unknownKey, withoutWork } from './refusal.ts'
+import { failed, refusal, unknownKey, withoutWork } from './refusal.ts'
 import type { OwnerSlots } from './slots.ts'
 import { expectCredits, unpaid } from './spending.ts'
 
@@ -104,10 +104,7 @@ export function runExchange(exchange: Exchange, services: ExchangeServices): Pro
   })
 }
 
-/**
- * The one place where a failure becomes an answer; one that is ours has a line in the log. `left` is the answer if the
- * caller has left.
- */
+/** A failure as an answer. `left` is the answer if the caller has left. */
 async function answered(
   { found, requestId, signal }: Exchange,
   { log }: ExchangeServices,
@@ -119,13 +116,8 @@ async function answered(
   } catch (error) {
     if (left !== undefined && signal.aborted) return { answer: left }
     const badGateway = found.kind === 'endpoint' && found.endpoint.route.errors?.includes(502) === true
-    const shown = failureOf(error, { badGateway })
     const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-    if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
-    else if (shown.status >= 500) {
-      log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
-    }
-    return { answer: failure(shown, requestId) }
+    return { answer: failed(error, { requestId, route, badGateway, log }) }
   }
 }
 

@@ -1,7 +1,8 @@
 import { CodedError } from '../../lib/error.ts'
-import { HttpError } from '../error.ts'
+import type { Log } from '../../lib/log.ts'
+import { failureOf, HttpError } from '../error.ts'
 import { preflightHeaders } from '../request/cors.ts'
-import type { PreparedAnswer } from '../respond.ts'
+import { failure, type PreparedAnswer } from '../respond.ts'
 import type { Found } from '../route/route_table.ts'
 import type { Admission, RefusalCode } from './gate.ts'
 
@@ -12,6 +13,20 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   KEY_ENDPOINT_DISABLED: 'Cannot answer: this key may not call this endpoint',
   FEATURE_DISABLED: 'Cannot answer: the operator has switched this feature off',
   RATE_LIMIT_EXCEEDED: 'Cannot answer: the organization has used up its requests of this second',
+}
+
+/** The one place where a failure becomes an answer; one that is ours has a line in the log. */
+export function failed(
+  error: unknown,
+  options: { readonly requestId: string; readonly route: string; readonly badGateway: boolean; readonly log: Log },
+): PreparedAnswer {
+  const { requestId, route, badGateway, log } = options
+  const shown = failureOf(error, { badGateway })
+  if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
+  else if (shown.status >= 500) {
+    log.warn({ msg: 'Could not answer a request', requestId, route, error: shown.message })
+  }
+  return failure(shown, requestId)
 }
 
 /** Answer to OPTIONS. Throws NOT_FOUND for an unknown path, INVALID_REQUEST with status 405 for another method. */

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import type { PreparedAnswer } from '../respond.ts'
+import { answered, type PreparedAnswer } from '../respond.ts'
 import type { Page, Pages } from './page.ts'
 import { acceptsGzip, digest, FILES_PATH, FOR_EVER, sent } from './static.ts'
 
@@ -86,7 +86,7 @@ function packedScript(load: () => Promise<string>): Page {
     bytes ??= load().then((text) => new Uint8Array(Buffer.from(text, 'base64')))
     const packed = await bytes
     const headers = { ...SCRIPT_HEADERS, vary: 'accept-encoding' }
-    if (!acceptsGzip(request)) return { status: 200, body: gunzipSync(packed).toString(), credits: 0, headers }
-    return { status: 200, body: '', packed, credits: 0, headers: { ...headers, 'content-encoding': 'gzip' } }
+    if (!acceptsGzip(request)) return answered(gunzipSync(packed).toString(), headers)
+    return { ...answered('', { ...headers, 'content-encoding': 'gzip' }), packed }
   }
 }

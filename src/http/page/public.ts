@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
-import type { PreparedAnswer } from '../respond.ts'
+import { answered, type PreparedAnswer } from '../respond.ts'
 import type { Page, Pages } from './page.ts'
 import { createReadiness, type Probes } from './probes.ts'
 import { sent } from './static.ts'
@@ -16,7 +16,7 @@ export function createPublicPages(options: {
   readonly openapi: string
 }): Pages {
   return new Map<string, Page>([
-    ['/healthz', (requestId) => page(JSON.stringify({ status: 'alive', request_id: requestId }))],
+    ['/healthz', (requestId) => answered(JSON.stringify({ status: 'alive', request_id: requestId }))],
     ['/openapi.json', sent(options.openapi, { 'cache-control': 'no-cache' })],
   ])
 }
@@ -39,16 +39,12 @@ export function createOperatorPages(options: {
     const draining = options.draining()
     const status = ready && !draining ? 'ready' : draining ? 'draining' : 'not_ready'
     const body = JSON.stringify({ status, database, chains, history, request_id: requestId })
-    if (status === 'ready') return page(body)
-    return { ...page(body), status: 503, headers: { 'retry-after': '1' } }
+    if (status === 'ready') return answered(body)
+    return { ...answered(body), status: 503, headers: { 'retry-after': '1' } }
   }
 
   return new Map<string, Page>([
     ['/readyz', readyz],
-    ['/metrics', () => ({ ...page(options.metrics.render()), headers: { 'content-type': PROMETHEUS_TYPE } })],
+    ['/metrics', () => answered(options.metrics.render(), { 'content-type': PROMETHEUS_TYPE })],
   ])
-}
-
-function page(body: string): PreparedAnswer {
-  return { status: 200, body, credits: 0, headers: {} }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import type { PreparedAnswer } from '../respond.ts'
+import { answered, type PreparedAnswer } from '../respond.ts'
 import type { Page, Pages } from './page.ts'
 
 /** A file of a page. */
@@ -138,11 +138,9 @@ export function sent(text: string, headers: Readonly<Record<string, string>>): P
   return (_, request): PreparedAnswer => {
     const known = request.headers.get('if-none-match') ?? ''
     if (known.includes(etag)) return { status: 304, body: null, credits: 0, headers: common }
-    if (!acceptsGzip(request)) {
-      return { status: 200, body: text, credits: 0, headers: common }
-    }
+    if (!acceptsGzip(request)) return answered(text, common)
     packed ??= new Uint8Array(gzipSync(text, { level: 9 }))
-    return { status: 200, body: text, packed, credits: 0, headers: { ...common, 'content-encoding': 'gzip' } }
+    return { ...answered(text, { ...common, 'content-encoding': 'gzip' }), packed }
   }
 }
 

@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
-import type { Log } from '../../lib/log.ts'
-import { failureOf } from '../error.ts'
 import { withoutWork } from '../exchange/refusal.ts'
+import { createOwnerSlots } from '../exchange/slots.ts'
 import { PLANE_STRANGERS_MAX } from '../limits.ts'
 import { readForm } from '../request/body.ts'
-import { failure, type PreparedAnswer } from '../respond.ts'
+import { isRead } from '../request/target.ts'
+import type { PreparedAnswer } from '../respond.ts'
 import { isSecure, requireSameOrigin, type SessionCookie, setCookie } from './credential.ts'
-import { createPlaces } from './places.ts'
 import type { Plane, PlaneRequest } from './plane.ts'
 
 /** A session as the browser gets it. */
@@ -68,10 +67,9 @@ const PAGE_HEADERS = {
 export function createLoginPlane(options: {
   readonly open: (secret: string) => Promise<OpenedSession | undefined>
   readonly publicUrl: string | undefined
-  readonly log: Log
 }): Plane {
-  const { open, publicUrl, log } = options
-  const asStranger = createPlaces(PLANE_STRANGERS_MAX)
+  const { open, publicUrl } = options
+  const asStranger = createOwnerSlots(PLANE_STRANGERS_MAX)
 
   async function signIn({ request }: PlaneRequest): Promise<PreparedAnswer> {
     requireSameOrigin(request, publicUrl)
@@ -89,23 +87,17 @@ export function createLoginPlane(options: {
     const { method, path, query, fault } = asked
     if (fault !== undefined) throw fault
     if (path !== LOGIN_PATH) return withoutWork({ kind: 'unknown' }, method)
-    if (method === 'POST') return asStranger(() => signIn(asked))
-    if (method === 'GET' || method === 'HEAD') return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
+    if (method === 'POST') return asStranger('', () => signIn(asked))
+    if (isRead(method)) return page(200, PLAIN.test(query) ? asking(query) : EXPLAINED)
     return withoutWork({ kind: 'other_method', allow: METHODS }, method)
   }
 
   return {
     prefix: LOGIN_PATH,
-    async answer(asked) {
-      const { method, requestId } = asked
-      const route = asked.path === LOGIN_PATH && METHODS.includes(method) ? `${method} ${LOGIN_PATH}` : 'unknown'
-      try {
-        return { answer: await work(asked), route }
-      } catch (error) {
-        const shown = failureOf(error, { badGateway: false })
-        if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to sign somebody in', requestId, error })
-        return { answer: failure(shown, requestId), route }
-      }
+    find(asked) {
+      const { method, path } = asked
+      const isKnown = path === LOGIN_PATH && METHODS.includes(method)
+      return { route: isKnown ? `${method} ${LOGIN_PATH}` : 'unknown', answer: () => work(asked) }
     },
   }
 }

@@ -1,38 +1,25 @@
 import { hash } from 'node:crypto'
 import { createRecent } from '../../lib/recent.ts'
 import { createOwnerSlots } from '../exchange/slots.ts'
-import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../limits.ts'
-import type { Identity } from '../route/route.ts'
+import { PLANE_STRANGERS_MAX } from '../limits.ts'
 import type { Authenticate } from './credential.ts'
 
 /** Sessions that are known again without a place for strangers. */
 const SESSIONS_MAX = 1_000
 
-/** Runs work while fewer than `max` others are under way; otherwise throws `CodedError` SERVICE_UNAVAILABLE. */
-export function createPlaces(max: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const slots = createOwnerSlots(max)
-  return (work) => slots('', work)
-}
-
-/** Places of those who are recognised: each caller has its own, so that none can take another's. */
-export function createCallerPlaces(): <T>(identity: Identity, work: () => Promise<T>) => Promise<T> {
-  const slots = createOwnerSlots(PLANE_CALLER_CONCURRENCY_MAX)
-  return ({ by, organizationId }, work) => slots(organizationId ?? by, work)
-}
-
 /**
- * The same look-up, for few strangers at a time: anybody can invent secrets of a session, and each is looked up in the
- * database. A token is compared in memory, and a session that was recognised lately waits for no stranger.
+ * The same look-up of who acts, for few strangers at a time: anybody can invent secrets of a session, and each is
+ * looked up in the database. A token is compared in memory, and a session that was recognised lately waits for no stranger.
  */
 export function withoutCrowds(authenticate: Authenticate): Authenticate {
-  const asStranger = createPlaces(PLANE_STRANGERS_MAX)
+  const asStranger = createOwnerSlots(PLANE_STRANGERS_MAX)
   const recognised = createRecognised(SESSIONS_MAX)
   return async (credential) => {
     const { bearer, session } = credential
     if (bearer !== undefined || session === undefined) return authenticate(credential)
     const secrets = `${session.cookie}\n${session.page}`
     if (recognised.has(secrets)) return authenticate(credential)
-    const identity = await asStranger(() => authenticate(credential))
+    const identity = await asStranger('', () => authenticate(credential))
     if (identity !== undefined) recognised.add(secrets)
     return identity
   }

@@ -1,16 +1,17 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
-import type { Log } from '../../lib/log.ts'
-import { failureOf } from '../error.ts'
 import { withoutWork } from '../exchange/refusal.ts'
+import { createOwnerSlots } from '../exchange/slots.ts'
+import { PLANE_CALLER_CONCURRENCY_MAX } from '../limits.ts'
 import { readJson } from '../request/body.ts'
 import { nearestPath } from '../request/nearest_path.ts'
 import { readParameters } from '../request/parameters.ts'
-import { failure, type PreparedAnswer } from '../respond.ts'
+import { isRead } from '../request/target.ts'
+import { answered, type PreparedAnswer } from '../respond.ts'
 import type { FreeRoute, Reply } from '../route/route.ts'
 import { createRouteTable, type Found } from '../route/route_table.ts'
 import { type Authenticate, identify, type SessionCookie } from './credential.ts'
-import { createCallerPlaces, withoutCrowds } from './places.ts'
+import { withoutCrowds } from './places.ts'
 
 /** One request as the app hands it on. */
 export interface PlaneRequest {
@@ -27,18 +28,12 @@ export interface PlaneRequest {
   readonly fault: CodedError | undefined
 }
 
-/** An answer, and the name of what answered: a template or one of a few words, for metrics. */
-interface PlaneAnswer {
-  readonly answer: PreparedAnswer
-  readonly route: string
-}
-
 /** A part of the service that takes no API keys and charges nothing. */
 export interface Plane {
   /** It answers every path that is this one, or begins with it and a slash. */
   readonly prefix: string
-  /** Never rejects. */
-  answer(asked: PlaneRequest): Promise<PlaneAnswer>
+  /** Name of what answers a request, a template or one of a few words, for metrics; and the answer, which may throw. */
+  find(asked: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
 }
 
 /** Makes a plane of routes, behind a token or a session. `openapi`, its description, is for everybody. */
@@ -50,13 +45,13 @@ export function createUnmeteredPlane(options: {
   readonly publicUrl: string | undefined
   readonly openapi: string
   readonly clock: Clock
-  readonly log: Log
 }): Plane {
-  const { prefix, clock, log } = options
+  const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const describing = `${prefix}/openapi.json`
   const authenticate = withoutCrowds(options.authenticate)
-  const asCaller = createCallerPlaces()
+  // Each caller has places of their own, so that none can take another's.
+  const byCaller = createOwnerSlots(PLANE_CALLER_CONCURRENCY_MAX)
   const templates = table.endpoints.map(({ template }) => template)
 
   async function work(asked: PlaneRequest, found: Found<FreeRoute>): Promise<PreparedAnswer> {
@@ -70,32 +65,25 @@ export function createUnmeteredPlane(options: {
     if (found.kind !== 'endpoint') return withoutWork(found, method)
     const { route } = found.endpoint
     const { params } = found
-    const acted = await asCaller(identity, async () => {
+    const acted = await byCaller(identity.organizationId ?? identity.by, async () => {
       const act = await route.accept({
         parameters: () => readParameters(route.input, { params, query: asked.query }),
         body: () => readJson(request),
       })
       return act({ identity, nowMs: clock.now(), url: addressOf(asked) })
     })
-    return { status: route.status ?? 200, body: text(acted, requestId), credits: 0, headers: acted.headers ?? {} }
+    return { ...answered(text(acted, requestId)), status: route.status ?? 200, headers: acted.headers ?? {} }
   }
 
   return {
     prefix,
-    async answer(asked) {
-      const { method, path, requestId, fault } = asked
-      if (fault === undefined && path === describing && (method === 'GET' || method === 'HEAD')) {
-        return { answer: { status: 200, body: options.openapi, credits: 0, headers: {} }, route: `GET ${describing}` }
+    find(asked) {
+      const { method, path, fault } = asked
+      if (fault === undefined && path === describing && isRead(method)) {
+        return { route: `GET ${describing}`, answer: async () => answered(options.openapi) }
       }
       const found = table.find(method, path)
-      const route = found.kind === 'endpoint' ? found.endpoint.name : found.kind
-      try {
-        return { answer: await work(asked, found), route }
-      } catch (error) {
-        const shown = failureOf(error, { badGateway: false })
-        if (shown.code === 'INTERNAL_ERROR') log.error({ msg: 'Failed to answer a request', requestId, route, error })
-        return { answer: failure(shown, requestId), route }
-      }
+      return { route: found.kind === 'endpoint' ? found.endpoint.name : found.kind, answer: () => work(asked, found) }
     },
   }
 }

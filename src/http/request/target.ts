@@ -42,3 +42,8 @@ function pathStart(url: string): number {
   if (url.startsWith('https://')) return url.indexOf('/', 8)
   return -1
 }
+
+/** True for methods without a body. */
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}

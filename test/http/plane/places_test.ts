@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
 import { PLANE_CALLER_CONCURRENCY_MAX, PLANE_STRANGERS_MAX } from '../../../src/http/limits.ts'
 import type { Authenticate } from '../../../src/http/plane/credential.ts'
-import { createCallerPlaces, withoutCrowds } from '../../../src/http/plane/places.ts'
-import type { Identity } from '../../../src/http/route/route.ts'
+import { withoutCrowds } from '../../../src/http/plane/places.ts'
+import { createUnmeteredPlane } from '../../../src/http/plane/plane.ts'
+import { type Identity, route } from '../../../src/http/route/route.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 
 const TOKEN: Identity = { by: 'token', sessionId: null, organizationId: null }
 const CROWDED = 'Cannot answer: too many requests are under way'
@@ -60,14 +63,45 @@ describe('look-ups of invented sessions', () => {
 })
 
 test('a caller can take its own places only', async () => {
-  const asCaller = createCallerPlaces()
-  const session = (organizationId: string | null): Identity => ({ by: 'session', sessionId: 's', organizationId })
-  const held = Promise.withResolvers<string>()
-  const many = Array.from({ length: PLANE_CALLER_CONCURRENCY_MAX }, () => asCaller(session('a'), () => held.promise))
-  await expect(asCaller(session('a'), async () => 'in')).rejects.toThrow(CROWDED)
-  for (const other of [session('b'), session(null), TOKEN]) expect(await asCaller(other, async () => 'in')).toBe('in')
-  held.resolve('done')
+  const held = Promise.withResolvers<{ readonly data: string }>()
+  const hold = route({
+    method: 'GET',
+    path: '/p/v1/hold',
+    summary: 'Holds a place until it is released.',
+    input: v.object({ now: v.optional(v.string()) }),
+    output: v.strictObject({ data: v.string() }),
+    act: ({ now }) => (now === undefined ? held.promise : Promise.resolve({ data: now })),
+  })
+  const callers: Readonly<Record<string, Identity>> = {
+    token: TOKEN,
+    a: session('a'),
+    b: session('b'),
+    operator: session(null),
+  }
+  const plane = createUnmeteredPlane({
+    prefix: '/p/v1',
+    routes: [hold],
+    authenticate: async ({ bearer = '' }) => callers[bearer],
+    cookie: { name: 'c', path: '/p/v1' },
+    publicUrl: undefined,
+    openapi: '{}',
+    clock: systemClock,
+  })
+  const ask = (caller: string, query = '') => {
+    const request = new Request('http://h/p/v1/hold', { headers: { authorization: `Bearer ${caller}` } })
+    const asked = { request, requestId: 'req_1', method: 'GET', path: '/p/v1/hold', base: 'http://h', fault: undefined }
+    return plane.find({ ...asked, query }).answer()
+  }
+  const many = Array.from({ length: PLANE_CALLER_CONCURRENCY_MAX }, () => ask('a'))
+  await expect(ask('a', 'now=in')).rejects.toThrow(CROWDED)
+  for (const other of ['b', 'operator', 'token']) expect((await ask(other, 'now=in')).status).toBe(200)
+  held.resolve({ data: 'done' })
   await Promise.all(many)
-  expect(await asCaller(session('a'), async () => 'in')).toBe('in')
-  await expect(asCaller(TOKEN, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+  expect((await ask('a', 'now=in')).status).toBe(200)
+  await expect(ask('token', 'wrong=')).rejects.toThrow('"wrong"')
+  expect((await ask('token', 'now=in')).status).toBe(200)
 })
+
+function session(organizationId: string | null): Identity {
+  return { by: 'session', sessionId: 's', organizationId }
+}
