@@ -8,18 +8,24 @@ import { callTogether } from './bundle/bundle.ts'
 import { deploylessCode, readDeploylessAnswer } from './deployless.ts'
 import { callByOverride, type LensCall } from './override.ts'
 
-/** Runs a lens with this call data at this block, in the way of its rung. */
-type CallLens = (call: LensQuestion) => Promise<Hex>
+const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
 
-/** What a lens is asked. */
+/** Ways of running a lens: as the code of an address by state override, or deployed in the call that asks it. */
+export type LensWay = keyof typeof CALL_LENS
+
+/** Every way, best first. */
+export const LENS_WAYS: readonly LensWay[] = ['override', 'deployless']
+
+/** One call of a lens. */
 interface LensQuestion extends Omit<LensCall, 'runtime'> {
   /** True if 20 million gas are enough for it, so that it may share an `eth_call` with others. */
   readonly isLight?: boolean
 }
 
-/** How a lens is asked on one rung of one endpoint. */
+/** A lens at one endpoint, run in one of the ways. */
 export interface LensAccess {
-  readonly call: CallLens
+  readonly way: LensWay
+  call(question: LensQuestion): Promise<Hex>
   /** The past block that is read at; undefined for the newest. */
   readonly at: PinnedBlock | undefined
   /** The block for calls that must all see one: the past one, or the newest's header. Throws as `readLatestBlock`. */
@@ -31,19 +37,19 @@ export interface LensAccess {
   observeBlock(block: Block): void
 }
 
-const CALL_LENS = { override: callByOverride, deployless: callDeployless } as const
-
-/** Ways of running a lens: as the code of an address by state override, or deployed in the call that asks it. */
-export type LensWay = keyof typeof CALL_LENS
-
-/** Every way, best first. */
-export const LENS_WAYS: readonly LensWay[] = ['override', 'deployless']
-
-/** One way of reading, best first in a ladder. */
-export interface Rung<T> {
-  /** Names it among the topic's rungs. */
-  readonly name: string
-  run(signal: AbortSignal): Promise<T>
+/** What is read by a lens. */
+export interface LensReading<T> {
+  /** Names the lens in what is learned about an endpoint. */
+  readonly topic: string
+  /** Runtime bytecode of the lens. */
+  readonly runtime: Hex
+  readonly chainId: number
+  /** Absent: the newest block. */
+  readonly at?: PinnedBlock | undefined
+  /** @default all */
+  readonly ways?: readonly LensWay[] | undefined
+  readonly clock: Clock
+  readonly read: (lens: LensAccess) => Promise<T>
 }
 
 /** How long a lower rung is used before the best one is tried again. */
@@ -66,60 +72,28 @@ export async function callDeployless(endpoint: Endpoint, call: LensCall, signal:
   throw new RpcRefusedError(0, 'The endpoint did not execute the init code')
 }
 
-/** The ladder of a read by a lens, in the order of `ways`. */
-export function ladderOf<T>(options: {
-  readonly ways: readonly LensWay[]
-  readonly endpoint: Endpoint
-  readonly chainId: number
-  /** Absent: the newest block. */
-  readonly at?: PinnedBlock | undefined
-  /** Runtime bytecode of the lens. */
-  readonly runtime: Hex
-  readonly byLens: (access: LensAccess, way: LensWay) => Promise<T>
-}): Rung<T>[] {
-  const { ways, endpoint, chainId, at, runtime, byLens } = options
-  const observeBlock = (block: Block): void => {
-    if (at === undefined) endpoint.observeBlock(block)
-    else if (!isAtBlock(block, at)) throw new UpstreamError('The endpoint answers from another block than it was asked')
-  }
-  return ways.map((name) => ({
-    name,
-    run(signal) {
-      const call: CallLens = ({ data, block, isLight = false }) => {
-        const callLens = name === 'override' && isLight ? callTogether : CALL_LENS[name]
-        return callLens(endpoint, { runtime, data, block }, signal)
-      }
-      const pin = async () => at ?? (await readLatestBlock(endpoint, chainId, signal))
-      return byLens({ call, at, pin, observeBlock }, name)
-    },
-  }))
-}
-
 /**
- * Reads by the rung that worked last on this endpoint, else by the best one. Goes down the ladder if the endpoint
- * refuses or a rung reverts without a reason, which is what a node answers if a lens runs out of gas or meets an
- * unknown opcode. A lower rung is remembered for ten minutes, unless a better one was refused only for this request's
- * size. When no rung works, throws `IncapableError` if the endpoint supports none of them, else the last error. A
+ * Reads in the way that worked last on this endpoint, else in the best one. Goes on to the next way if the endpoint
+ * refuses or the lens reverts without a reason, which is what a node answers if a lens runs out of gas or meets an
+ * unknown opcode. A lesser way is remembered for ten minutes, unless a better one was refused only for this request's
+ * size. When no way works, throws `IncapableError` if the endpoint supports none of them, else the last error. A
  * revert is then an `UpstreamError`: our own code never reverts with a reason, so the endpoint answers wrongly and
  * another one may do better.
  */
-export async function readByRung<T>(
-  endpoint: Endpoint,
-  { topic, rungs, clock }: { readonly topic: string; readonly rungs: readonly Rung<T>[]; readonly clock: Clock },
-  signal: AbortSignal,
-): Promise<T> {
+export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>, signal: AbortSignal): Promise<T> {
+  const { topic, ways = LENS_WAYS, clock, read } = reading
   const known = endpoint.learned.get(topic)
   const learned = known !== undefined && known.untilMs > clock.monotonicMs() ? known.value : undefined
-  const order = [...rungs].sort((a, b) => Number(b.name === learned) - Number(a.name === learned))
+  const order = [...ways].sort((a, b) => Number(b === learned) - Number(a === learned))
   let last: unknown
   let mayLearn = true
-  for (const rung of order) {
+  for (const way of order) {
     try {
-      const answer = await rung.run(signal)
-      if (rung.name !== learned && mayLearn) {
-        // The best rung is tried first anyway.
-        if (rung === rungs[0]) endpoint.learned.delete(topic)
-        else endpoint.learned.set(topic, { value: rung.name, untilMs: clock.monotonicMs() + LEARNED_MS })
+      const answer = await read(lensAt(endpoint, reading, way, signal))
+      if (way !== learned && mayLearn) {
+        // The best way is tried first anyway.
+        if (way === ways[0]) endpoint.learned.delete(topic)
+        else endpoint.learned.set(topic, { value: way, untilMs: clock.monotonicMs() + LEARNED_MS })
       }
       return answer
     } catch (error) {
@@ -132,4 +106,26 @@ export async function readByRung<T>(
   }
   if (last === undefined) throw new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
   throw mayLearn && last instanceof RpcRefusedError ? new IncapableError(last) : last
+}
+
+function lensAt(
+  endpoint: Endpoint,
+  { runtime, chainId, at }: Omit<LensReading<unknown>, 'read'>,
+  way: LensWay,
+  signal: AbortSignal,
+): LensAccess {
+  return {
+    way,
+    call({ data, block, isLight = false }) {
+      const callLens = way === 'override' && isLight ? callTogether : CALL_LENS[way]
+      return callLens(endpoint, { runtime, data, block }, signal)
+    },
+    at,
+    pin: async () => at ?? (await readLatestBlock(endpoint, chainId, signal)),
+    observeBlock(block) {
+      if (at === undefined) endpoint.observeBlock(block)
+      else if (!isAtBlock(block, at))
+        throw new UpstreamError('The endpoint answers from another block than it was asked')
+    },
+  }
 }

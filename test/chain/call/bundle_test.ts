@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Hex, numberToHex, size } from 'viem'
 import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
-import { type LensWay, ladderOf, readByRung } from '../../../src/chain/call/lens.ts'
+import { type LensAccess, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
 import { callByOverride } from '../../../src/chain/call/override.ts'
 import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
 import { onBehalfOf } from '../../../src/lib/async/askers.ts'
@@ -222,14 +222,9 @@ test('a lens is asked together with others only by override, and only if its que
   const run = async (way: LensWay, isLight: boolean) => {
     chain.rpc.reset()
     const asked = crowd(24).map((data) => {
-      const ladder = ladderOf({
-        ways: [way],
-        endpoint: chain.endpoint,
-        chainId: 1,
-        runtime: LENS,
-        byLens: ({ call }) => call({ data, block: 'latest', isLight }),
-      })
-      return readByRung(chain.endpoint, { topic: 'test', rungs: ladder, clock: systemClock }, never)
+      const read = ({ call }: LensAccess) => call({ data, block: 'latest', isLight })
+      const reading = { topic: 'test', runtime: LENS, chainId: 1, ways: [way], clock: systemClock, read }
+      return readByLens(chain.endpoint, reading, never)
     })
     expect(await Promise.all(asked)).toEqual(crowd(24))
     return bundles()

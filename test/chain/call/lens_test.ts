@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { concatHex, type Hex, numberToHex, padHex, size } from 'viem'
 import { deploylessCode, readDeploylessAnswer } from '../../../src/chain/call/deployless.ts'
-import { callDeployless, readByRung } from '../../../src/chain/call/lens.ts'
+import { callDeployless, type LensReading, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
 import { callByOverride } from '../../../src/chain/call/override.ts'
 import { IncapableError, RevertError, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../src/lib/error.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { useFaultyChain } from '../../support/endpoint.ts'
@@ -107,92 +107,91 @@ test('readDeploylessAnswer() takes no other revert for an answer', () => {
   }
 })
 
-function ladder(data: Hex = '0x1234', runtime: Hex = ECHO) {
-  const ran: string[] = []
-  const rungs = BOTH.map(([name, callLens]) => ({
-    name,
-    run: (signal: AbortSignal) => {
-      ran.push(name)
-      return callLens(chain.endpoint, { runtime, data, block: 'latest' }, signal)
+/** A reading of one call, and the ways in which it was run. */
+function readingOf(options: { readonly data?: Hex; readonly runtime?: Hex; readonly clock?: Clock } = {}) {
+  const { data = '0x1234', runtime = ECHO, clock = systemClock } = options
+  const ran: LensWay[] = []
+  const reading: LensReading<Hex> = {
+    topic: 'echo',
+    runtime,
+    chainId: 1,
+    clock,
+    read({ way, call }) {
+      ran.push(way)
+      return call({ data, block: 'latest' })
     },
-  }))
-  return { ran, rungs }
+  }
+  return { ran, reading }
 }
 
-test('readByRung() uses the best rung if it works and remembers nothing', async () => {
-  const { ran, rungs } = ladder()
-  expect(await readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
-  expect(ran).toEqual(['callByOverride'])
+test('readByLens() uses the best way if it works and remembers nothing', async () => {
+  const { ran, reading } = readingOf()
+  expect(await readByLens(chain.endpoint, reading, never)).toBe('0x1234')
+  expect(ran).toEqual(['override'])
   expect(chain.endpoint.learned.size).toBe(0)
 })
 
 for (const how of ['ignore', 'refuse'] as const) {
-  test(`readByRung() goes down once if overrides are met with "${how}" and tries again after ten minutes`, async () => {
+  test(`readByLens() goes down once if overrides are met with "${how}" and tries again after ten minutes`, async () => {
     chain.rpc.rule(() => ({ kind: 'no_overrides', how }))
     let nowMs = 1_000
     const clock = { now: () => nowMs, monotonicMs: () => nowMs }
-    const { ran, rungs } = ladder()
-    const read = () => readByRung(chain.endpoint, { topic: 'echo', rungs, clock }, never)
+    const { ran, reading } = readingOf({ clock })
+    const read = () => readByLens(chain.endpoint, reading, never)
     expect(await read()).toBe('0x1234')
     expect(await read()).toBe('0x1234')
-    expect(ran).toEqual(['callByOverride', 'callDeployless', 'callDeployless'])
+    expect(ran).toEqual(['override', 'deployless', 'deployless'])
     chain.rpc.rule(() => undefined)
     nowMs += 10 * 60_000
     expect(await read()).toBe('0x1234')
-    expect(ran.at(-1)).toBe('callByOverride')
+    expect(ran.at(-1)).toBe('override')
     expect(chain.endpoint.learned.size).toBe(0)
   })
 }
 
-test('readByRung() remembers nothing if only this request was too large', async () => {
+test('readByLens() remembers nothing if only this request was too large', async () => {
   chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'answer_max', bytes: 10 } : undefined))
-  const { ran, rungs } = ladder()
-  expect(await readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never)).toBe('0x1234')
-  expect(ran).toEqual(['callByOverride', 'callDeployless'])
+  const { ran, reading } = readingOf()
+  expect(await readByLens(chain.endpoint, reading, never)).toBe('0x1234')
+  expect(ran).toEqual(['override', 'deployless'])
   expect(chain.endpoint.learned.size).toBe(0)
 })
 
-test('readByRung() goes on if an endpoint hides what calls revert with, and says at the end that it can run no lens', async () => {
+test('readByLens() goes on if an endpoint hides what calls revert with, and says at the end that it can run no lens', async () => {
   chain.rpc.rule(({ params }) =>
     params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : { kind: 'no_revert_data' },
   )
-  const { ran, rungs } = ladder()
-  const error = await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
+  const { ran, reading } = readingOf()
+  const error = await failure(readByLens(chain.endpoint, reading, never))
   expect(error).toBeInstanceOf(IncapableError)
-  expect(ran).toEqual(['callByOverride', 'callDeployless'])
+  expect(ran).toEqual(['override', 'deployless'])
 })
 
-test('readByRung() does not call an endpoint incapable that only found this request too large', async () => {
+test('readByLens() does not call an endpoint incapable that only found this request too large', async () => {
   const tooMuch = { kind: 'error', error: { code: -32000, message: 'out of gas' } } as const
   chain.rpc.rule(({ params }) => (params.length > 2 ? { kind: 'no_overrides', how: 'refuse' } : tooMuch))
-  const { rungs } = ladder()
-  const error = await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))
+  const { reading } = readingOf()
+  const error = await failure(readByLens(chain.endpoint, reading, never))
   expect(error).toBeInstanceOf(RpcRefusedError)
   expect(error).not.toBeInstanceOf(IncapableError)
 })
 
-test('readByRung() takes a revert with a reason, and one without on every rung, for a failure of the endpoint', async () => {
-  const told = ladder('0x08c379a0', REVERT)
-  const error = await failure(
-    readByRung(chain.endpoint, { topic: 'echo', rungs: told.rungs, clock: systemClock }, never),
-  )
+test('readByLens() takes a revert with a reason, and one without in every way, for a failure of the endpoint', async () => {
+  const told = readingOf({ data: '0x08c379a0', runtime: REVERT })
+  const error = await failure(readByLens(chain.endpoint, told.reading, never))
   expect(error).toBeInstanceOf(UpstreamError)
-  expect(told.ran).toEqual(['callByOverride'])
-  const silent = ladder('0x', REVERT)
-  const quiet = await failure(
-    readByRung(chain.endpoint, { topic: 'echo', rungs: silent.rungs, clock: systemClock }, never),
-  )
+  expect(told.ran).toEqual(['override'])
+  const silent = readingOf({ data: '0x', runtime: REVERT })
+  const quiet = await failure(readByLens(chain.endpoint, silent.reading, never))
   expect(quiet).toBeInstanceOf(UpstreamError)
-  expect(silent.ran).toEqual(['callByOverride', 'callDeployless'])
+  expect(silent.ran).toEqual(['override', 'deployless'])
 })
 
-test('readByRung() leaves failures of the endpoint itself to the client', async () => {
+test('readByLens() leaves failures of the endpoint itself to the client', async () => {
   chain.rpc.rule(() => ({ kind: 'http', status: 500, body: '' }))
-  const { ran, rungs } = ladder()
-  expect(await failure(readByRung(chain.endpoint, { topic: 'echo', rungs, clock: systemClock }, never))).toBeInstanceOf(
-    UpstreamError,
-  )
-  expect(ran).toEqual(['callByOverride'])
+  const { ran, reading } = readingOf()
+  expect(await failure(readByLens(chain.endpoint, reading, never))).toBeInstanceOf(UpstreamError)
+  expect(ran).toEqual(['override'])
 })
 
 test('call() asks again for a block that is not there yet, and for nothing else', async () => {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
 import { type BlockAt, RpcRefusedError } from '../../../src/chain/rpc/client.ts'
 import { LENS_RUNTIME } from '../../../src/family/aave_v3/read/lens_artifact.ts'
-import { readByLens } from '../../../src/family/aave_v3/read/read_lens.ts'
+import { readWallets } from '../../../src/family/aave_v3/read/read_lens.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
@@ -40,10 +40,9 @@ async function readPaged(options: {
   const { pageSize, gasOf = () => PLENTY, blockOf = (_, asked) => asked, change = (_, answer) => answer } = options
   const heads: bigint[] = []
   let calls = 0
-  const read = await readByLens(
+  const read = await readWallets(
     {
-      providers: DEPLOYMENTS.map(({ poolAddressesProvider }) => poolAddressesProvider),
-      pageSize,
+      way: 'override',
       at: undefined,
       call: async ({ data, block }: Asked) => {
         const number = calls++
@@ -59,12 +58,12 @@ async function readPaged(options: {
       },
       observeBlock: ({ number }) => void heads.push(number),
     },
-    wallets,
+    { providers: DEPLOYMENTS.map(({ poolAddressesProvider }) => poolAddressesProvider), wallets, pageSize },
   )
   return { read, calls, heads }
 }
 
-describe('readByLens()', () => {
+describe('readWallets()', () => {
   test('reads pages of any size as one, each reserve and category once', async () => {
     const whole = await readPaged({ pageSize: 1_000 })
     expect([whole.calls, whole.read.taken]).toEqual([1, wallets.length])

@@ -4,7 +4,7 @@ import { UpstreamError } from '../../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
 import { type BlockAt, type Endpoint, RpcRefusedError } from '../../rpc/client.ts'
 import { openLensPage } from '../cursor.ts'
-import { LENS_WAYS, ladderOf, readByRung } from '../lens.ts'
+import { type LensReading, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** One read-only question to a contract. */
@@ -31,7 +31,7 @@ const PAGE_SIZES = { override: 150, deployless: 40 } as const
 
 /**
  * Asks many contracts at one block, in as few calls as fit; the newest is pinned only if one call is not enough. Throws
- * as `readByRung`, `UpstreamError` if an answer is of another block or the newest cannot be right, `RpcRefusedError` if
+ * as `readByLens`, `UpstreamError` if an answer is of another block or the newest cannot be right, `RpcRefusedError` if
  * the endpoint has not gas enough for one question.
  */
 export async function readCalls(
@@ -45,12 +45,12 @@ export async function readCalls(
 ): Promise<CallResults> {
   const { calls, block, clock } = question
   const { chainId } = block
-  const rungs = ladderOf({
-    ways: LENS_WAYS,
-    endpoint,
-    chainId,
+  const reading: LensReading<CallResults> = {
+    topic: 'calls',
     runtime: LENS_RUNTIME,
-    async byLens({ call, pin, observeBlock }, way) {
+    chainId,
+    clock,
+    async read({ way, call, pin, observeBlock }) {
       const readPage = async (asked: readonly ContractCall[], at: BlockAt) => {
         const args = [asked.map(({ to }) => to), asked.map(({ data }) => data)] as const
         return decodePage(await call({ data: encodeFunctionData({ abi: ABI, functionName: 'read', args }), block: at }))
@@ -78,8 +78,8 @@ export async function readCalls(
       } while (results.length < calls.length)
       return { results, block: first }
     },
-  })
-  return readByRung(endpoint, { topic: 'calls', rungs, clock }, signal)
+  }
+  return await readByLens(endpoint, reading, signal)
 }
 
 function decodePage(answer: Hex): CallResults {

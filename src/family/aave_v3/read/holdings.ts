@@ -1,4 +1,4 @@
-import { LENS_WAYS, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { HoldingsReader } from '../../holding.ts'
@@ -13,7 +13,7 @@ export function createHoldingsReader(options: {
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): HoldingsReader {
-  const { reader, clock, ways = LENS_WAYS } = options
+  const { reader, clock, ways } = options
   return {
     chainIds: new Set(reader.places.keys()),
     async open(wallet, { client, block }, signal) {
@@ -23,19 +23,20 @@ export function createHoldingsReader(options: {
       if (deployments.length === 0) return undefined
       const data = encodeNamed(deployments.map(providerOf), wallet)
       return async ({ endpoint, block: at }, within) => {
-        const rungs = ladderOf({
-          ways,
-          endpoint,
+        const reading: LensReading<ReturnType<typeof decodeNamed>> = {
+          topic: 'aave_v3',
+          runtime: LENS_RUNTIME,
           chainId: client.chain.id,
           at,
-          runtime: LENS_RUNTIME,
-          async byLens({ call, observeBlock }) {
+          ways,
+          clock,
+          async read({ call, observeBlock }) {
             const read = decodeNamed(await call({ data, block: at ?? 'latest', isLight: true }))
             observeBlock(read.block)
             return read
           },
-        })
-        const read = await readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, within)
+        }
+        const read = await readByLens(endpoint, reading, within)
         checkMarkets(read, { deployments })
         const [broken] = read.broken
         if (broken !== undefined) {

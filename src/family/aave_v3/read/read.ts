@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Address } from 'viem'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { type Agreed, readByQuorum } from '../../../chain/past/quorum.ts'
 import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
@@ -14,14 +14,9 @@ import type { AaveV3Deployment } from '../table/deployments.ts'
 import { decodeTouched, encodeTouched } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
-import { readByLens } from './read_lens.ts'
+import { readWallets } from './read_lens.ts'
 import type { RawRead } from './state.ts'
 
-/**
- * Wallets in one call. A wallet costs about 4,000 gas for each reserve of its markets; a deployless call shares its gas
- * with the deployment, and the nodes that need one allow the least gas.
- */
-const PAGE_SIZES = { override: 250, deployless: 100 } as const
 /** Time for one chain over all its pages and tries. */
 const BUDGET_MS = 4_500
 /** Readings are kept until the next block: at most this many over all chains, and at most this many bytes. */
@@ -67,9 +62,6 @@ export interface LendingReader {
   touched(wallets: readonly Address[], place: AaveV3Place, signal: AbortSignal): Promise<Agreed<readonly boolean[]>>
 }
 
-/** How the lens is asked one question, in any of the ways. */
-type LensReading<Answer> = (access: LensAccess, way: LensWay) => Promise<Answer>
-
 /** Makes a reader over the chains that are configured and have deployments. `ways` narrows the ways of reading. */
 export function createLendingReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
@@ -77,37 +69,32 @@ export function createLendingReader(options: {
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): LendingReader {
-  const { clients, clock, ways = LENS_WAYS } = options
+  const { clients, clock, ways } = options
   const places = placesOf(clients, options.deployments)
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<ChainRead>({ clock, ...limits })
 
-  /** Runs a reading of the lens in the best way that the endpoint has. */
-  function ask<Answer>(
-    endpoint: Endpoint,
-    { place, byLens }: { readonly place: AaveV3Place; readonly byLens: LensReading<Answer> },
-    signal: AbortSignal,
-  ): Promise<Answer> {
-    const { client, block: at } = place
-    const rungs = ladderOf({ ways, endpoint, chainId: client.chain.id, at, runtime: LENS_RUNTIME, byLens })
-    return readByRung(endpoint, { topic: 'aave_v3', rungs, clock }, signal)
+  /** How one endpoint is asked something of a place. */
+  function attemptAt<T>({ client, block: at }: AaveV3Place, read: (lens: LensAccess) => Promise<T>) {
+    const chainId = client.chain.id
+    const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, ways, clock, read }
+    return (endpoint: Endpoint, signal: AbortSignal): Promise<T> => readByLens(endpoint, reading, signal)
   }
 
   /** How one endpoint is asked about the wallets. */
-  function attemptAt(place: AaveV3Place, wallets: readonly Address[]) {
+  function positionsAt(place: AaveV3Place, wallets: readonly Address[]) {
     const { deployments } = place
-    const byLens: LensReading<RawRead> = (access, way) =>
-      readByLens({ ...access, providers: deployments.map(providerOf), pageSize: PAGE_SIZES[way] }, wallets)
-    return async (endpoint: Endpoint, signal: AbortSignal): Promise<ChainRead> => {
-      const raw = await ask(endpoint, { place, byLens }, signal)
+    const providers = deployments.map(providerOf)
+    return attemptAt(place, async (lens): Promise<ChainRead> => {
+      const raw = await readWallets(lens, { providers, wallets })
       checkMarkets(raw, place)
       return interpret(raw, { deployments, wallets })
-    }
+    })
   }
 
   function readPlace(place: AaveV3Place, wallets: readonly Address[], signal: AbortSignal): Promise<Fresh<ChainRead>> {
     const read = (shared: AbortSignal): Promise<ChainRead> =>
-      place.client.read(attemptAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
+      place.client.read(positionsAt(place, wallets), { signal: shared, budgetMs: BUDGET_MS, ...readingOf(place) })
     return cache.reuse({ ...keptAs(place, wallets), read }, signal)
   }
 
@@ -120,7 +107,7 @@ export function createLendingReader(options: {
         signal,
       ),
     readAgreed: (wallets, { place, textOf, signal }) =>
-      readByQuorum(place.client, attemptAt(place, wallets), {
+      readByQuorum(place.client, positionsAt(place, wallets), {
         signal,
         budgetMs: BUDGET_MS,
         ...readingOf(place),
@@ -128,17 +115,13 @@ export function createLendingReader(options: {
         textOf,
       }),
     touched: (wallets, place, signal) =>
-      readByQuorum(
-        place.client,
-        (endpoint, attemptSignal) => ask(endpoint, { place, byLens: touchedIn(place, wallets) }, attemptSignal),
-        {
-          signal,
-          budgetMs: BUDGET_MS,
-          ...readingOf(place),
-          what: 'whether wallets had moved a token',
-          textOf: (touched: readonly boolean[]) => touched.join(),
-        },
-      ),
+      readByQuorum(place.client, attemptAt(place, touchedIn(place, wallets)), {
+        signal,
+        budgetMs: BUDGET_MS,
+        ...readingOf(place),
+        what: 'whether wallets had moved a token',
+        textOf: (touched: readonly boolean[]) => touched.join(),
+      }),
   }
 }
 
@@ -156,11 +139,8 @@ function keptAs({ client, deployments, block }: AaveV3Place, wallets: readonly A
 /** Because 500 addresses are a long key. */
 const hashOf = onceEach((wallets: readonly Address[]) => hash('sha256', wallets.join().toLowerCase()))
 
-function touchedIn(
-  { deployments: [deployment] }: AaveV3Place,
-  wallets: readonly Address[],
-): LensReading<readonly boolean[]> {
-  return async ({ call, at, observeBlock }) => {
+function touchedIn({ deployments: [deployment] }: AaveV3Place, wallets: readonly Address[]) {
+  return async ({ call, at, observeBlock }: LensAccess): Promise<readonly boolean[]> => {
     if (deployment === undefined) throw new Error('Cannot ask for movements: the place has no market')
     const data = encodeTouched(deployment.poolAddressesProvider, wallets)
     const answer = decodeTouched(await call({ data, block: at ?? 'latest' }))

@@ -4,16 +4,22 @@ import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import { decodeLens, encodeRead } from './abi.ts'
 import type { RawRead } from './state.ts'
 
+/**
+ * Wallets in one call. A wallet costs about 4,000 gas for each reserve of its markets; a deployless call shares its gas
+ * with the deployment, and the nodes that need one allow the least gas.
+ */
+const PAGE_SIZES = { override: 250, deployless: 100 } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
 const PAGE_BYTES_MAX = 1_000_000
 /** So many wallets take little gas: those of the tests 3.8 million in three markets, one alone 3. */
 const LIGHT_WALLETS_MAX = 4
 
-/** How the lens is read in one of the ways. */
-interface LensSource extends LensAccess {
+/** Which wallets in the markets of which providers. */
+interface WalletsQuestion {
   readonly providers: readonly Address[]
-  /** Wallets per call. */
-  readonly pageSize: number
+  readonly wallets: readonly Address[]
+  /** Wallets per call. @default as many as the way allows */
+  readonly pageSize?: number
 }
 
 /**
@@ -21,10 +27,13 @@ interface LensSource extends LensAccess {
  * Throws `UpstreamError` if the pages do not belong to one block, `RpcRefusedError` if a call is not enough for one
  * wallet.
  */
-export async function readByLens(source: LensSource, wallets: readonly Address[]): Promise<RawRead> {
-  const { providers, call, ...paging } = source
+export async function readWallets(
+  { way, call, ...paging }: LensAccess,
+  { providers, wallets, pageSize = PAGE_SIZES[way] }: WalletsQuestion,
+): Promise<RawRead> {
   const pages = await readPages<RawRead>({
     ...paging,
+    pageSize,
     countMin: wallets.length,
     async read({ start, end, block }) {
       const asked = wallets.slice(start, end)

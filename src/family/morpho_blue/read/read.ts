@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Hex } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { ChainPrices, FinanceClient } from '../../../finance/chain.ts'
@@ -67,7 +67,7 @@ export function createPositionReader(options: {
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): PositionReader {
-  const { clients, deployments, clock, ways = LENS_WAYS } = options
+  const { clients, deployments, clock, ways } = options
   const places = placesOf(clients, new Map([...deployments].map(([id, deployment]) => [id, [deployment]])))
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, bytesOf }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
@@ -79,10 +79,19 @@ export function createPositionReader(options: {
   ): Promise<WalletRead> {
     const { chain } = place.client
     const question = questionOf(place, asked)
-    const byLens = (access: LensAccess, way: LensWay) => readByLens(access, { way, question, prices: chain.prices })
-    const rungs = ladderOf({ ways, endpoint, chainId: chain.id, at: place.block, runtime: LENS_RUNTIME, byLens })
-    const raw = await readByRung(endpoint, { topic: 'morpho_blue', rungs, clock }, signal)
-    return { block: raw.block, markets: interpret(raw, { chain, question }) }
+    const reading: LensReading<WalletRead> = {
+      topic: 'morpho_blue',
+      runtime: LENS_RUNTIME,
+      chainId: chain.id,
+      at: place.block,
+      ways,
+      clock,
+      async read(lens) {
+        const raw = await readMarkets(lens, question, chain.prices)
+        return { block: raw.block, markets: interpret(raw, { chain, question }) }
+      },
+    }
+    return await readByLens(endpoint, reading, signal)
   }
 
   return {
@@ -102,13 +111,10 @@ export function createPositionReader(options: {
 }
 
 /** All markets in pages at one block, most often one. Throws as `readPages`. */
-async function readByLens(
-  { call, ...paging }: LensAccess,
-  {
-    way,
-    question,
-    prices,
-  }: { readonly way: LensWay; readonly question: MarketsQuestion; readonly prices: ChainPrices },
+async function readMarkets(
+  { way, call, ...paging }: LensAccess,
+  question: MarketsQuestion,
+  prices: ChainPrices,
 ): Promise<Omit<RawRead, 'taken'>> {
   const { marketIds } = question
   const sources = priceSourcesOf(prices)

@@ -1,9 +1,9 @@
-import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
+import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { HoldingsReader } from '../../holding.ts'
 import { holdingsOf } from '../present/holdings.ts'
-import { heldQuestion } from './questions.ts'
+import { heldQuestion, LENS } from './questions.ts'
 import type { PositionReader } from './read.ts'
 
 /** Reads all positions of a wallet as rows of a portfolio. */
@@ -12,7 +12,7 @@ export function createHoldingsReader(options: {
   readonly clock: Clock
   readonly ways?: readonly LensWay[]
 }): HoldingsReader {
-  const { reader, clock, ways = LENS_WAYS } = options
+  const { reader, clock, ways } = options
   const { judge } = createTokenJudge()
   return {
     chainIds: new Set(reader.places.keys()),
@@ -21,11 +21,10 @@ export function createHoldingsReader(options: {
       if (known === undefined) return undefined
       const deployments = await reader.past.standing({ ...known, ...(block && { block }) }, signal)
       if (deployments.length === 0) return undefined
-      return async ({ endpoint, block, positionsMax }, within) => {
-        const place = { client, deployments, ...(block && { block }) }
-        const question = heldQuestion({ wallet, wholeMax: positionsMax }, { place, judge })
-        const rungs = question.ladder(endpoint, ways)
-        const { count, read } = await readByRung(endpoint, { topic: 'uniswap_v3', rungs, clock }, within)
+      return async ({ endpoint, block: at, positionsMax }, within) => {
+        const question = heldQuestion({ wallet, wholeMax: positionsMax }, { place: { client, deployments }, judge })
+        const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
+        const { count, read } = await readByLens(endpoint, { ...lens, read: question.read }, within)
         const { positions, unreadable } = read
         return {
           block: read.block,

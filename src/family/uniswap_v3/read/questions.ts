@@ -1,17 +1,26 @@
 import { type Address, zeroAddress } from 'viem'
-import type { PinnedBlock } from '../../../chain/block.ts'
-import { type LensWay, ladderOf, type Rung } from '../../../chain/call/lens.ts'
-import { type Endpoint, SilentError } from '../../../chain/rpc/client.ts'
+import { isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
+import type { LensAccess } from '../../../chain/call/lens.ts'
+import { type LensPage, type PlacedPages, readPages, readPagesAt } from '../../../chain/call/pages.ts'
+import { SilentError } from '../../../chain/rpc/client.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { TokenJudge } from '../../../finance/token/spam/judge.ts'
 import { inTurns } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FamilyPlace } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
-import type { Picks } from './abi.ts'
+import {
+  decodeLens,
+  decodeScan,
+  encodeList,
+  encodeOne,
+  encodeScan,
+  encodeSome,
+  type LensSubject,
+  type Picks,
+} from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretScan, joinScans } from './position.ts'
-import { type LensSource, readOneByLens, readSomeByLens, readWalletByLens, scanWalletByLens } from './read_lens.ts'
 import type { RawRead, RawScan } from './state.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not cut. */
@@ -19,9 +28,12 @@ const LIST_MAX = 100_000
 /**
  * Positions in one call, whole and in brief: 500 take about 14 million gas, 2,000 in brief about 40 million, and nodes
  * allow 50 million. A deployless call shares its gas with the deployment, and the nodes that need one allow the least.
+ * The lens itself reads no more than 512, and in brief no more than 4,096.
  */
 const PAGE_SIZES = { override: 500, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
+/** Longest answer of one page, bytes. As hexadecimal text it is a quarter of what the transport reads. */
+const PAGE_BYTES_MAX = 1_000_000
 
 /** A wallet has more positions on one chain than a list may hold. */
 export class ListTooLongError extends Error {
@@ -35,9 +47,15 @@ export type UniswapV3Place = FamilyPlace<UniswapV3Deployment>
 export interface Question<Answer> {
   /** The key for sharing answers. */
   readonly key: string
-  /** The ways of asking one endpoint, in the order of `ways`. */
-  ladder(endpoint: Endpoint, ways: readonly LensWay[]): Rung<Answer>[]
+  /**
+   * Asks the lens, at one block. Throws `UpstreamError` if its answers do not belong to one block or are about something
+   * else, `RpcRefusedError` if a call is not enough for one position, `SilentError` if a manager does not answer.
+   */
+  read(lens: LensAccess): Promise<Answer>
 }
+
+/** The lens that answers them. */
+export const LENS = { topic: 'uniswap_v3', runtime: LENS_RUNTIME } as const
 
 /** Where a question is asked, and what judges the tokens of its answer. */
 export interface Asked {
@@ -45,7 +63,9 @@ export interface Asked {
   readonly judge: TokenJudge['judge']
 }
 
-/** All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief. */
+/**
+ * All positions of a wallet; undefined if the lens finds more than `wholeMax`, so that they must be read in brief.
+ */
 export function walletQuestion(
   { wallet, wholeMax }: { readonly wallet: Address; readonly wholeMax: number },
   asked: Asked,
@@ -53,10 +73,10 @@ export function walletQuestion(
   const countOf = countFor(wallet, asked.place)
   return {
     key: `wallet:${wallet.toLowerCase()}`,
-    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
-      const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
+    async read(lens) {
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
       return countOf(raw.managers) > wholeMax ? undefined : await inTurns(interpret(raw, optionsOf(asked, 'apart')))
-    }),
+    },
   }
 }
 
@@ -68,57 +88,124 @@ export function heldQuestion(
   const countOf = (managers: RawRead['managers']) => countIn(managers, wallet, asked.place)
   return {
     key: `held:${wallet.toLowerCase()}`,
-    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
-      const raw = await readWalletByLens(source, { wallet, wholeMax, countOf })
+    async read(lens) {
+      const raw = await readWhole(lens, { wallet, wholeMax, countOf }, asked.place)
       const count = countOf(raw.managers)
       const positions = count > wholeMax ? [] : raw.positions
       return { count, read: await inTurns(interpret({ ...raw, positions }, optionsOf(asked, 'included'))) }
-    }),
+    },
   }
 }
 
-/** All positions of a wallet in brief, up to the longest list. */
+/**
+ * A wallet's whole list: one call at the latest block, or, for longer lists or in the past, all pages at one pinned
+ * block. Of a list of more than `wholeMax` entries only the first page is read, and `taken` shows it. `countOf` gives the
+ * length of the list, or throws if it is too long, before further pages are read.
+ */
+async function readWhole(
+  { way, call, ...paging }: LensAccess,
+  request: {
+    readonly wallet: Address
+    readonly wholeMax: number
+    readonly countOf: (managers: RawRead['managers']) => number
+  },
+  place: UniswapV3Place,
+): Promise<RawRead> {
+  const { wallet, wholeMax, countOf } = request
+  const subject = subjectOf(place)
+  const pages = await readPages<RawRead>({
+    ...paging,
+    pageSize: PAGE_SIZES[way],
+    async read({ start, end, block }) {
+      const data = encodeList(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
+      // Most lists end on their first page. A full one takes 14 million gas, and ends early if tokens burn more.
+      return await inTurns(decodeLens(await call({ data, block, isLight: start === 0 })))
+    },
+    count({ managers, taken }) {
+      const count = countOf(managers)
+      return count > wholeMax ? taken : count
+    },
+  })
+  return mergePages(pages)
+}
+
+/** A page of a long list, interpreted. */
+interface DigestedPage extends LensPage {
+  readonly managers: RawScan['managers']
+  readonly digest: ChainRead<BriefPosition>
+}
+
+/**
+ * All positions of a wallet in brief, up to the longest list. The block is pinned from the first page on, so that its
+ * positions can be completed at that block. Only what pages mean is kept.
+ */
 export function scanQuestion(wallet: Address, asked: Asked): Question<ChainRead<BriefPosition>> {
   const countOf = countFor(wallet, asked.place)
   const options = optionsOf(asked, 'apart')
   return {
     key: `scan:${wallet.toLowerCase()}`,
-    ladder: ladderFor(asked.place, BRIEF_PAGE_SIZES, async (source) => {
-      const digest = (page: RawScan) => inTurns(interpretScan(page, options))
-      const { block, pages } = await scanWalletByLens(source, { wallet, countOf, digest })
+    async read({ way, call, at, pin, observeBlock }) {
+      const subject = subjectOf(asked.place)
+      const pinned = await pin()
+      const pages = await readPagesAt<DigestedPage>(pinned, {
+        pageSize: BRIEF_PAGE_SIZES[way],
+        async read({ start, end, block }) {
+          const data = encodeScan(subject, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
+          const page = await inTurns(decodeScan(await call({ data, block })))
+          const digest = await inTurns(interpretScan(page, options))
+          return { block: page.block, taken: page.taken, managers: page.managers, digest }
+        },
+        count: ({ managers }) => countOf(managers),
+      })
+      const { block } = pages[0].page
+      if (at !== undefined) observeBlock(block)
       const digests = pages.map(({ page }) => page.digest)
-      return await inTurns(joinScans({ ...pages[0].page.block, hash: block.hash }, digests))
-    }),
+      return await inTurns(joinScans({ ...block, hash: pinned.hash }, digests))
+    },
   }
 }
 
 /** Some of an owner's positions, at least one, at the block of the list that they are from. */
 export function someQuestion(
-  { owner, picks, block }: { readonly owner: Address; readonly picks: Picks; readonly block: PinnedBlock },
+  { owner, picks, block: pinned }: { readonly owner: Address; readonly picks: Picks; readonly block: PinnedBlock },
   asked: Asked,
 ): Question<ChainRead> {
   const names = picks.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
   return {
-    key: `some:${block.hash}:${owner.toLowerCase()}:${names.join()}`,
-    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
-      const raw = await readSomeByLens(source, { owner, picks, block })
-      const read = await inTurns(interpret(raw, optionsOf(asked, 'included')))
+    key: `some:${pinned.hash}:${owner.toLowerCase()}:${names.join()}`,
+    async read({ way, call }) {
+      const subject = subjectOf(asked.place)
+      const pages = await readPagesAt<RawRead>(pinned, {
+        pageSize: PAGE_SIZES[way],
+        countMin: picks.length,
+        async read({ start, end, block }) {
+          const data = encodeSome(subject, { owner, picks: picks.slice(start, end), bytesMax: PAGE_BYTES_MAX })
+          return await inTurns(decodeLens(await call({ data, block })))
+        },
+        count({ block }) {
+          if (!isSameBlock(block, pinned)) throw new UpstreamError('The chain changed since the list was read')
+          return picks.length
+        },
+      })
+      const read = await inTurns(interpret(mergePages(pages), optionsOf(asked, 'included')))
       const found = new Set([...read.positions, ...read.unreadable].map(({ tokenId }) => tokenId))
       if (picks.every(({ tokenId }) => found.has(tokenId))) return read
       throw new UpstreamError('The endpoint answers about other positions than were asked for')
-    }),
+    },
   }
 }
 
-/** The positions of one id on all managers. */
+/** The positions of one id on every manager that knows it, in one call. */
 export function oneQuestion(tokenId: bigint, asked: Asked): Question<ChainRead> {
   return {
     key: `one:${tokenId}`,
-    ladder: ladderFor(asked.place, PAGE_SIZES, async (source) => {
-      const raw = await readOneByLens(source, tokenId)
+    async read({ call, at, observeBlock }) {
+      const data = encodeOne(subjectOf(asked.place), tokenId)
+      const raw = await inTurns(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
+      observeBlock(raw.block)
       checkManagers(raw.managers, asked.place.deployments, 'manager_address')
       return await inTurns(interpret(raw, optionsOf(asked, 'included')))
-    }),
+    },
   }
 }
 
@@ -126,23 +213,8 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
   return { chain: place.client.chain, deployments: place.deployments, judge, spam }
 }
 
-function ladderFor<Answer>(
-  { client: { chain }, deployments, block: at }: UniswapV3Place,
-  pageSizes: Readonly<Record<LensWay, number>>,
-  byLens: (source: LensSource) => Promise<Answer>,
-): Question<Answer>['ladder'] {
-  return (endpoint, ways) =>
-    ladderOf<Answer>({
-      ways,
-      endpoint,
-      chainId: chain.id,
-      at,
-      runtime: LENS_RUNTIME,
-      byLens(access, way) {
-        const subject = { deployments, ...priceSourcesOf(chain.prices) }
-        return byLens({ ...access, subject, pageSize: pageSizes[way] })
-      },
-    })
+function subjectOf({ client, deployments }: UniswapV3Place): LensSubject {
+  return { deployments, ...priceSourcesOf(client.chain.prices) }
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
@@ -174,4 +246,31 @@ function checkManagers(
   if (silent === undefined) return
   const leftOutBy = deployments.length > 1 ? parameter : undefined
   throw new SilentError(`position manager ${silent.manager} does not answer`, leftOutBy)
+}
+
+/** Joins pages of the same block into one read. Token and pool numbers shift by the pages before. */
+function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead {
+  const merged = {
+    tokens: [...first.tokens],
+    pools: [...first.pools],
+    positions: [...first.positions],
+    broken: [...first.broken],
+    feeds: [...first.feeds],
+    aave: [...first.aave],
+  }
+  let taken = first.taken
+  for (const { page } of others) {
+    const [tokensBefore, poolsBefore] = [merged.tokens.length, merged.pools.length]
+    const moved = (token: number): number => token + tokensBefore
+    merged.tokens.push(...page.tokens)
+    merged.pools.push(
+      ...page.pools.map((each) => ({ ...each, token0: moved(each.token0), token1: moved(each.token1) })),
+    )
+    merged.positions.push(...page.positions.map((each) => ({ ...each, pool: each.pool + poolsBefore })))
+    merged.feeds.push(...page.feeds.map((each) => ({ ...each, token: moved(each.token) })))
+    merged.aave.push(...page.aave.map((each) => ({ ...each, token: moved(each.token) })))
+    merged.broken.push(...page.broken)
+    taken += page.taken
+  }
+  return { ...first, ...merged, taken }
 }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
-import { LENS_WAYS, type LensWay, readByRung } from '../../../chain/call/lens.ts'
+import { type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { createTokenJudge } from '../../../finance/token/spam/judge.ts'
 import { together } from '../../../lib/async/together.ts'
@@ -11,6 +11,7 @@ import { placesOf, readingOf } from '../../place.ts'
 import type { UniswapV3Deployment } from '../table/deployments.ts'
 import type { BriefPosition, ChainRead, Position, UnreadablePosition } from './position.ts'
 import {
+  LENS,
   oneQuestion,
   type Question,
   scanQuestion,
@@ -78,7 +79,7 @@ export function createPositionReader(options: {
   readonly ways?: readonly LensWay[]
   readonly wholeMax?: number
 }): PositionReader {
-  const { clients, clock, ways = LENS_WAYS, wholeMax = WHOLE_MAX } = options
+  const { clients, clock, ways, wholeMax = WHOLE_MAX } = options
   const places = placesOf(clients, options.deployments)
   const { judge } = createTokenJudge()
   const limits = { clock, entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX / 2, bytesOf }
@@ -86,11 +87,13 @@ export function createPositionReader(options: {
   const singles = createBlockCache<ChainRead>(limits)
 
   function ask<Answer>(question: Question<Answer>, place: UniswapV3Place, signal: AbortSignal): Promise<Answer> {
-    return place.client.read(
-      (endpoint, within) =>
-        readByRung(endpoint, { topic: 'uniswap_v3', rungs: question.ladder(endpoint, ways), clock }, within),
-      { signal, budgetMs: BUDGET_MS, ...readingOf(place) },
-    )
+    const { client, block: at } = place
+    const lens = { ...LENS, chainId: client.chain.id, at, ways, clock }
+    return client.read((endpoint, within) => readByLens(endpoint, { ...lens, read: question.read }, within), {
+      signal,
+      budgetMs: BUDGET_MS,
+      ...readingOf(place),
+    })
   }
 
   function readList(wallet: Address, place: UniswapV3Place, signal: AbortSignal) {

@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { deploylessRoom } from '../../../chain/call/deployless.ts'
-import { LENS_WAYS, type LensAccess, type LensWay, ladderOf, readByRung } from '../../../chain/call/lens.ts'
+import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { type PlacedPages, readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -65,11 +65,11 @@ export interface BalanceQuestion {
 /**
  * Asks one endpoint what a wallet has, in one `eth_call` if that holds all tokens; `block` is absent for the newest. An
  * address without code has no row. The first call leaves before anything is awaited that takes a turn of the event loop,
- * so that it can share its `eth_call` with others. Throws as `readByRung`.
+ * so that it can share its `eth_call` with others. Throws as `readByLens`.
  */
 export async function askBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
-  { chain, wallet, others, clock, ways = LENS_WAYS }: BalanceQuestion,
+  { chain, wallet, others, clock, ways }: BalanceQuestion,
   signal: AbortSignal,
 ): Promise<Balances> {
   const { id, nativeCurrency, prices, tokens } = chain
@@ -80,9 +80,16 @@ export async function askBalances(
     packed: packedTokens(tokens.addresses) + packedTokens(further),
     count: tokens.addresses.length + further.length,
   }
-  const byLens = (access: LensAccess, way: LensWay) => readAll(access, way, question)
-  const rungs = ladderOf({ ways, endpoint, chainId: id, at, runtime: LENS_RUNTIME, byLens })
-  const pages = await readByRung(endpoint, { topic: 'balances', rungs, clock }, signal)
+  const reading: LensReading<PlacedPages<RawBalances>> = {
+    topic: 'balances',
+    runtime: LENS_RUNTIME,
+    chainId: id,
+    at,
+    ways,
+    clock,
+    read: (lens) => readAll(lens, question),
+  }
+  const pages = await readByLens(endpoint, reading, signal)
   return interpret(pages, { chain, asked: [...tokens.addresses, ...further] })
 }
 
@@ -95,8 +102,7 @@ interface Asked {
 }
 
 function readAll(
-  { call, ...paging }: LensAccess,
-  way: LensWay,
+  { way, call, ...paging }: LensAccess,
   { subject, packed, count }: Asked,
 ): Promise<PlacedPages<RawBalances>> {
   const room = way === 'override' ? Number.POSITIVE_INFINITY : deploylessRoom(LENS_RUNTIME) - fixedBytes(subject)
