@@ -10,7 +10,7 @@ export interface LensCall {
   readonly block: BlockAt
 }
 
-/** No contract and no key has this address. It is the ASCII of the name, so that a node's log shows who called. */
+/** No contract and no key has this address, or one of the next hundred. It is the ASCII of the name, so that a node's log shows who called. */
 export const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 
 /**

@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly index: number
   /** Who waits for what is asked here. */
   readonly priority: Priority
+  /** True if light calls of lenses wait for the end of the turn, to leave in one request with others that do. */
+  readonly together: boolean
   /**
    * `eth_call`. Throws `RevertError` (with the revert data) if the contract reverts, `RpcRefusedError` if the endpoint
    * refuses the request (unsupported override, gas cap, size), `UpstreamError` for everything else. If the endpoint
@@ -98,6 +100,11 @@ export interface ReadOptions {
   readonly past?: 'header' | PastBlock
   /** In the background it leaves slots free for callers, and no failure counts against an endpoint. @default {'caller'} */
   readonly priority?: Priority
+  /**
+   * True if the light calls of lenses wait for the end of the turn of the event loop: those of all reads that were begun
+   * in it at the same block, for the same asker, leave in one `eth_call`, whatever their lenses. @default {false}
+   */
+  readonly together?: boolean
 }
 
 /** A block whose state is read. */

@@ -39,6 +39,7 @@ interface ReadLimits {
   /** True if a block that is missing now may still come: it is then asked for again. */
   readonly mayCome: boolean
   readonly priority: Priority
+  readonly together: boolean
   /** True if every other endpoint was asked already. */
   readonly isAlone: boolean
   /** Milliseconds left for the read. */
@@ -98,12 +99,14 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
     throw new UpstreamError('The endpoint serves another chain')
   }
 
-  function within({ timeoutMs, isLastResort, mayCome, priority, isAlone, remainingMs }: ReadLimits): Endpoint {
+  function within(limits: ReadLimits): Endpoint {
+    const { timeoutMs, isLastResort, mayCome, priority, together, isAlone, remainingMs } = limits
     const again = createAgain({ isAlone, remainingMs, limited: health.limited, random })
     return {
       index,
       learned,
       priority,
+      together,
       observeBlock(block) {
         // A block of another chain must not be compared with the blocks of other endpoints.
         if (removed) throw new UpstreamError('The endpoint serves another chain')
@@ -147,6 +150,7 @@ export function createEndpoint(index: number, options: EndpointOptions): Managed
       isAlone: false,
       mayCome: true,
       priority: 'caller',
+      together: false,
       remainingMs: () => 0,
     }),
     health,

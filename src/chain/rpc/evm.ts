@@ -99,7 +99,8 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     }
   }
 
-  const read: ChainClient['read'] = (attempt, { signal, budgetMs = BUDGET_MS, past, priority = 'caller' }) => {
+  const read: ChainClient['read'] = (attempt, options) => {
+    const { signal, budgetMs = BUDGET_MS, past, priority = 'caller', together = false } = options
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const mayCome = block === undefined || !isSettled(block)
@@ -114,7 +115,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
       (deadline) =>
         rotation.ask(
           (endpoint, { signal: within, ...limits }) => {
-            const limited = endpoint.within({ timeoutMs, mayCome, priority, ...limits })
+            const limited = endpoint.within({ timeoutMs, mayCome, priority, together, ...limits })
             return deepened(endpoint, past, () => verified(endpoint, () => attempt(limited, within), within))
           },
           deadline,

@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { type Hex, numberToHex, size } from 'viem'
 import { callTogether } from '../../../src/chain/call/bundle/bundle.ts'
 import { type LensAccess, type LensWay, readByLens } from '../../../src/chain/call/lens.ts'
-import { callByOverride } from '../../../src/chain/call/override.ts'
 import { type Endpoint, RevertError } from '../../../src/chain/rpc/client.ts'
 import { onBehalfOf } from '../../../src/lib/async/askers.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -45,7 +44,7 @@ function crowd(count: number, tagOf: (index: number) => string = () => '00'): He
 }
 
 function isBundle({ params }: SeenRequest): boolean {
-  return Object.keys((params[2] ?? {}) as object).length === 2
+  return Object.keys((params[2] ?? {}) as object).length > 1
 }
 
 const bundles = () => chain.rpc.seen.filter(isBundle).length
@@ -82,23 +81,19 @@ test('callTogether() undoes what one call changes before the next one', async ()
 })
 
 test.each([
-  ['burns all gas', BURNS],
-  ['leaves too little gas for another', THIRSTS],
-] as const)('callTogether() asks alone what comes after a call that %s', async (_, tag) => {
-  const questions = crowd(16, (index) => (index === 11 ? tag : '00'))
+  ['one burns all gas', [BURNS], 1],
+  ['one takes more than its share', [THIRSTS], 0],
+  // The first two leave less than a question is granted.
+  ['three burn all gas', [BURNS, BURNS, BURNS], 6],
+] as const)('callTogether() shares gas: the others have their answers if %s', async (_, tags, again) => {
+  const questions = crowd(16, (index) => tags[index - 10] ?? '00')
   const outcomes = await Promise.allSettled(questions.map((data) => ask(data)))
-  const alone = await callByOverride(
-    chain.endpoint,
-    { runtime: LENS, data: questions[11] ?? '0x', block: 'latest' },
-    never,
-  ).catch((error: Error) => error)
   for (const [index, outcome] of outcomes.entries()) {
-    if (index === 11 && alone instanceof Error) expect(outcome).toMatchObject({ reason: { message: alone.message } })
+    if (tags[index - 10] === BURNS) expect(outcome).toMatchObject({ status: 'rejected' })
     else expect(outcome).toEqual({ status: 'fulfilled', value: questions[index] as Hex })
   }
-  // Of the bundle, three were answered before it; it may have answered itself.
-  const again = tag === BURNS ? 5 : 4
-  expect(chain.rpc.seen.filter((each) => !isBundle(each))).toHaveLength(8 + again + 1)
+  // Eight went alone before the bundle, and what it could not answer after it.
+  expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + again, 1])
   // That was no fault of the endpoint.
   chain.rpc.reset()
   await Promise.all(crowd(16).map((data) => ask(data)))
@@ -112,7 +107,7 @@ test('callTogether() asks alone what does not fit into one answer', async () => 
   expect([chain.rpc.seen.length, bundles()]).toEqual([8 + 1 + 4, 1])
 })
 
-test('callTogether() never mixes lenses or blocks, and sends work in the background alone', async () => {
+test('callTogether() asks several lenses in one call, never mixes blocks, and sends work in the background alone', async () => {
   const before = crowd(8).map((data) => ask(data))
   const at = (runtime: Hex, block: bigint | 'latest') =>
     crowd(4).map((data) => callTogether(chain.endpoint, { runtime, data, block }, never))
@@ -120,8 +115,24 @@ test('callTogether() never mixes lenses or blocks, and sends work in the backgro
   const background = crowd(4).map((data) => ask(data, { endpoint: { ...chain.endpoint, priority: 'background' } }))
   for (const answers of [...mixed, background]) expect(await Promise.all(answers)).toEqual(crowd(4))
   await Promise.all(before)
-  expect(chain.rpc.seen).toHaveLength(8 + 3 + 4)
-  expect(bundles()).toBe(3)
+  expect(chain.rpc.seen).toHaveLength(8 + 2 + 4)
+  expect(bundles()).toBe(2)
+})
+
+test('callTogether() waits for the end of the turn if the read wants that, however few ask', async () => {
+  const willing = { ...chain.endpoint, together: true }
+  const lenses = [LENS, ECHO, `${ECHO}00`, `${ECHO}01`] as const
+  const asked = lenses.map((runtime, index) =>
+    callTogether(willing, { runtime, data: question(index), block: 'latest' }, never),
+  )
+  asked.push(ask(question(4)))
+  expect(await Promise.all(asked)).toEqual(crowd(5))
+  expect([chain.rpc.seen.length, bundles()]).toEqual([2, 1])
+  chain.rpc.reset()
+  const background: Endpoint = { ...willing, priority: 'background' }
+  const apart = [willing, background].flatMap((endpoint) => [0, 1].map((index) => ask(question(index), { endpoint })))
+  expect(await Promise.all(apart)).toEqual([...crowd(2), ...crowd(2)])
+  expect([chain.rpc.seen.length, bundles()]).toEqual([2, 2])
 })
 
 test('callTogether() never mixes those who ask, so that the slow question of one holds up no other', async () => {

@@ -1,4 +1,4 @@
-import type { Hex } from 'viem'
+import { type Hex, numberToHex } from 'viem'
 import { untilAborted } from '../../../lib/async/abort.ts'
 import { type Askers, askersOf, onBehalfOf } from '../../../lib/async/askers.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -45,15 +45,18 @@ const desks = new WeakMap<Endpoint['learned'], Desk>()
 const slow = createRecent<true>({ entriesMax: SLOW_MAX })
 
 /**
- * Calls a lens like `callByOverride`, but in one `eth_call` with others if many ask at the same time: those that come
- * within one turn of the event loop, of the same lens at the same block, on behalf of the same askers: nobody's slow
- * question holds up another's. Everyone gets the answer, revert or refusal that the call alone would have had, if it
- * takes no more gas than `lens.sol` grants; what a bundle could not ask, or got no answer to in time, is asked alone.
+ * Calls a lens like `callByOverride`, but in one `eth_call` with others if the read wants that or many ask at the same
+ * time: those that come within one turn of the event loop, of any lens at the same block, on behalf of the same askers:
+ * nobody's slow question holds up another's. Everyone gets the answer, revert or refusal that the call alone would have
+ * had, if it takes no more gas than `lens.sol` grants; what a bundle could not ask, or got no answer to in time, is asked
+ * alone.
  */
 export async function callTogether(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
   const desk = deskOf(endpoint)
+  const { together, priority } = endpoint
   const isSlow = slow.get(nameOf(call)) === true
-  if (desk.running < ALONE_MAX || endpoint.priority === 'background' || desk.aloneLeft > 0 || isSlow) {
+  const isCrowded = together || (priority === 'caller' && desk.running >= ALONE_MAX)
+  if (!isCrowded || desk.aloneLeft > 0 || isSlow) {
     if (desk.aloneLeft > 0) desk.aloneLeft--
     const answer = await counted(desk, () => callByOverride(endpoint, call, signal))
     slow.delete(nameOf(call))
@@ -87,7 +90,7 @@ function nameOf({ runtime, data }: LensCall): string {
   return `${runtime.length}:${data}`
 }
 
-/** Sends what waits, sorted by lens, block and asker. */
+/** Sends what waits, sorted by block and asker. */
 function sendAll(desk: Desk): void {
   const staying = desk.waiting.filter(({ signal }) => !signal.aborted)
   desk.waiting = []
@@ -102,9 +105,9 @@ function sendAll(desk: Desk): void {
   }
 }
 
-function isAlike({ call, askers }: Waiting, other: Waiting): boolean {
+function isAlike({ endpoint, call, askers }: Waiting, other: Waiting): boolean {
   return (
-    call.runtime === other.call.runtime &&
+    endpoint.priority === other.endpoint.priority &&
     hashOrTag(call.block) === hashOrTag(other.call.block) &&
     firstOf(askers) === firstOf(other.askers)
   )
@@ -147,27 +150,31 @@ async function sendAlone(desk: Desk, { endpoint, call, signal, resolve, reject }
   await counted(desk, () => callByOverride(endpoint, call, signal)).then(resolve, reject)
 }
 
-/** What the lens said to one question. */
+/** What a lens said to one question. */
 interface CallResult {
   /** False: it reverted with `data`. */
   readonly ok: boolean
   readonly data: Hex
 }
 
-/** Asks for all of them, until the last one has left. */
-async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting[]): Promise<readonly CallResult[]> {
+/** Asks for all of them, until the last one has left. Undefined for whom want of gas may be why nothing was said. */
+async function ask(
+  { endpoint, call, askers }: Waiting,
+  bundle: readonly Waiting[],
+): Promise<readonly (CallResult | undefined)[]> {
   const left = new AbortController()
   const leave = () => {
     if (bundle.every(({ signal }) => signal.aborted)) left.abort()
   }
   for (const { signal } of bundle) signal.addEventListener('abort', leave)
   try {
-    const questions = bundle.map(({ call: { data } }) => lengthOf(data) + data.slice(2)).join('')
+    const lenses = [...new Set(bundle.map(({ call: { runtime } }) => runtime))]
+    const questions = bundle.map(({ call: { runtime, data } }) => questionOf(lenses.indexOf(runtime), data))
     const request: EthCall = {
       to: BUNDLE_ADDRESS,
       code: LENS_RUNTIME,
-      others: { [LENS_ADDRESS]: call.runtime },
-      data: `0x${questions}`,
+      others: Object.fromEntries(lenses.map((runtime, index) => [addressOf(index), runtime])),
+      data: `0x${bytesOf(bundle.length, 1)}${questions.join('')}`,
       block: call.block,
     }
     return decode(answered(await endpoint.call(request, onBehalfOf(askers, left.signal))), bundle.length)
@@ -176,20 +183,30 @@ async function ask({ endpoint, call, askers }: Waiting, bundle: readonly Waiting
   }
 }
 
-/** Four bytes. */
-function lengthOf(data: Hex): string {
-  return (data.length / 2 - 1).toString(16).padStart(8, '0')
+/** Where the lens of this number stands. */
+function addressOf(lens: number): Hex {
+  return numberToHex(BigInt(LENS_ADDRESS) + BigInt(lens), { size: 20 })
+}
+
+/** A question as `lens.sol` reads it, without `0x`. */
+function questionOf(lens: number, data: Hex): string {
+  return bytesOf(data.length / 2, 4) + bytesOf(lens, 1) + data.slice(2)
+}
+
+function bytesOf(value: number, bytes: number): string {
+  return value.toString(16).padStart(2 * bytes, '0')
 }
 
 /** Throws `UpstreamError` for anything that is not a row of answers. */
-function decode(text: Hex, questions: number): readonly CallResult[] {
-  const answers: CallResult[] = []
+function decode(text: Hex, questions: number): readonly (CallResult | undefined)[] {
+  const answers: (CallResult | undefined)[] = []
   for (let at = 2; at < text.length; ) {
     const end = at + 10 + 2 * Number.parseInt(text.slice(at + 2, at + 10), 16)
     if (!(end <= text.length) || answers.length === questions) {
       throw new UpstreamError('Cannot decode a bundle: it is not a row of answers')
     }
-    answers.push({ ok: text.startsWith('01', at), data: `0x${text.slice(at + 10, end)}` })
+    const outcome = text.slice(at, at + 2)
+    answers.push(outcome === '02' ? undefined : { ok: outcome === '01', data: `0x${text.slice(at + 10, end)}` })
     at = end
   }
   return answers

@@ -11,6 +11,7 @@ import { SELECTOR } from './words.ts'
 const ENDPOINT: Endpoint = {
   index: 0,
   priority: 'caller',
+  together: false,
   call: () => Promise.reject(new Error('Nobody is asked')),
   request: () => Promise.reject(new Error('Nobody is asked')),
   observeBlock: () => {},
