@@ -254,9 +254,11 @@ export interface Answers {
       }
       usd?: {
         token0_price: string | null
-        token0_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token0_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
         token1_price: string | null
-        token1_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token1_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
         amounts: string | null
         uncollected_fees: string | null
         withdrawn_principal: string | null
@@ -386,9 +388,11 @@ export interface Answers {
       }
       usd?: {
         token0_price: string | null
-        token0_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token0_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token0_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
         token1_price: string | null
-        token1_price_source: 'feed' | 'aave_oracle' | 'stablecoin' | null
+        token1_price_source: 'feed' | 'aave_oracle' | 'wrapper' | 'stablecoin' | 'pool' | null
+        token1_price_confidence: 'oracle' | 'derived' | 'assumed' | 'market' | null
         amounts: string | null
         uncollected_fees: string | null
         withdrawn_principal: string | null

@@ -26,7 +26,24 @@ export interface ChainPrices {
   readonly stablecoins: readonly Address[]
   /** Aave's oracle, for tokens without a feed: its prices are US dollars with 8 decimals. */
   readonly aaveOracle?: Address
+  /** Token → what it wraps, for tokens without a price of their own. The native token and its wrapper need no row. */
+  readonly wrappers?: Readonly<Record<Address, Wrapper>>
 }
+
+/** A token that stands for an amount of another one. */
+export interface Wrapper {
+  readonly kind: WrapperKind
+  /** The token inside. */
+  readonly of: Address
+}
+
+/**
+ * How a wrapper says what it is worth: `convertToAssets`; `stEthPerToken`; `getExchangeRate` or `exchangeRate`, scaled by
+ * 1e18.
+ */
+export const WRAPPER_KINDS = ['erc4626', 'stETHPerToken', 'exchangeRate'] as const
+
+export type WrapperKind = (typeof WRAPPER_KINDS)[number]
 
 /** A price feed and the longest normal time between its updates. */
 export interface UsdFeed {

@@ -26,7 +26,7 @@ export interface LensCursor {
  * Reads hexadecimal text: slices of it become numbers faster than bytes would. Throws `UpstreamError` if the answer
  * ends before the field does.
  */
-function createLensCursor(text: Hex): LensCursor {
+export function createLensCursor(text: Hex): LensCursor {
   let at = 2
   const take = (bytes: number): string => {
     const end = at + bytes * 2

@@ -4,10 +4,10 @@ import { pow10 } from '../../lib/number/fixed_point.ts'
 import { type Rational, rational, ZERO } from '../../lib/number/rational.ts'
 import { significant } from '../math/liquidity.ts'
 import type { Both, Prices } from '../math/pnl/flow.ts'
-import { USD_PRICE_SOURCES, type UsdPrice } from '../price/price.ts'
+import { DIRECT_PRICE_SOURCES, type DirectPrice } from '../price/price.ts'
 
-/** Where the price of a flow can be from: a source of the token itself, or the pool and the other token's price. */
-export const FLOW_PRICE_SOURCES = [...USD_PRICE_SOURCES, 'pool'] as const
+/** Where the price of a flow can be from: a source of the token itself, or the position's pool and the other token. */
+export const FLOW_PRICE_SOURCES = [...DIRECT_PRICE_SOURCES, 'pool'] as const
 
 /** US dollars per whole token, exact. */
 export interface FlowPrice extends Decimal {
@@ -21,7 +21,7 @@ export interface PnlToken {
 }
 
 /** What a token costs by its own sources, or why nobody says, in words that follow "because". */
-export type OwnPrice = UsdPrice | { readonly because: string }
+export type OwnPrice = DirectPrice | { readonly because: string }
 
 /** A token has no price and the other one cannot give it one. */
 export interface MissingPrice {

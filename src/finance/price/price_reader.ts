@@ -15,7 +15,7 @@ import { createRecent } from '../../lib/recent.ts'
 import type { FinanceClient } from '../chain.ts'
 import { type PriceAtOutcome, type PriceBlock, readPricesAt } from './past/prices_at.ts'
 import type { PriceAsker } from './past/sources.ts'
-import type { UsdPrice } from './price.ts'
+import type { DirectPrice } from './price.ts'
 
 const list = query(listSql, 'read')
 const insert = query(insertSql, 'read')
@@ -186,7 +186,7 @@ async function readKept(
     `${fromBytes(token)}:${block}`,
     {
       kind: 'price',
-      price: { units: BigInt(units), scale, source: source as UsdPrice['source'] },
+      price: { units: BigInt(units), scale, source: source as DirectPrice['source'] },
       evidence: evidence as Found['evidence'],
       witnesses,
     },

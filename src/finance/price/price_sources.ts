@@ -1,30 +1,75 @@
 import { type Address, zeroAddress } from 'viem'
-import { encodeArray, encodeStruct } from '../../chain/call/words.ts'
+import type { LensCursor } from '../../chain/call/cursor.ts'
+import { encodeBytes, encodeStruct } from '../../chain/call/words.ts'
 import { onceEach } from '../../lib/once_each.ts'
-import type { ChainPrices, UsdFeed } from '../chain.ts'
+import { type FinanceChain, WRAPPER_KINDS, type Wrapper } from '../chain.ts'
+import type { UsdAnswers } from './price.ts'
 
-/** Contracts that a lens asks for prices of a chain's tokens. */
+/** The contracts that a lens asks for prices of a chain's tokens: `price.ts` says what becomes of their answers. */
 export interface PriceSources {
   readonly feeds: readonly { readonly token: Address; readonly feed: Address }[]
+  readonly wrappers: readonly (Pick<Wrapper, 'of'> & {
+    readonly token: Address
+    /** `same`: one of it is one of what is inside. */
+    readonly kind: Wrapper['kind'] | 'same'
+  })[]
   readonly aaveOracle: Address | undefined
 }
 
-/** The contracts that give a chain's prices. */
-export const priceSourcesOf = onceEach(({ usdFeeds, aaveOracle }: ChainPrices): PriceSources => {
-  const feeds = Object.entries(usdFeeds) as [Address, UsdFeed][]
-  return { feeds: feeds.map(([token, { feed }]) => ({ token, feed })), aaveOracle }
-})
+/** None at all. */
+export const NO_PRICE_SOURCES: PriceSources = { feeds: [], wrappers: [], aaveOracle: undefined }
 
-/** The struct `PriceSources` of `prices.sol` as an argument of a lens. */
-export const PRICE_SOURCES_ARGUMENT = '(address[] tokens, address[] feeds, address aaveOracle) prices'
+/** The contracts that give a chain's prices. The native token, as the zero address, is worth what its wrapper is. */
+export const priceSourcesOf = onceEach(
+  ({ nativeCurrency, prices: { usdFeeds, wrappers = {}, aaveOracle } }: FinanceChain): PriceSources => {
+    const feeds = entries(usdFeeds).map(([token, { feed }]) => ({ token, feed }))
+    const wrapping = entries(wrappers).map(([token, { kind, of }]) => ({ token, kind, of }))
+    const native = nativeCurrency?.wrapped
+    const same = native === undefined ? [] : [{ token: zeroAddress, kind: 'same' as const, of: native }]
+    return { feeds, wrappers: [...same, ...wrapping], aaveOracle }
+  },
+)
 
-/** Its value. */
-export function encodePriceSources({ feeds, aaveOracle = zeroAddress }: PriceSources) {
-  const { tokens, sources } = encodeFeeds(feeds)
-  return encodeStruct(tokens, sources, aaveOracle)
+function entries<T>(rows: Readonly<Record<Address, T>>): [Address, T][] {
+  return Object.entries(rows) as [Address, T][]
 }
 
-const encodeFeeds = onceEach((feeds: PriceSources['feeds']) => ({
-  tokens: encodeArray(feeds.map(({ token }) => token)),
-  sources: encodeArray(feeds.map(({ feed }) => feed)),
-}))
+/** The struct `PriceSources` of `prices.sol` as an argument of a lens. */
+export const PRICE_SOURCES_ARGUMENT = '(bytes feeds, bytes wrappers, address aaveOracle) prices'
+
+/** Its value. */
+export const encodePriceSources = onceEach(({ feeds, wrappers, aaveOracle = zeroAddress }: PriceSources) => {
+  const feedRows = feeds.map(({ token, feed }) => digitsOf(token) + digitsOf(feed))
+  const wrapperRows = wrappers.map(
+    ({ token, kind, of }) => digitsOf(token) + WAYS.indexOf(kind).toString(16).padStart(2, '0') + digitsOf(of),
+  )
+  return encodeStruct(encodeTable(feedRows), encodeTable(wrapperRows), aaveOracle)
+})
+
+/** In the order of the numbers that `prices.sol` gives them. */
+const WAYS: readonly (Wrapper['kind'] | 'same')[] = ['same', ...WRAPPER_KINDS]
+
+/** The lens looks a token up by halves, so rows ascend. */
+function encodeTable(rows: readonly string[]) {
+  return encodeBytes(rows.toSorted().join(''))
+}
+
+function digitsOf(address: Address): string {
+  return address.slice(2).toLowerCase()
+}
+
+/** Decodes what `writePrice` of `prices.sol` wrote about a token. */
+export function readUsdAnswers(from: LensCursor): UsdAnswers {
+  const rates = Array.from({ length: from.number(1) }, () => {
+    const answered = from.number(1) === 1
+    const rate = { units: from.uint(32), scale: from.number(1) }
+    return answered ? rate : undefined
+  })
+  const feed = from.number(1)
+  const round =
+    feed === 2
+      ? { answer: BigInt.asIntN(256, from.uint(32)), updatedAtSec: from.uint(8), decimals: from.number(1) }
+      : undefined
+  const aave = from.number(1)
+  return { rates, round, aave: aave === 0 ? undefined : { price: aave === 2 ? from.uint(32) : undefined } }
+}

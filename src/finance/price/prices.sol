@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.27;
 
-/// The contracts that tell USD prices of a chain's tokens.
+/// The contracts that tell USD prices of a chain's tokens. Both tables are packed and ascend by token.
 struct PriceSources {
-    address[] tokens;
-    /// The feed of the token at the same place.
-    address[] feeds;
-    /// Zero where the chain has none.
+    /// 40 bytes a row: token, its feed.
+    bytes feeds;
+    /// 41 bytes a row: token, u8 how it tells its rate, the token inside.
+    bytes wrappers;
+    /// Zero if the chain has none.
     address aaveOracle;
 }
 
@@ -20,64 +21,179 @@ interface IAaveOracle {
     function getAssetPrice(address) external view;
 }
 
+interface IWrapper {
+    function convertToAssets(uint256) external view;
+    function stEthPerToken() external view;
+    function getExchangeRate() external view;
+    function exchangeRate() external view;
+}
+
 /// What those contracts say about a token, for every lens that answers prices; `price.ts` decides which of them counts.
-/// Each call has a gas cap. Nothing is allocated: the caller gives the address of 160 bytes of `scratch` memory.
+/// Each call has a gas cap. Nothing is allocated: answers stand some bytes behind the cursor, where memory is free.
+///
+///   wrappers  u8 how many were opened, none for a token with a feed or a source at Aave's oracle; for each of them: u8 1
+///             if it told a rate, u256 rate, u8 decimals of the rate
+///   feed      of what is inside: u8 0 if it has none, 1 if its feed does not answer, 2, i256 answer, u64 updatedAt, u8
+///             decimals
+///   aave      of what is inside, if it has no feed: u8 0 without a source, 1 without a price, 2, u256 price
 abstract contract Prices {
     uint256 private constant FEED_GAS = 100_000;
-    uint256 private constant FEED_DECIMALS_GAS = 30_000;
+    uint256 private constant DECIMALS_GAS = 30_000;
     uint256 private constant AAVE_SOURCE_GAS = 100_000;
     /// Plenty: behind a price may stand several contracts.
     uint256 private constant AAVE_PRICE_GAS = 1_000_000;
+    /// An ERC-4626 wrapper around Aave takes a third of this.
+    uint256 private constant RATE_GAS = 300_000;
+
+    uint256 private constant FEED_ROW = 40;
+    uint256 private constant WRAPPER_ROW = 41;
+    uint256 private constant WRAPPERS_MAX = 2;
+    /// The longest answer about a price, and where free memory begins behind the cursor.
+    uint256 internal constant PRICE_BYTES_MAX = 160;
+    uint256 private constant SCRATCH = 192;
+
     /// What the price of one token can burn.
-    uint256 internal constant FEED_GAS_MAX = FEED_GAS + FEED_DECIMALS_GAS;
-    uint256 internal constant AAVE_GAS_MAX = AAVE_SOURCE_GAS + AAVE_PRICE_GAS;
-
-    /// The token's feed, or zero.
-    function feedOf(PriceSources calldata sources, address token) internal pure returns (address feed) {
-        for (uint256 i = 0; i < sources.tokens.length; i++) {
-            if (sources.tokens[i] == token) feed = sources.feeds[i];
-        }
+    function priceGasMax(PriceSources calldata sources) internal pure returns (uint256 gasMax) {
+        bool hasOracle = sources.aaveOracle != address(0);
+        if (sources.feeds.length > 0) gasMax += FEED_GAS + DECIMALS_GAS;
+        if (hasOracle) gasMax += AAVE_SOURCE_GAS + AAVE_PRICE_GAS;
+        if (sources.wrappers.length == 0) return gasMax;
+        gasMax += WRAPPERS_MAX * (RATE_GAS + 2 * DECIMALS_GAS);
+        if (hasOracle) gasMax += WRAPPERS_MAX * AAVE_SOURCE_GAS;
     }
 
-    /// The latest round of a feed, if it answers.
-    function latestRound(
-        address feed,
-        uint256 scratch
-    ) internal view returns (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) {
-        if (!askSource(feed, IFeed.latestRoundData.selector, 4, FEED_GAS, 160, scratch)) return (false, 0, 0, 0);
-        answer = wordAt(scratch + 32);
-        updatedAt = wordAt(scratch + 96);
-        if (!askSource(feed, IFeed.decimals.selector, 4, FEED_DECIMALS_GAS, 32, scratch)) return (false, 0, 0, 0);
-        return (true, answer, updatedAt, wordAt(scratch));
-    }
-
-    /// The contract that Aave's oracle asks about the token, zero if there is none, and the price if it answers. Asked
-    /// about tokens with a feed too: whether that feed's answer is usable is not decided here.
-    function aavePrice(
-        address oracle,
+    /// Writes what is said about the token at the cursor; returns the cursor behind it.
+    function writePrice(
+        PriceSources calldata sources,
         address token,
-        uint256 scratch
-    ) internal view returns (address source, bool ok, uint256 price) {
-        if (oracle == address(0)) return (address(0), false, 0);
-        if (askAbout(oracle, IAaveOracle.getSourceOfAsset.selector, token, AAVE_SOURCE_GAS, scratch)) {
-            source = address(uint160(wordAt(scratch)));
+        uint256 cursor
+    ) internal view returns (uint256) {
+        uint256 start = cursor++;
+        uint256 opened = 0;
+        while (true) {
+            uint256 row = rowOf(sources.feeds, FEED_ROW, token);
+            if (row != 0) {
+                store8(start, opened);
+                return store8(writeRound(addressAt(row + 20), cursor), 0);
+            }
+            bool hasSource = aaveKnows(sources.aaveOracle, token, cursor);
+            row = hasSource || opened == WRAPPERS_MAX ? 0 : rowOf(sources.wrappers, WRAPPER_ROW, token);
+            if (row == 0) {
+                store8(start, opened);
+                return writeAave(sources.aaveOracle, hasSource, token, store8(cursor, 0));
+            }
+            address inside = addressAt(row + 21);
+            cursor = writeRate(uint8(calldataWord(row + 20) >> 248), token, inside, cursor);
+            token = inside;
+            opened++;
         }
-        if (source == address(0)) return (address(0), false, 0);
-        ok = askAbout(oracle, IAaveOracle.getAssetPrice.selector, token, AAVE_PRICE_GAS, scratch);
-        price = ok ? wordAt(scratch) : 0;
+        return cursor;
     }
 
-    function askAbout(
+    /// Where the token's row begins in the call data; 0 if it has none.
+    function rowOf(bytes calldata rows, uint256 size, address token) private pure returns (uint256) {
+        uint256 low = 0;
+        uint256 high = rows.length / size;
+        uint256 start;
+        assembly ("memory-safe") {
+            start := rows.offset
+        }
+        while (low < high) {
+            uint256 middle = (low + high) / 2;
+            address found = addressAt(start + middle * size);
+            if (found == token) return start + middle * size;
+            if (found < token) low = middle + 1;
+            else high = middle;
+        }
+        return 0;
+    }
+
+    /// The latest round of a feed.
+    function writeRound(address feed, uint256 cursor) private view returns (uint256) {
+        uint256 scratch = cursor + SCRATCH;
+        if (!ask(feed, IFeed.latestRoundData.selector, FEED_GAS, 160, scratch)) return store8(cursor, 1);
+        uint256 updatedAt = load(scratch + 96);
+        (bool ok, uint256 decimals) = decimalsOf(feed, scratch + 160);
+        if (!ok || updatedAt >= 1 << 64) return store8(cursor, 1);
+        cursor = store(store8(cursor, 2), load(scratch + 32));
+        store(cursor, updatedAt << 192);
+        return store8(cursor + 8, decimals);
+    }
+
+    /// Whether Aave's oracle has a contract to ask about the token.
+    function aaveKnows(address oracle, address token, uint256 cursor) private view returns (bool) {
+        if (oracle == address(0)) return false;
+        uint256 scratch = cursor + SCRATCH;
+        bytes4 selector = IAaveOracle.getSourceOfAsset.selector;
+        return ask1(oracle, selector, uint160(token), AAVE_SOURCE_GAS, scratch) && uint160(load(scratch)) != 0;
+    }
+
+    function writeAave(
         address oracle,
+        bool hasSource,
+        address token,
+        uint256 cursor
+    ) private view returns (uint256) {
+        if (!hasSource) return store8(cursor, 0);
+        uint256 scratch = cursor + SCRATCH;
+        bytes4 selector = IAaveOracle.getAssetPrice.selector;
+        if (!ask1(oracle, selector, uint160(token), AAVE_PRICE_GAS, scratch)) return store8(cursor, 1);
+        return store(store8(cursor, 2), load(scratch));
+    }
+
+    /// How much of the token inside one wrapper token is worth: `rate` / 10^decimals, both whole. Ways: 0 one for one, 1
+    /// `convertToAssets`, 2 `stEthPerToken`, 3 `getExchangeRate` or `exchangeRate`.
+    function writeRate(uint256 way, address token, address inside, uint256 cursor) private view returns (uint256) {
+        uint256 scratch = cursor + SCRATCH;
+        bool ok = true;
+        uint256 decimals = 18;
+        if (way == 0) {
+            store(scratch, 1);
+            decimals = 0;
+        } else if (way == 1) {
+            uint256 ofToken;
+            (ok, ofToken) = decimalsOf(token, scratch);
+            if (ok) (ok, decimals) = decimalsOf(inside, scratch);
+            // 10^78 is more than a word holds.
+            ok = ok && ofToken < 78
+                && ask1(token, IWrapper.convertToAssets.selector, 10 ** ofToken, RATE_GAS, scratch);
+        } else if (way == 2) {
+            ok = ask(token, IWrapper.stEthPerToken.selector, RATE_GAS, 32, scratch);
+        } else {
+            ok = ask(token, IWrapper.getExchangeRate.selector, RATE_GAS / 2, 32, scratch)
+                || ask(token, IWrapper.exchangeRate.selector, RATE_GAS / 2, 32, scratch);
+        }
+        uint256 rate = load(scratch);
+        cursor = store(store8(cursor, ok ? 1 : 0), ok ? rate : 0);
+        return store8(cursor, ok ? decimals : 0);
+    }
+
+    /// True if the contract told a uint8.
+    function decimalsOf(address target, uint256 scratch) private view returns (bool ok, uint256 decimals) {
+        ok = ask(target, IFeed.decimals.selector, DECIMALS_GAS, 32, scratch) && load(scratch) < 256;
+        decimals = ok ? load(scratch) : 0;
+    }
+
+    /// A question with one argument, answered by a word.
+    function ask1(
+        address target,
         bytes4 selector,
-        address token,
+        uint256 argument,
         uint256 gasMax,
         uint256 scratch
     ) private view returns (bool) {
-        assembly ("memory-safe") {
-            mstore(add(scratch, 4), token)
-        }
-        return askSource(oracle, selector, 36, gasMax, 32, scratch);
+        store(scratch + 4, argument);
+        return askSource(target, selector, 36, gasMax, 32, scratch);
+    }
+
+    function ask(
+        address target,
+        bytes4 selector,
+        uint256 gasMax,
+        uint256 size,
+        uint256 scratch
+    ) private view returns (bool) {
+        return askSource(target, selector, 4, gasMax, size, scratch);
     }
 
     /// True if it answered, with at least `size` bytes; the question before, and no more of the answer than that after,
@@ -97,9 +213,34 @@ abstract contract Prices {
         }
     }
 
-    function wordAt(uint256 place) private pure returns (uint256 value) {
+    function addressAt(uint256 place) private pure returns (address) {
+        return address(uint160(calldataWord(place) >> 96));
+    }
+
+    function calldataWord(uint256 place) private pure returns (uint256 value) {
+        assembly ("memory-safe") {
+            value := calldataload(place)
+        }
+    }
+
+    function load(uint256 place) private pure returns (uint256 value) {
         assembly ("memory-safe") {
             value := mload(place)
         }
+    }
+
+    /// Writes a word; returns where the next byte goes.
+    function store(uint256 place, uint256 value) private pure returns (uint256) {
+        assembly ("memory-safe") {
+            mstore(place, value)
+        }
+        return place + 32;
+    }
+
+    function store8(uint256 place, uint256 value) private pure returns (uint256) {
+        assembly ("memory-safe") {
+            mstore8(place, value)
+        }
+        return place + 1;
     }
 }

@@ -4,9 +4,11 @@ import { parseRpcUrl, RPC_URL_EXPECTED } from '../../chain/rpc/url.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import type { Family } from '../../family/family.ts'
 import { address as checksummed, repeated } from '../../family/setting.ts'
-import type { FinanceChain, UsdFeed } from '../../finance/chain.ts'
+import { type FinanceChain, type UsdFeed, WRAPPER_KINDS, type Wrapper } from '../../finance/chain.ts'
 import { type NamedTokens, tokenListOf } from '../../finance/token/list/list.ts'
 
+/** Wrappers that `prices.sol` opens. */
+const WRAPPERS_MAX = 2
 /** Default: a day, the longest heartbeat that Chainlink uses. */
 const HEARTBEAT_SEC_DEFAULT = 86_400
 
@@ -43,6 +45,29 @@ const usdFeeds = v.pipe(
   ),
 )
 
+const wrappers = v.pipe(
+  v.array(v.strictObject({ token: checksummed, kind: v.picklist(WRAPPER_KINDS), of: checksummed })),
+  v.check((rows) => repeated(rows.map(({ token }) => token)).length === 0, 'expected each token once'),
+  v.check(
+    (rows) => areOpened(rows),
+    `expected at most ${WRAPPERS_MAX} wrappers around a token, and none around itself`,
+  ),
+  v.transform(
+    (rows): Readonly<Record<Address, Wrapper>> =>
+      Object.fromEntries(rows.map(({ token, kind, of }) => [token, { kind, of }])),
+  ),
+)
+
+/** Whether what is inside each of them is found by opening no more wrappers than a lens opens. */
+function areOpened(rows: readonly { readonly token: Address; readonly of: Address }[]): boolean {
+  const inside = new Map(rows.map(({ token, of }) => [token, of]))
+  return rows.every(({ of }) => {
+    let token: Address | undefined = of
+    for (let opened = 1; opened <= WRAPPERS_MAX && token !== undefined; opened++) token = inside.get(token)
+    return token === undefined
+  })
+}
+
 const chainEntries = {
   id: v.pipe(wholeFrom(1), v.notValue(SOLANA_CHAIN_ID, `expected another id, ${SOLANA_CHAIN_ID} is Solana's`)),
   name: v.pipe(v.string(), v.nonEmpty('expected 1 to 64 characters'), v.maxLength(64, 'expected 1 to 64 characters')),
@@ -59,6 +84,7 @@ const chainEntries = {
       stablecoins: v.exactOptional(v.array(checksummed)),
       aaveOracle: v.exactOptional(checksummed),
       wrappedNative: v.exactOptional(checksummed),
+      wrappers: v.exactOptional(wrappers),
     }),
   ),
   nativeSymbol: v.optional(

@@ -3,6 +3,7 @@ import type { Address, Hex } from 'viem'
 import { decodeLens, encodeRead } from '../../../src/family/morpho_blue/read/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/morpho_blue/read/lens_artifact.ts'
 import type { RawMarket } from '../../../src/family/morpho_blue/read/state.ts'
+import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -23,8 +24,9 @@ function question(market: keyof MorphoDevnet['markets'], wallet: keyof MorphoDev
   return questionAbout([morpho.markets[market].id], morpho.wallets[wallet])
 }
 
-function questionAbout(marketIds: readonly Hex[], wallet: Address): Hex {
-  return encodeRead({ morpho: morpho.address, marketIds, wallet }, { feeds: FEEDS, aaveOracle: morpho.aaveOracle })
+function questionAbout(marketIds: readonly Hex[], wallet: Address, feeds: PriceSources['feeds'] = FEEDS): Hex {
+  const sources = { feeds, wrappers: [], aaveOracle: morpho.aaveOracle }
+  return encodeRead({ morpho: morpho.address, marketIds, wallet }, sources)
 }
 
 /** What the lens says of the only market that it was asked about. */
@@ -72,14 +74,13 @@ describe('the lens', () => {
     expect(accrued.totalBorrowAssets).toBeGreaterThan(stored.totalBorrowAssets)
   })
 
-  test('asks the loan token’s feed and Aave’s oracle if they know the token', async () => {
-    const usd = async (market: keyof MorphoDevnet['markets']) => foundIn(await call(question(market, 'supplier')))?.usd
-    expect(await usd('wethUsdc')).toEqual({
-      round: { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 },
-      aave: { source: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/), price: 101_000_000n },
-    })
-    expect((await usd('usdcWeth'))?.aave).toBeUndefined()
-    expect(await usd('undescribed')).toEqual({ round: undefined, aave: undefined })
+  test('asks the loan token’s feed, or Aave’s oracle if it has none and the oracle knows the token', async () => {
+    const usd = async (market: keyof MorphoDevnet['markets'], feeds?: PriceSources['feeds']) =>
+      foundIn(await call(questionAbout([morpho.markets[market].id], morpho.wallets.supplier, feeds)))?.usd
+    const round = { answer: 100_000_000n, updatedAtSec: (await devnet.client.getBlock()).timestamp, decimals: 8 }
+    expect(await usd('wethUsdc')).toEqual({ rates: [], round, aave: undefined })
+    expect(await usd('wethUsdc', [])).toEqual({ rates: [], round: undefined, aave: { price: 101_000_000n } })
+    expect(await usd('undescribed')).toEqual({ rates: [], round: undefined, aave: undefined })
   })
 
   test('writes nothing about a market that does not exist, or that the wallet has nothing in', async () => {
@@ -126,7 +127,7 @@ describe('decodeLens()', () => {
     }
     const { none } = morpho.wallets
     const subject = { morpho: none, marketIds: [morpho.markets.idle.id], wallet: none }
-    const nothing = await call(encodeRead(subject, { feeds: FEEDS, aaveOracle: undefined }))
+    const nothing = await call(encodeRead(subject, { feeds: FEEDS, wrappers: [], aaveOracle: undefined }))
     expect(() => decodeLens(nothing)).toThrow('its Morpho contract does not answer')
   })
 })

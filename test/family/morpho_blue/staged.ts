@@ -85,7 +85,7 @@ export async function readPositionStaged(
   signal: AbortSignal,
 ): Promise<PositionRead> {
   const { chain } = client
-  const source = { chainId: chain.id, multicall3: MULTICALL3, prices: priceSourcesOf(chain.prices) }
+  const source = { chainId: chain.id, multicall3: MULTICALL3, prices: priceSourcesOf(chain) }
   const attempt = (endpoint: Endpoint, within: AbortSignal) => readStaged({ endpoint, ...source }, question, within)
   const raw = await client.read(attempt, { signal })
   const { wallet, marketId } = question
@@ -211,8 +211,10 @@ async function readUsd(
   const hasFeed = feed !== undefined && round !== undefined && decimals !== undefined
   const hasAave = aaveSource !== undefined && !isAddressEqual(aaveSource, zeroAddress)
   return {
+    // Markets lend no wrappers here.
+    rates: [],
     round: hasFeed ? { answer: round[1], updatedAtSec: round[3], decimals: Number(decimals) } : undefined,
-    aave: hasAave ? { source: aaveSource, price: answerOf('getAssetPrice', price) } : undefined,
+    aave: feed === undefined && hasAave ? { price: answerOf('getAssetPrice', price) } : undefined,
   }
 }
 

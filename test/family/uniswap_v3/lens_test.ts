@@ -9,6 +9,7 @@ import {
   encodeSome,
 } from '../../../src/family/uniswap_v3/read/abi.ts'
 import { LENS_RUNTIME } from '../../../src/family/uniswap_v3/read/lens_artifact.ts'
+import type { PriceSources } from '../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../src/lib/error.ts'
 import { TOKENS, UNISWAP_V3, walletOf } from '../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../devnet/mod.ts'
@@ -16,11 +17,12 @@ import { AAVE_PRICES } from '../../devnet/morpho_blue/mod.ts'
 import { atOnce, BURNING_ORACLE } from './support.ts'
 
 const AT = '0x00000000000000000000000000000000000057a7'
-const SUBJECT = {
-  deployments: [UNISWAP_V3],
+const PRICES: PriceSources = {
   feeds: Object.values(TOKENS).map(({ address, feed }) => ({ token: address, feed })),
+  wrappers: [],
   aaveOracle: undefined,
 }
+const SUBJECT = { deployments: [UNISWAP_V3], prices: PRICES }
 const WALLET = walletOf('lens')
 const COUNT = 60
 
@@ -70,11 +72,16 @@ describe('the lens', () => {
   })
 
   test('reads a price for each token that has a feed and is in the list, and for no other', async () => {
-    const read = decodeLens(await call(encodeList(SUBJECT, page)))
-    const priced = read.feeds.map(({ token }) => read.tokens[token]?.address as string)
-    expect(priced.sort()).toEqual(read.tokens.map(({ address }) => address as string).sort())
-    const { feeds } = decodeLens(await call(encodeList(SUBJECT, { ...page, wallet: walletOf('nobody') })))
-    expect(feeds).toEqual([])
+    const { tokens } = decodeLens(await call(encodeList(SUBJECT, page)))
+    const [, ...others] = PRICES.feeds
+    const fewer = { ...SUBJECT, prices: { ...PRICES, feeds: others } }
+    const { tokens: less } = decodeLens(await call(encodeList(fewer, page)))
+    expect(tokens.length).toBeGreaterThan(2)
+    for (const { address, usd } of tokens) {
+      expect(usd).toMatchObject({ rates: [], round: { decimals: 8 }, aave: undefined })
+      const isFed = others.some(({ token }) => token === address)
+      expect(less.find((each) => each.address === address)?.usd.round !== undefined).toBe(isFed)
+    }
   })
 
   test('starts at any offset and stops at any count', async () => {
@@ -115,8 +122,8 @@ describe('the lens', () => {
     const many = walletOf('lens of 300')
     await devnet.mintMany(many, 300)
     const { aaveOracle } = await devnet.morpho()
-    for (const subject of [SUBJECT, { ...SUBJECT, aaveOracle }, { ...SUBJECT, feeds: [], aaveOracle }]) {
-      const data = encodeList(subject, { ...page, wallet: many })
+    for (const prices of [PRICES, { ...PRICES, aaveOracle }, { ...PRICES, feeds: [], aaveOracle }]) {
+      const data = encodeList({ ...SUBJECT, prices }, { ...page, wallet: many })
       const gas = await gasOf(data)
       expect(gas).toBeGreaterThan(5_000_000)
       expect(gas / 300).toBeLessThan(30_000)
@@ -170,31 +177,33 @@ describe('the lens', () => {
   test('reads what Aave’s oracle says of tokens that it has a source for, and nothing of the others', async () => {
     const { aaveOracle } = await devnet.morpho()
     const { provider } = devnet.wallets
-    const { tokens, aave } = decodeLens(
-      await call(encodeList({ ...SUBJECT, aaveOracle }, { ...page, wallet: provider })),
-    )
-    const prices = aave.map(({ token, price }) => [tokens[token]?.address, price])
-    expect(Object.fromEntries(prices)).toEqual({
+    const pricesBy = async (prices: PriceSources) => {
+      const { tokens } = decodeLens(
+        await call(encodeList({ ...SUBJECT, prices: { ...prices, aaveOracle } }, { ...page, wallet: provider })),
+      )
+      expect(tokens.length).toBeGreaterThan(2)
+      return Object.fromEntries(tokens.flatMap(({ address, usd }) => (usd.aave ? [[address, usd.aave.price]] : [])))
+    }
+    expect(await pricesBy({ ...PRICES, feeds: [] })).toEqual({
       [TOKENS.usdc.address]: AAVE_PRICES.usdc,
       [TOKENS.dai.address]: AAVE_PRICES.dai,
     })
-    expect(tokens.length).toBeGreaterThan(2)
-    expect(decodeLens(await call(encodeList(SUBJECT, { ...page, wallet: provider }))).aave).toEqual([])
+    // A feed is not replaced, so nobody else is asked.
+    expect(await pricesBy(PRICES)).toEqual({})
   })
 
   test('ends a page early if an oracle burns all gas that it may, and gets through every entry', async () => {
     const { wallet } = await devnet.hostile()
     const aaveOracle = walletOf('burning oracle')
     await devnet.client.setCode({ address: aaveOracle, bytecode: BURNING_ORACLE })
-    const burnt = { ...SUBJECT, aaveOracle }
+    const burnt = { ...SUBJECT, prices: { ...PRICES, feeds: [], aaveOracle } }
     const whole = decodeLens(await call(encodeList(SUBJECT, { ...page, wallet })))
     expect(decodeLens(await call(encodeList(burnt, { ...page, wallet }))).taken).toBe(whole.taken)
     const ids: bigint[] = []
     for (let pages = 0; ids.length < whole.taken; pages++) {
       const part = decodeLens(await call(encodeList(burnt, { ...page, wallet, offset: ids.length }), 10_000_000))
       expect(part.taken).toBeGreaterThan(0)
-      expect(part.aave).toHaveLength(part.tokens.length)
-      expect(new Set(part.aave.map(({ price }) => price))).toEqual(new Set([undefined]))
+      expect(new Set(part.tokens.map(({ usd }) => usd.aave?.price ?? 'none'))).toEqual(new Set(['none']))
       ids.push(...part.positions.map(({ tokenId }) => tokenId))
       expect(pages).toBeLessThan(whole.taken)
     }

@@ -103,8 +103,10 @@ describe('presentPosition()', () => {
     expect(usd).toEqual({
       token0_price: '1.000000',
       token0_price_source: 'stablecoin',
+      token0_price_confidence: 'assumed',
       token1_price: '3000.000000',
       token1_price_source: 'feed',
+      token1_price_confidence: 'oracle',
       amounts: '4999840.833718',
       uncollected_fees: '3010.499999',
       withdrawn_principal: '6001.500000',
@@ -127,8 +129,10 @@ describe('presentPosition()', () => {
     expect((half as { usd?: unknown }).usd).toEqual({
       token0_price: '1.000000',
       token0_price_source: 'stablecoin',
+      token0_price_confidence: 'assumed',
       token1_price: null,
       token1_price_source: null,
+      token1_price_confidence: null,
       amounts: null,
       uncollected_fees: null,
       withdrawn_principal: null,

@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import type { ChainPrices } from '../../../src/finance/chain.ts'
-import { type FeedRound, sumE6, type UsdAnswers, usdPriceOf, usdValue } from '../../../src/finance/price/price.ts'
+import { type Address, zeroAddress } from 'viem'
+import { type ChainPrices, FINANCE_CHAINS, type FinanceChain } from '../../../src/finance/chain.ts'
+import {
+  confidenceOf,
+  type FeedRound,
+  ifDirect,
+  sumE6,
+  type UsdAnswers,
+  type UsdPriceSource,
+  usdPriceOf,
+  usdValue,
+} from '../../../src/finance/price/price.ts'
 import { formatExact } from '../../../src/lib/number/decimal.ts'
 
 const ROUND: FeedRound = { answer: 345_612_345_678n, decimals: 8, updatedAtSec: 1_700_000_000n }
@@ -14,6 +24,7 @@ test('usdValue() is exact', () => {
 })
 
 const TOKEN = '0x000000000000000000000000000000000000dEaD'
+const WETH = '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'
 const FED: ChainPrices = {
   usdFeeds: { [TOKEN]: { feed: '0x8fFfFfd4AfB6115b954Bd326cbe7B4BA576818f6', heartbeatSec: 3_600 } },
   stablecoins: [TOKEN],
@@ -21,17 +32,30 @@ const FED: ChainPrices = {
 const UNFED: ChainPrices = { usdFeeds: {}, stablecoins: [] }
 const LISTED: ChainPrices = { usdFeeds: {}, stablecoins: [TOKEN] }
 const STALE = { blockTimestampSec: ROUND.updatedAtSec + 3_901n }
-const OTHER = { source: '0x000000000000000000000000000000000000bEEF', price: 98n } as const
 /** Every source answers. */
-const ANSWERS: UsdAnswers = {
+const ANSWERS: Answers = {
+  rates: [],
   round: ROUND,
-  aave: { ...OTHER, price: 99_000_000n },
+  aave: { price: 99_000_000n },
   blockTimestampSec: ROUND.updatedAtSec + 3_600n,
+}
+
+type Answers = UsdAnswers & { readonly blockTimestampSec: bigint }
+
+/** What becomes of the answers on Ethereum with these prices. */
+function priced(prices: ChainPrices, { blockTimestampSec, ...answers }: Answers, token: Address = TOKEN) {
+  return usdPriceOf(token, { chain: chainWith(prices), answers, blockTimestampSec })
+}
+
+function chainWith(prices: ChainPrices): FinanceChain {
+  const [ethereum] = FINANCE_CHAINS
+  if (ethereum === undefined) throw new Error('There are no chains')
+  return { ...ethereum, prices }
 }
 
 test('usdPriceOf() gives all digits of a feed’s answer', () => {
   const priceOf = (change: Partial<FeedRound>) =>
-    usdPriceOf(TOKEN, { prices: FED, answers: { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined } })
+    priced(FED, { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined })
   expect(priceOf({})).toEqual({ kind: 'price', price: { units: 345_612_345_678n, scale: 8, source: 'feed' } })
   expect(priceOf({ answer: 1n, decimals: 18 })).toMatchObject({ price: { units: 1n, scale: 18 } })
   expect(priceOf({ decimals: 0 })).toMatchObject({ price: { scale: 0 } })
@@ -39,8 +63,8 @@ test('usdPriceOf() gives all digits of a feed’s answer', () => {
 
 test('usdPriceOf() takes a round that is five minutes late, and not one that is a second later', () => {
   const at = (ageSec: bigint) => ({ ...ANSWERS, aave: undefined, blockTimestampSec: ROUND.updatedAtSec + ageSec })
-  expect(usdPriceOf(TOKEN, { prices: FED, answers: at(3_900n) }).kind).toBe('price')
-  expect(usdPriceOf(TOKEN, { prices: FED, answers: at(3_901n) }).kind).toBe('missing')
+  expect(priced(FED, at(3_900n)).kind).toBe('price')
+  expect(priced(FED, at(3_901n)).kind).toBe('missing')
 })
 
 test.each([
@@ -56,7 +80,8 @@ test.each([
   'usdPriceOf() gives no price from a feed with %s: it %s',
   (_, why, change) => {
     const answers = { ...ANSWERS, round: { ...ROUND, ...change }, aave: undefined }
-    expect(usdPriceOf(TOKEN, { prices: FED, answers })).toEqual({ kind: 'missing', because: `its price feed ${why}` })
+    const reason = why === 'is stale' ? 'stale' : 'unpriced'
+    expect(priced(FED, answers)).toEqual({ kind: 'missing', reason, because: `its price feed ${why}` })
   },
 )
 
@@ -65,10 +90,10 @@ test.each([
   ["Aave's oracle if there is no feed, to 8 decimals", UNFED, {}, 'aave_oracle', 99_000_000n, 8],
   ["Aave's oracle before the list", LISTED, {}, 'aave_oracle', 99_000_000n, 8],
   ['a dollar if only the list knows the token', LISTED, { aave: undefined }, 'stablecoin', 1n, 0],
-] as [string, ChainPrices, Partial<UsdAnswers>, string, bigint, number][])(
+] as [string, ChainPrices, Partial<Answers>, string, bigint, number][])(
   'usdPriceOf() takes %s, and says so',
   (_, prices, change, source, units, scale) => {
-    const outcome = usdPriceOf(TOKEN, { prices, answers: { ...ANSWERS, ...change } })
+    const outcome = priced(prices, { ...ANSWERS, ...change })
     expect(outcome).toEqual({ kind: 'price', price: { units, scale, source } } as never)
   },
 )
@@ -79,20 +104,75 @@ test.each([
   ['a feed of zero', FED, { round: { ...ROUND, answer: 0n } }, 'its price feed answers nothing above zero'],
   ['a feed of the future', FED, { blockTimestampSec: 1n }, 'its price feed answers from the future'],
   ['a feed that is stale if Aave has no source', FED, { ...STALE, aave: undefined }, 'its price feed is stale'],
-  [
-    'a source of Aave that fails',
-    LISTED,
-    { aave: { ...OTHER, price: undefined } },
-    "Aave's oracle has no price for it",
-  ],
-  ['a price of zero at Aave', LISTED, { aave: { ...OTHER, price: 0n } }, "Aave's oracle has no price for it"],
+  ['a source of Aave that fails', LISTED, { aave: { price: undefined } }, "Aave's oracle has no price for it"],
+  ['a price of zero at Aave', LISTED, { aave: { price: 0n } }, "Aave's oracle has no price for it"],
   ['a token without a source', UNFED, { aave: undefined }, 'no source of its price is configured'],
-] as [string, ChainPrices, Partial<UsdAnswers>, string][])(
+] as [string, ChainPrices, Partial<Answers>, string][])(
   'usdPriceOf() gives no price for %s, even if Aave or the list has one',
   (_, prices, change, because) => {
-    expect(usdPriceOf(TOKEN, { prices, answers: { ...ANSWERS, ...change } })).toEqual({ kind: 'missing', because })
+    const outcome = priced(prices, { ...ANSWERS, ...change })
+    expect(outcome).toMatchObject({ kind: 'missing', because })
   },
 )
+
+describe('usdPriceOf() of a wrapper', () => {
+  const [OUTER, INNER] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
+  const WRAPPED: ChainPrices = {
+    ...FED,
+    wrappers: { [OUTER]: { kind: 'erc4626', of: INNER }, [INNER]: { kind: 'stETHPerToken', of: TOKEN } },
+  }
+  const unasked = { ...ANSWERS, aave: undefined }
+  const rate = (units: bigint, scale = 18) => ({ units, scale })
+
+  test('is the price of what is inside times the rate, to 18 significant digits, and never said to be an oracle’s', () => {
+    const one = priced(WRAPPED, { ...unasked, rates: [rate(1_234_567_890_123_456_789n)] }, INNER)
+    // The product is 4266.81904404307269856…
+    expect(one).toEqual({ kind: 'price', price: { units: 426_681_904_404_307_270n, scale: 14, source: 'wrapper' } })
+    const two = priced(WRAPPED, { ...unasked, rates: [rate(1_500_000n, 6), rate(2n, 0)] }, OUTER)
+    expect(two).toMatchObject({ price: { units: 103_683_703_703_400_000n, scale: 13 } })
+  })
+
+  test('is that of the wrapped token for the native one', () => {
+    const native = priced(
+      { ...FED, usdFeeds: { [WETH]: { feed: TOKEN, heartbeatSec: 3_600 } } },
+      { ...unasked, rates: [rate(1n, 0)] },
+      zeroAddress,
+    )
+    expect(native).toMatchObject({ price: { source: 'wrapper' } })
+    expect(native).toMatchObject({ price: { units: 345_612_345_678_000_000n, scale: 14 } })
+  })
+
+  test.each([
+    ['it does not tell its rate', [undefined], {}, 'its wrapper does not tell its rate', 'unpriced'],
+    ['the inner one does not', [rate(1n), undefined], {}, 'its wrapper does not tell its rate', 'unpriced'],
+    ['it holds nothing', [rate(0n)], {}, 'its wrapper says that it holds nothing', 'unpriced'],
+    ['the feed of what is inside is late', [rate(1n)], STALE, 'its price feed is stale', 'stale'],
+    ['that feed is silent', [rate(1n)], { round: undefined }, 'its price feed does not answer', 'unpriced'],
+  ] as [string, UsdAnswers['rates'], Partial<Answers>, string, string][])(
+    'is missing if %s',
+    (_, rates, change, because, reason) => {
+      const token = rates.length === 1 ? INNER : OUTER
+      expect(priced(WRAPPED, { ...unasked, rates, ...change }, token)).toEqual({
+        kind: 'missing',
+        because,
+        reason,
+      } as never)
+    },
+  )
+
+  test('is none of a token that is in no table', () => {
+    expect(() => priced(FED, { ...unasked, rates: [rate(1n)] })).toThrow('a lens opened what is no wrapper')
+  })
+})
+
+test('confidenceOf() and ifDirect() tell sources apart', () => {
+  const of = (source: UsdPriceSource) => ({ units: 1n, scale: 0, source })
+  const sources = ['feed', 'aave_oracle', 'wrapper', 'stablecoin', 'pool'] as const
+  expect(sources.map((source) => confidenceOf(of(source)))).toEqual([
+    ...(['oracle', 'oracle', 'derived', 'assumed', 'market'] as const),
+  ])
+  expect(sources.filter((source) => ifDirect(of(source)) !== undefined)).toEqual(['feed', 'aave_oracle', 'stablecoin'])
+})
 
 describe('sumE6()', () => {
   test('rounds once, half away from zero, after adding values of different scales', () => {

@@ -129,6 +129,27 @@ describe('readConfig()', () => {
     expect(JSON.stringify(settingsOf(config, 'aave-v3').get(1))).toStartWith('[{"market":"main"')
   })
 
+  test('CHAINS_FILE names wrappers, at most two of them around a token', () => {
+    const [first, second, third] = [USDC, FEED, MANAGER]
+    const pricesOf = (wrappers: object[]) => {
+      const row = { id: 31337, name: 'Devnet', rpcUrls: ['http://a.test'], prices: { wrappers } }
+      const [chain] = readConfig({ CHAINS_FILE: 'f', CHAINS: '31337' }, () => JSON.stringify({ chains: [row] })).chains
+      return chain?.prices.wrappers
+    }
+    const two = [
+      { token: first.toLowerCase(), kind: 'erc4626', of: second },
+      { token: second, kind: 'exchangeRate', of: third },
+    ]
+    expect(JSON.stringify(pricesOf(two))).toBe(
+      JSON.stringify({ [first]: { kind: 'erc4626', of: second }, [second]: { kind: 'exchangeRate', of: third } }),
+    )
+    const deep = 'expected at most 2 wrappers around a token, and none around itself'
+    expect(() => pricesOf([...two, { token: third, kind: 'erc4626', of: FACTORY }])).toThrow(deep)
+    expect(() => pricesOf([{ token: first, kind: 'erc4626', of: first }])).toThrow(deep)
+    expect(() => pricesOf([...two, { token: first, kind: 'erc4626', of: third }])).toThrow('expected each token once')
+    expect(() => pricesOf([{ token: first, kind: 'native', of: second }])).toThrow('wrappers')
+  })
+
   test('a row of CHAINS_FILE says apart how fast its blocks come and how long answers are reused', () => {
     const row = { id: 1, name: 'Mine', rpcUrls: ['http://127.0.0.1:1'] }
     const chainOf = (changes: object, id = 1) => {

@@ -2,7 +2,12 @@ import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall } from '../../../chain/call/words.ts'
 import { SilentError } from '../../../chain/rpc/client.ts'
-import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
+import {
+  encodePriceSources,
+  PRICE_SOURCES_ARGUMENT,
+  type PriceSources,
+  readUsdAnswers,
+} from '../../../finance/price/price_sources.ts'
 import { readToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { AccruedByContract, MarketState, RawEntry, RawMarket, RawRead, StoredPosition } from './state.ts'
@@ -53,12 +58,6 @@ function readMarket(from: LensCursor): RawMarket {
   const accrued = from.number(1) === 1 ? readAccrued(from) : undefined
   const oraclePrice = optional(from)
   const [loan, collateralToken] = [readToken(from), readToken(from)]
-  const round = ifAnswered(from, () => ({
-    answer: BigInt.asIntN(256, from.uint(32)),
-    updatedAtSec: from.uint(8),
-    decimals: from.number(1),
-  }))
-  const [source, price] = [from.address(), optional(from)]
   return {
     params: { loanToken: loan.address, collateralToken: collateralToken.address, oracle, irm, lltv },
     ...stored,
@@ -67,7 +66,7 @@ function readMarket(from: LensCursor): RawMarket {
     oraclePrice,
     loan,
     collateralToken,
-    usd: { round, aave: BigInt(source) === 0n ? undefined : { source, price } },
+    usd: readUsdAnswers(from),
   }
 }
 

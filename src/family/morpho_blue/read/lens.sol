@@ -29,8 +29,8 @@ interface IOracle {
 ///   market    u8 0 where there is none, 2 where the wallet has nothing, 3 where Morpho fails, and that is all; else 1,
 ///             address oracle, irm, u256 lltv, books, optional average rate since the last accrual, u8 1 if the contract
 ///             accrued, and then books after that and optional rate from then on; optional oracle price; the loan token
-///             and the collateral token as in `tokens.sol`; of the loan token u8 1 if its feed answered, i256 answer, u64
-///             updatedAt, u8 decimals, address of its source at Aave's oracle, optional price there
+///             and the collateral token as in `tokens.sol`; of the loan token what is said about
+///             its price, as in `prices.sol`
 ///   books     u128 totalSupplyAssets, totalSupplyShares, totalBorrowAssets, totalBorrowShares, lastUpdate, fee,
 ///             u256 supplyShares, u128 borrowShares, u128 collateral
 ///   optional  u8 1 if it is known, u256
@@ -43,9 +43,9 @@ contract Lens is LensPage, Tokens, Prices {
     uint256 private constant ORACLE_GAS = 3_000_000;
     /// What Morpho itself and the writing of a market take, and some.
     uint256 private constant OWN_GAS = 400_000;
-    /// What one market can burn.
+    /// What one market can burn, without the price.
     uint256 private constant MARKET_GAS =
-        ACCRUE_GAS + 2 * IRM_GAS + ORACLE_GAS + 2 * TOKEN_GAS_MAX + FEED_GAS_MAX + AAVE_GAS_MAX + OWN_GAS;
+        ACCRUE_GAS + 2 * IRM_GAS + ORACLE_GAS + 2 * TOKEN_GAS_MAX + OWN_GAS;
 
     /// Where in the working memory the parts of a market stand: they are arguments of the rate model in this order.
     uint256 private constant MARKET = 160;
@@ -76,7 +76,7 @@ contract Lens is LensPage, Tokens, Prices {
         put(page, answers ? 1 : 0, 1);
         put(page, uint160(question.feeRecipient), 20);
         for (uint256 i = 0; answers && i < ids.length; i++) {
-            if (i > 0 && gasleft() < MARKET_GAS) break;
+            if (i > 0 && gasleft() < MARKET_GAS + priceGasMax(prices)) break;
             question.id = ids[i];
             market(page, question, prices);
             page.taken++;
@@ -103,7 +103,7 @@ contract Lens is LensPage, Tokens, Prices {
         optional(page, ok && size >= 32, word(page.answer));
         describe(page, at(books, 0));
         describe(page, at(books, 1));
-        usd(page, at(books, 0), prices);
+        page.cursor = writePrice(prices, at(books, 0), page.cursor);
     }
 
     function accrual(Page memory page, Question memory question) private {
@@ -176,23 +176,6 @@ contract Lens is LensPage, Tokens, Prices {
         put(page, word(books + POSITION), 32);
         put(page, word(books + POSITION + 32), 16);
         put(page, word(books + POSITION + 64), 16);
-    }
-
-    function usd(Page memory page, address place, PriceSources calldata prices) private view {
-        address feed = feedOf(prices, place);
-        bool ok;
-        uint256 answer;
-        uint256 updatedAt;
-        uint256 decimals;
-        if (feed != address(0)) (ok, answer, updatedAt, decimals) = latestRound(feed, page.answer);
-        ok = ok && decimals < 256 && updatedAt < 1 << 64;
-        put(page, ok ? 1 : 0, 1);
-        put(page, ok ? answer : 0, 32);
-        put(page, ok ? updatedAt : 0, 8);
-        put(page, ok ? decimals : 0, 1);
-        (address source, bool priced, uint256 price) = aavePrice(prices.aaveOracle, place, page.answer);
-        put(page, uint160(source), 20);
-        optional(page, priced, price);
     }
 
     function optional(Page memory page, bool known, uint256 value) private pure {

@@ -120,8 +120,7 @@ function valuedFrom(
   }
   const what = `price the loan token ${params.loanToken}`
   if (loan.decimals === undefined) return { what, because: 'it has no usable decimals' }
-  const answers = { ...usd, blockTimestampSec: block.timestampSec }
-  const outcome = usdPriceOf(params.loanToken, { prices: chain.prices, answers })
+  const outcome = usdPriceOf(params.loanToken, { chain, answers: usd, blockTimestampSec: block.timestampSec })
   if (outcome.kind === 'missing') return { what, because: outcome.because }
   const loanUsd = rational(outcome.price.units, pow10(outcome.price.scale + loan.decimals))
   const yields = { supplyApyRay: supplyApyRay(endRateWad, market), borrowApyRay: borrowApyRay(endRateWad) }

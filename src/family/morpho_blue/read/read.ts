@@ -5,7 +5,7 @@ import { createBlockCache, type Fresh } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, type LensWay, readByLens } from '../../../chain/call/lens.ts'
 import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
-import type { ChainPrices, FinanceClient } from '../../../finance/chain.ts'
+import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
 import { priceSourcesOf } from '../../../finance/price/price_sources.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
@@ -87,7 +87,7 @@ export function createPositionReader(options: {
       ways,
       clock,
       async read(lens) {
-        const raw = await readMarkets(lens, question, chain.prices)
+        const raw = await readMarkets(lens, question, chain)
         return { block: raw.block, markets: interpret(raw, { chain, question }) }
       },
     }
@@ -114,10 +114,10 @@ export function createPositionReader(options: {
 async function readMarkets(
   { way, call, ...paging }: LensAccess,
   question: MarketsQuestion,
-  prices: ChainPrices,
+  chain: FinanceChain,
 ): Promise<Omit<RawRead, 'taken'>> {
   const { marketIds } = question
-  const sources = priceSourcesOf(prices)
+  const sources = priceSourcesOf(chain)
   const [{ page: first }, ...others] = await readPages<RawRead>({
     ...paging,
     pageSize: PAGE_SIZES[way],

@@ -58,7 +58,7 @@ export interface RawMarket {
   /** Of the zero address in an idle market. */
   readonly collateralToken: RawToken
   /** What the sources of the loan token's price say. */
-  readonly usd: Pick<UsdAnswers, 'round' | 'aave'>
+  readonly usd: UsdAnswers
 }
 
 /** A market that was asked for: Morpho does not have it, the wallet has nothing in it, or what it has. */

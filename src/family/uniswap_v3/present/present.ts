@@ -2,7 +2,7 @@ import { checksumAddress } from 'viem'
 import type { Outcome } from '../../../finance/liquidity/outcome.ts'
 import { presentAmounts, presentPnl } from '../../../finance/liquidity/present.ts'
 import type { TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { UsdPrice } from '../../../finance/price/price.ts'
+import { confidenceOf, type UsdPrice } from '../../../finance/price/price.ts'
 import { formatFixed } from '../../../lib/number/decimal.ts'
 import { figuresOf } from '../math/figures.ts'
 import type { Position, PricedToken, SpamPosition } from '../read/position.ts'
@@ -68,8 +68,10 @@ function presentFigures(position: Position, pnl: Outcome) {
     usd: {
       token0_price: usdPrice(token0.price),
       token0_price_source: token0.price?.source ?? null,
+      token0_price_confidence: token0.price === undefined ? null : confidenceOf(token0.price),
       token1_price: usdPrice(token1.price),
       token1_price_source: token1.price?.source ?? null,
+      token1_price_confidence: token1.price === undefined ? null : confidenceOf(token1.price),
       amounts: usdText(usd?.amountsE6),
       uncollected_fees: usdText(usd?.feesE6),
       withdrawn_principal: usdText(usd?.withdrawnE6),

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { amounts, decimalText, PNL_STATUSES, pnl, unsignedText } from '../../../finance/liquidity/schema.ts'
-import { USD_PRICE_SOURCES } from '../../../finance/price/price.ts'
+import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../../finance/price/price.ts'
 import { chainId, evmAddress } from '../../../finance/schema.ts'
 import { pagination, whole } from '../../../lib/text/schema.ts'
 import { fixedDecimal, INTEGER, text } from '../../../lib/text/text_format.ts'
@@ -8,6 +8,7 @@ import { fixedDecimal, INTEGER, text } from '../../../lib/text/text_format.ts'
 const integerText = text(INTEGER)
 const usdText = v.nullable(text(fixedDecimal(6)))
 const priceSource = v.nullable(v.picklist(USD_PRICE_SOURCES))
+const priceConfidence = v.nullable(v.picklist(PRICE_CONFIDENCES))
 
 const token = v.strictObject({
   id: evmAddress,
@@ -44,8 +45,10 @@ const figures = {
     v.strictObject({
       token0_price: usdText,
       token0_price_source: priceSource,
+      token0_price_confidence: priceConfidence,
       token1_price: usdText,
       token1_price_source: priceSource,
+      token1_price_confidence: priceConfidence,
       amounts: usdText,
       uncollected_fees: usdText,
       withdrawn_principal: usdText,

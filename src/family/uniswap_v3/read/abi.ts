@@ -2,19 +2,24 @@ import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { ifAnswered, type LensCursor, openLensPage } from '../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../chain/call/words.ts'
 import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
-import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
-import { type RawToken, readToken } from '../../../finance/token/token.ts'
+import {
+  encodePriceSources,
+  NO_PRICE_SOURCES,
+  PRICE_SOURCES_ARGUMENT,
+  type PriceSources,
+  readUsdAnswers,
+} from '../../../finance/price/price_sources.ts'
+import { readToken } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/turns.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type {
   BrokenPart,
   BrokenPosition,
-  RawAavePrice,
   RawBrief,
-  RawFeed,
   RawPool,
   RawPosition,
+  RawPricedToken,
   RawRead,
   RawScan,
 } from './state.ts'
@@ -29,7 +34,8 @@ const SOME = toFunctionSelector(
 const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
-export interface LensSubject extends PriceSources {
+export interface LensSubject {
+  readonly prices: PriceSources
   readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
 }
 
@@ -48,7 +54,7 @@ export function encodeList(subject: LensSubject, page: ListPage): Hex {
 
 /** Call data for a page of the same list in brief, without prices. */
 export function encodeScan({ deployments }: LensSubject, page: ListPage): Hex {
-  return encodeCall(SCAN, ...pageArguments({ deployments, feeds: NO_FEEDS, aaveOracle: undefined }, page))
+  return encodeCall(SCAN, ...pageArguments({ deployments, prices: NO_PRICE_SOURCES }, page))
 }
 
 function pageArguments(subject: LensSubject, { wallet, offset, count, bytesMax }: ListPage) {
@@ -72,11 +78,10 @@ export function encodeOne(subject: LensSubject, tokenId: bigint): Hex {
   return encodeCall(ONE, tokenId, ...contracts(subject))
 }
 
-function contracts({ deployments, feeds, aaveOracle }: LensSubject) {
-  return [encodeDeployments(deployments), encodePriceSources({ feeds, aaveOracle })] as const
+function contracts({ deployments, prices }: LensSubject) {
+  return [encodeDeployments(deployments), encodePriceSources(prices)] as const
 }
 
-const NO_FEEDS: PriceSources['feeds'] = []
 const encodeDeployments = onceEach((deployments: LensSubject['deployments']) =>
   encodeStruct(
     encodeArray(deployments.map(({ manager }) => manager)),
@@ -98,7 +103,7 @@ export function* decodeLens(answer: Hex): Steps<RawRead> {
 
 /** Decodes the lens' answer in brief. Throws like `decodeLens`. */
 export function* decodeScan(answer: Hex): Steps<RawScan> {
-  const { briefs, positions, feeds: _, aave: __, ...scan } = yield* decode(answer)
+  const { briefs, positions, ...scan } = yield* decode(answer)
   if (positions.length > 0) throw new UpstreamError('Cannot decode the lens: it did not answer in brief')
   return { ...scan, positions: briefs }
 }
@@ -106,29 +111,25 @@ export function* decodeScan(answer: Hex): Steps<RawScan> {
 function* decode(answer: Hex): Steps<RawRead & { readonly briefs: readonly RawBrief[] }> {
   const { from, block, taken } = openLensPage(answer)
   const managers = Array.from({ length: from.number(1) }, () => ({ balance: ifAnswered(from, () => from.number(4)) }))
-  const tokens: RawToken[] = []
+  const tokens: RawPricedToken[] = []
   const pools: RawPool[] = []
   const positions: RawPosition[] = []
   const briefs: RawBrief[] = []
   const broken: BrokenPosition[] = []
-  const feeds: RawFeed[] = []
-  const aave: RawAavePrice[] = []
   for (let records = 1; !from.atEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
-    if (tag === 1) tokens.push(readToken(from))
+    if (tag === 1) tokens.push({ ...readToken(from), usd: readUsdAnswers(from) })
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from))
     else if (tag === 4 || tag === 5) positions.push(readPosition(from, tag === 4))
-    else if (tag === 6) feeds.push(readFeed(from))
-    else if (tag === 7) aave.push(readAave(from))
-    else if (tag === 8) briefs.push(readBrief(from))
+    else if (tag === 6) briefs.push(readBrief(from))
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if (positions.length + briefs.length + broken.length !== taken) {
     throw new UpstreamError('Cannot decode the lens: entries are missing')
   }
-  return { block, managers, taken, tokens, pools, positions, briefs, broken, feeds, aave }
+  return { block, managers, taken, tokens, pools, positions, briefs, broken }
 }
 
 function readPool(from: LensCursor): RawPool {
@@ -173,20 +174,6 @@ function readBrief(from: LensCursor): RawBrief {
 
 function readGrowth(from: LensCursor): FeeGrowth {
   return { growth0: from.uint(32), growth1: from.uint(32) }
-}
-
-function readFeed(from: LensCursor): RawFeed {
-  const token = from.number(2)
-  const round = ifAnswered(from, () => ({
-    answer: BigInt.asIntN(256, from.uint(32)),
-    updatedAtSec: from.uint(8),
-    decimals: from.number(1),
-  }))
-  return { token, round }
-}
-
-function readAave(from: LensCursor): RawAavePrice {
-  return { token: from.number(2), source: from.address(), price: ifAnswered(from, () => from.uint(32)) }
 }
 
 function tickOf(from: LensCursor): number {

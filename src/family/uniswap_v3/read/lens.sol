@@ -30,7 +30,7 @@ interface IPool {
 ///
 ///   header    u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
 ///             u32 list entries taken, u8 number of managers, then for each: u8 1 if it answered, u32 balance
-///   1 token   as in `tokens.sol`
+///   1 token   as in `tokens.sol`, and what is said about its price, as in `prices.sol`
 ///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
 ///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
@@ -38,13 +38,11 @@ interface IPool {
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
 ///             u128 liquidity, then feeGrowthOutside0X128, feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to tokensOwed1: no liquidity, no use for the ticks
-///   6 feed    u16 token, u8 1 if the feed answered, i256 answer, u64 updatedAt, u8 decimals
-///   7 aave    u16 token, address of its source at Aave's oracle, u8 1 if the oracle answered a price, u256 price
-///   8 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///   6 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///
 /// Texts are as in `page.sol`. Tokens and pools are numbered in order of appearance, from 0, and appear before
-/// their first use; what is known of a token's price stands behind it. A page ends early, and says so by `taken`, before
-/// gas or `bytesMax` could run out in the middle of a record.
+/// their first use. A page ends early, and says so by `taken`, before gas or `bytesMax` could run out in the middle of a
+/// record.
 contract Lens is LensPage, Tokens, Prices {
     uint256 private constant POSITIONS_MAX = 512;
     uint256 private constant BRIEFS_MAX = 4096;
@@ -52,10 +50,8 @@ contract Lens is LensPage, Tokens, Prices {
     uint256 private constant POOLS_MAX = 512;
     /// Power of two, at least twice the tokens that so many pools can have.
     uint256 private constant SLOTS = 2048;
-    /// What one position with a new pool and two new hostile tokens can burn, and then what their prices can.
+    /// What one position with a new pool and two new hostile tokens can burn, without their prices.
     uint256 private constant POSITION_GAS = 1_200_000;
-    uint256 private constant FEEDS_GAS = 2 * FEED_GAS_MAX;
-    uint256 private constant AAVE_GAS = 2 * AAVE_GAS_MAX;
     /// The longest records that one position can cause.
     uint256 private constant POSITION_BYTES_MAX = 2_000;
 
@@ -234,7 +230,7 @@ contract Lens is LensPage, Tokens, Prices {
         if (pool == address(0)) return broken(page, index, id, 3);
         uint256 liquidity = word(state + 224);
         if (seen.brief) {
-            put(page, 8, 1);
+            put(page, 6, 1);
             put(page, index, 1);
             put(page, id, 32);
             put(page, poolOrdinal, 2);
@@ -344,30 +340,7 @@ contract Lens is LensPage, Tokens, Prices {
         }
         put(page, 1, 1);
         describe(page, token);
-        readFeed(page, ordinal, feedOf(prices, token));
-        readAave(page, ordinal, prices.aaveOracle, token);
-    }
-
-    function readFeed(Page memory page, uint256 ordinal, address feed) private view {
-        if (feed == address(0)) return;
-        (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) = latestRound(feed, page.answer);
-        ok = ok && decimals < 256 && updatedAt < 1 << 64;
-        put(page, 6, 1);
-        put(page, ordinal, 2);
-        put(page, ok ? 1 : 0, 1);
-        put(page, ok ? answer : 0, 32);
-        put(page, ok ? updatedAt : 0, 8);
-        put(page, ok ? decimals : 0, 1);
-    }
-
-    function readAave(Page memory page, uint256 ordinal, address oracle, address token) private view {
-        (address source, bool ok, uint256 price) = aavePrice(oracle, token, page.answer);
-        if (source == address(0)) return;
-        put(page, 7, 1);
-        put(page, ordinal, 2);
-        put(page, uint160(source), 20);
-        put(page, ok ? 1 : 0, 1);
-        put(page, price, 32);
+        page.cursor = writePrice(prices, token, page.cursor);
     }
 
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
@@ -385,9 +358,7 @@ contract Lens is LensPage, Tokens, Prices {
         uint256 bytesMax
     ) private view returns (bool) {
         if (seen.poolCount == POOLS_MAX) return false;
-        uint256 gasDue = POSITION_GAS;
-        if (prices.feeds.length > 0) gasDue += FEEDS_GAS;
-        if (prices.aaveOracle != address(0)) gasDue += AAVE_GAS;
+        uint256 gasDue = POSITION_GAS + 2 * priceGasMax(prices);
         return gasleft() >= gasDue && page.cursor - page.start + POSITION_BYTES_MAX <= bytesMax;
     }
 

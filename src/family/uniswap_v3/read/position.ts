@@ -178,12 +178,9 @@ function isKnown(token: Token): token is KnownToken {
 const withoutDecimals = onceEach(({ address }: Token) => `token ${address} has no usable decimals`)
 
 /** The price of every token of the reading that has one, in their order. */
-function pricesOf({ tokens, feeds, aave, block }: RawRead, { prices }: FinanceChain): (UsdPrice | undefined)[] {
-  const rounds = new Map(feeds.map(({ token, round }) => [token, round]))
-  const aaves = new Map(aave.map((each) => [each.token, each]))
-  return tokens.map(({ address }, index) => {
-    const answers = { round: rounds.get(index), aave: aaves.get(index), blockTimestampSec: block.timestampSec }
-    const outcome = usdPriceOf(address, { prices, answers })
+function pricesOf({ tokens, block }: RawRead, chain: FinanceChain): (UsdPrice | undefined)[] {
+  return tokens.map(({ address, usd }) => {
+    const outcome = usdPriceOf(address, { chain, answers: usd, blockTimestampSec: block.timestampSec })
     return outcome.kind === 'price' ? outcome.price : undefined
   })
 }

@@ -214,7 +214,7 @@ function optionsOf<const Spam>({ place, judge }: Asked, spam: Spam) {
 }
 
 function subjectOf({ client, deployments }: UniswapV3Place): LensSubject {
-  return { deployments, ...priceSourcesOf(client.chain.prices) }
+  return { deployments, prices: priceSourcesOf(client.chain) }
 }
 
 /** Counts a wallet's positions over all managers of a place. Throws if one does not answer or beyond `LIST_MAX`. */
@@ -255,8 +255,6 @@ function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead
     pools: [...first.pools],
     positions: [...first.positions],
     broken: [...first.broken],
-    feeds: [...first.feeds],
-    aave: [...first.aave],
   }
   let taken = first.taken
   for (const { page } of others) {
@@ -267,8 +265,6 @@ function mergePages([{ page: first }, ...others]: PlacedPages<RawRead>): RawRead
       ...page.pools.map((each) => ({ ...each, token0: moved(each.token0), token1: moved(each.token1) })),
     )
     merged.positions.push(...page.positions.map((each) => ({ ...each, pool: each.pool + poolsBefore })))
-    merged.feeds.push(...page.feeds.map((each) => ({ ...each, token: moved(each.token) })))
-    merged.aave.push(...page.aave.map((each) => ({ ...each, token: moved(each.token) })))
     merged.broken.push(...page.broken)
     taken += page.taken
   }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FeeGrowth, TokenAmounts } from '../../../finance/math/liquidity.ts'
-import type { FeedRound } from '../../../finance/price/price.ts'
+import type { UsdAnswers } from '../../../finance/price/price.ts'
 import type { RawToken } from '../../../finance/token/token.ts'
 
 /** One pool; tokens are indexes into the read's list of tokens. */
@@ -47,19 +47,9 @@ export interface RawPosition extends RawBrief {
   readonly outside: { readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
 }
 
-/** Latest answer of a token's USD feed, unchecked; undefined if the feed failed. */
-export interface RawFeed {
-  readonly token: number
-  readonly round: FeedRound | undefined
-}
-
-/** What Aave's oracle answers for a token that it has a source for, unchecked; no price if that source failed. */
-export interface RawAavePrice {
-  readonly token: number
-  /** The contract that the oracle asks. */
-  readonly source: Address
-  /** US dollars with 8 decimals. */
-  readonly price: bigint | undefined
+/** A token with what the sources of its price answer; nothing in a reading in brief. */
+export interface RawPricedToken extends RawToken {
+  readonly usd: UsdAnswers
 }
 
 /** The result of a page of a long list: its positions in brief and what is needed to find spam and unreadable ones. */
@@ -69,7 +59,7 @@ export interface RawScan {
   readonly managers: readonly { readonly balance: number | undefined }[]
   /** Entries of the wallet's list that this page covers, broken ones included. */
   readonly taken: number
-  readonly tokens: readonly RawToken[]
+  readonly tokens: readonly RawPricedToken[]
   readonly pools: readonly RawPool[]
   readonly positions: readonly RawBrief[]
   readonly broken: readonly BrokenPosition[]
@@ -78,6 +68,4 @@ export interface RawScan {
 /** The result of one reading of a chain; the same for every way of reading. */
 export interface RawRead extends RawScan {
   readonly positions: readonly RawPosition[]
-  readonly feeds: readonly RawFeed[]
-  readonly aave: readonly RawAavePrice[]
 }

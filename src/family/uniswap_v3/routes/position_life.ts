@@ -8,6 +8,7 @@ import {
   profitOf,
   type Unpriced,
 } from '../../../finance/liquidity/profit.ts'
+import { ifDirect } from '../../../finance/price/price.ts'
 import type { BegunTip } from '../../../history/final/begun_tip.ts'
 import { turn } from '../../../lib/async/turns.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
@@ -192,6 +193,7 @@ function stateOf(position: Position, timestampSec: bigint): PnlState {
     sqrtPriceX96: pool.sqrtPriceX96,
     principal: [amounts.amount0, amounts.amount1],
     owed: [owed.amount0, owed.amount1],
-    own: [token0.price ?? unpriced, token1.price ?? unpriced],
+    // As in the past: wrappers and pools price nothing here.
+    own: [ifDirect(token0.price) ?? unpriced, ifDirect(token1.price) ?? unpriced],
   }
 }

@@ -8,12 +8,13 @@ import { LateError } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
-import { type FeedRound, missing } from '../price.ts'
+import type { FeedRound } from '../price.ts'
 import { compareRounds } from './neighbours.ts'
 import { type Ask, readRoundAt } from './rounds.ts'
 import {
   askMarket,
   askSources,
+  missing,
   outcomeOf,
   type PriceAsker,
   type PriceSaid,

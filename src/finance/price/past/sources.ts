@@ -2,7 +2,7 @@ import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import type { ContractCall, ReturnData } from '../../../chain/call/many/read_calls.ts'
 import { addressIn, uintIn } from '../../../chain/call/words.ts'
 import type { FinanceClient } from '../../chain.ts'
-import { missing, type UsdAnswers, type UsdPrice, usdPriceOf } from '../price.ts'
+import { type DirectAnswers, type DirectPrice, directPriceOf } from '../price.ts'
 import type { ClaimedRound } from './neighbours.ts'
 import { type Ask, latestRoundOf, latestRoundQuestions } from './rounds.ts'
 
@@ -22,10 +22,18 @@ interface MarketAsker {
 /** Where a past price was found: in the state of the block, or among the rounds that a feed keeps. */
 type PriceEvidence = 'state' | 'round'
 
-/** A price at a block, or the reason why it is missing, in words that follow "because". */
+/**
+ * A price at a block, or the reason why it is missing, in words that follow "because". Wrappers and pools price nothing
+ * here: what a flow cost is told by a source of the token itself, or by the position's own pool.
+ */
 export type PriceSaid =
-  | { readonly kind: 'price'; readonly price: UsdPrice; readonly evidence: PriceEvidence }
+  | { readonly kind: 'price'; readonly price: DirectPrice; readonly evidence: PriceEvidence }
   | { readonly kind: 'missing'; readonly because: string }
+
+/** What sources answered, and when. */
+interface Answered extends DirectAnswers {
+  readonly blockTimestampSec: bigint
+}
 
 /** What one endpoint says about a token. */
 export interface Said {
@@ -60,7 +68,7 @@ export async function askMarket(
   return tokens.map((token, index) => {
     const units = uintIn(prices[index]) ?? 0n
     if (units === 0n) return [token, { outcome: missing("its market's oracle had no price for it") }]
-    const price: UsdPrice = { units, scale, source: 'aave_oracle' }
+    const price: DirectPrice = { units, scale, source: 'aave_oracle' }
     return [token, { outcome: { kind: 'price', price, evidence: 'state' } }]
   })
 }
@@ -96,16 +104,21 @@ export async function askSources(
 export function outcomeOf(
   { chain: { prices } }: FinanceClient,
   token: Address,
-  answers: UsdAnswers,
+  { blockTimestampSec, ...answers }: Answered,
   evidence: PriceEvidence,
 ): PriceSaid {
-  const outcome = usdPriceOf(token, { prices, answers })
-  return outcome.kind === 'missing' ? outcome : { ...outcome, evidence }
+  const outcome = directPriceOf(token, { prices, answers, blockTimestampSec })
+  return outcome.kind === 'missing' ? missing(outcome.because) : { ...outcome, evidence }
 }
 
-function aaveAnswer(source: ReturnData, price: ReturnData): UsdAnswers['aave'] {
+/** No price, with the reason in words that follow "because". */
+export function missing(because: string): PriceSaid {
+  return { kind: 'missing', because }
+}
+
+function aaveAnswer(source: ReturnData, price: ReturnData): DirectAnswers['aave'] {
   const asked = addressIn(source)
-  return asked === undefined ? undefined : { source: asked, price: uintIn(price) }
+  return asked === undefined ? undefined : { price: uintIn(price) }
 }
 
 function oracleQuestion(provider: Address): ContractCall {

@@ -4,33 +4,34 @@ import type { LensPage } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { UsdAnswers } from '../../price/price.ts'
-import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../price/price_sources.ts'
+import {
+  encodePriceSources,
+  PRICE_SOURCES_ARGUMENT,
+  type PriceSources,
+  readUsdAnswers,
+} from '../../price/price_sources.ts'
 import type { RawToken } from '../token.ts'
 
-const READ = toFunctionSelector(`read(address wallet, address wrapped, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
+const READ = toFunctionSelector(`read(address wallet, bytes tokens, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** What every page of a question has in common. */
 export interface BalanceSubject {
   readonly wallet: Address
-  /** The token whose price is the native token's. */
-  readonly wrapped: Address
   readonly prices: PriceSources
 }
-
-/** What the sources of a token's price answered. */
-export type RawPrice = Omit<UsdAnswers, 'blockTimestampSec'>
 
 /** A token that the wallet has. */
 export interface RawHeld extends Omit<RawToken, 'address'> {
   /** Its place in the page's question. */
   readonly index: number
   readonly balance: bigint
-  readonly price: RawPrice
+  readonly price: UsdAnswers
 }
 
 /** One page of an answer; `taken` counts tokens. */
 export interface RawBalances extends LensPage {
-  readonly native: { readonly balance: bigint; readonly price: RawPrice }
+  /** A price only if there is a balance. */
+  readonly native: { readonly balance: bigint; readonly price: UsdAnswers | undefined }
   readonly held: readonly RawHeld[]
   /** Places of tokens that have code but do not answer. */
   readonly silent: readonly number[]
@@ -40,8 +41,8 @@ export interface RawBalances extends LensPage {
 export const TOKEN_BYTES = 20
 
 /** Call data; `packed` are the tokens as `packedTokens` gives them. */
-export function encodeBalances({ wallet, wrapped, prices }: BalanceSubject, packed: string): Hex {
-  return encodeCall(READ, wallet, wrapped, encodeBytes(packed), encodePriceSources(prices))
+export function encodeBalances({ wallet, prices }: BalanceSubject, packed: string): Hex {
+  return encodeCall(READ, wallet, encodeBytes(packed), encodePriceSources(prices))
 }
 
 /** Bytes of call data beside the tokens, padding included. */
@@ -53,7 +54,7 @@ export function fixedBytes(subject: BalanceSubject): number {
 export function decodeBalances(answer: Hex): RawBalances {
   const { from, block, taken } = openLensPage(answer)
   const balance = from.uint(32)
-  const native = { balance, price: balance === 0n ? NOTHING : readPrice(from) }
+  const native = { balance, price: balance === 0n ? undefined : readUsdAnswers(from) }
   const held: RawHeld[] = []
   const silent: number[] = []
   while (!from.atEnd()) {
@@ -68,8 +69,6 @@ export function decodeBalances(answer: Hex): RawBalances {
   return { block, taken, native, held, silent }
 }
 
-const NOTHING: RawPrice = { round: undefined, aave: undefined }
-
 function readHeld(from: LensCursor): RawHeld {
   const [index, balance] = [from.number(2), from.uint(32)]
   const [answered, decimals] = [from.number(1), from.number(1)]
@@ -79,17 +78,6 @@ function readHeld(from: LensCursor): RawHeld {
     decimals: answered === 1 ? decimals : undefined,
     symbol: from.text(),
     name: from.text(),
-    price: readPrice(from),
+    price: readUsdAnswers(from),
   }
-}
-
-function readPrice(from: LensCursor): RawPrice {
-  const flags = from.number(1)
-  const round =
-    (flags & 2) === 0
-      ? undefined
-      : { answer: BigInt.asIntN(256, from.uint(32)), updatedAtSec: from.uint(8), decimals: from.number(1) }
-  if ((flags & 4) === 0) return { round, aave: undefined }
-  const [source, price] = [from.address(), from.uint(32)]
-  return { round, aave: { source, price: (flags & 8) === 0 ? undefined : price } }
 }

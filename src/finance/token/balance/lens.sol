@@ -15,17 +15,12 @@ interface IToken {
 /// code stands at an address for the length of one call, or runs as the creation code of one.
 ///
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it. It is the header of `page.sol`, where
-/// taken counts tokens, then u256 the native balance and, if that is not zero, the price of the wrapped native token,
-/// then records of those tokens alone that are not zero, in the order of the question:
+/// taken counts tokens, then u256 the native balance and, if that is not zero, its price, then records of those tokens alone that are not zero, in the order of the question:
 ///
 ///   1 held    u16 index, u256 balance, u8 1 if `decimals` answered a uint8, u8 decimals, text symbol, text name, price
 ///   2 silent  u16 index: there is code, but `balanceOf` does not answer
 ///
-///   price     u8 flags: 1 it has a feed, 2 the feed answered, 4 Aave's oracle has a source for it, 8 and a price; then
-///             i256 answer, u64 updatedAt, u8 decimals of a feed that answered, the address of Aave's source and u256 its
-///             price
-///
-/// Texts are as in `page.sol`. A page ends early, and says so by `taken`, before gas could run out inside a call or the
+/// Texts are as in `page.sol`, prices as in `prices.sol`. A page ends early, and says so by `taken`, before gas could run out inside a call or the
 /// answer grow too long.
 contract Lens is LensPage, Prices {
     /// Tokens behind a proxy that rebase take some 60,000.
@@ -37,16 +32,16 @@ contract Lens is LensPage, Prices {
     uint256 private constant ANSWER_BYTES_MAX = 1_000_000;
 
     /// `tokens` are addresses one after the other, 20 bytes each.
-    function read(address wallet, address wrapped, bytes calldata tokens, PriceSources calldata prices) external view {
+    function read(address wallet, bytes calldata tokens, PriceSources calldata prices) external view {
         Page memory page;
         page.question = reserve(64);
         page.answer = reserve(352);
         begin(page);
-        uint256 priceGas = priceGasOf(prices);
+        uint256 priceGas = priceGasMax(prices);
         put(page, wallet.balance, 32);
         if (wallet.balance != 0) {
             beforeCall(page, priceGas);
-            writePrice(page, prices, wrapped);
+            page.cursor = writePrice(prices, address(0), page.cursor);
         }
         page.checkpoint = page.cursor;
         argument(page, 0, uint160(wallet));
@@ -60,7 +55,7 @@ contract Lens is LensPage, Prices {
                 beforeCall(page, FACTS_GAS + priceGas);
                 if (page.cursor - page.start > ANSWER_BYTES_MAX) finish(page);
                 held(page, i, token);
-                writePrice(page, prices, token);
+                page.cursor = writePrice(prices, token, page.cursor);
             }
             page.checkpoint = page.cursor;
             page.taken = i + 1;
@@ -83,38 +78,6 @@ contract Lens is LensPage, Prices {
         put(page, ok ? word(page.answer) : 0, 1);
         text(page, token, IToken.symbol.selector);
         text(page, token, IToken.name.selector);
-    }
-
-    function writePrice(Page memory page, PriceSources calldata prices, address token) private view {
-        uint256 at = page.cursor;
-        uint256 flags = 0;
-        put(page, 0, 1);
-        address feed = feedOf(prices, token);
-        if (feed != address(0)) {
-            flags = 1;
-            (bool ok, uint256 answer, uint256 updatedAt, uint256 decimals) = latestRound(feed, page.answer);
-            if (ok && decimals < 256 && updatedAt < 1 << 64) {
-                flags = 3;
-                put(page, answer, 32);
-                put(page, updatedAt, 8);
-                put(page, decimals, 1);
-            }
-        }
-        (address source, bool priced, uint256 price) = aavePrice(prices.aaveOracle, token, page.answer);
-        if (source != address(0)) {
-            flags |= priced ? 12 : 4;
-            put(page, uint160(source), 20);
-            put(page, price, 32);
-        }
-        assembly ("memory-safe") {
-            mstore8(at, flags)
-        }
-    }
-
-    /// What the price of one token can burn.
-    function priceGasOf(PriceSources calldata prices) private pure returns (uint256 gasMax) {
-        if (prices.feeds.length > 0) gasMax = FEED_GAS_MAX;
-        if (prices.aaveOracle != address(0)) gasMax += AAVE_GAS_MAX;
     }
 
     /// Where there is less gas than the cap, what fails could have failed for want of gas: the page ends instead.

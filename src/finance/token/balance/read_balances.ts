@@ -7,7 +7,7 @@ import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { onceEach } from '../../../lib/once_each.ts'
 import type { FinanceChain } from '../../chain.ts'
-import { usdPriceOf } from '../../price/price.ts'
+import { type UsdAnswers, type UsdPriceOutcome, usdPriceOf } from '../../price/price.ts'
 import { priceSourcesOf } from '../../price/price_sources.ts'
 import { packedTokens } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
@@ -18,7 +18,6 @@ import {
   encodeBalances,
   fixedBytes,
   type RawBalances,
-  type RawPrice,
   TOKEN_BYTES,
 } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -36,7 +35,7 @@ export interface Balance {
   readonly raw: bigint
   /** True for the native token, and for those on the chain's list. */
   readonly isListed: boolean
-  readonly price: ReturnType<typeof usdPriceOf>
+  readonly price: UsdPriceOutcome
 }
 
 /** What a wallet has of a chain's native token and of others, all at one block. */
@@ -72,11 +71,11 @@ export async function askBalances(
   { chain, wallet, others, clock, ways }: BalanceQuestion,
   signal: AbortSignal,
 ): Promise<Balances> {
-  const { id, nativeCurrency, prices, tokens } = chain
+  const { id, tokens } = chain
   const listed = setOf(tokens.addresses)
   const further = [...new Set(others)].filter((token) => !listed.has(token) && !isNativeToken(id, token))
   const question: Asked = {
-    subject: { wallet, wrapped: nativeCurrency?.wrapped ?? zeroAddress, prices: priceSourcesOf(prices) },
+    subject: { wallet, prices: priceSourcesOf(chain) },
     packed: packedTokens(tokens.addresses) + packedTokens(further),
     count: tokens.addresses.length + further.length,
   }
@@ -125,11 +124,11 @@ function interpret(
   const [{ page: first }] = pages
   const { block, native } = first
   const at = (index: number): Address => asked[index] ?? zeroAddress
-  const priceOf = (token: Address, price: RawPrice) =>
-    usdPriceOf(token, { prices: chain.prices, answers: { ...price, blockTimestampSec: block.timestampSec } })
+  const priceOf = (token: Address, answers: UsdAnswers) =>
+    usdPriceOf(token, { chain, answers, blockTimestampSec: block.timestampSec })
   const rows: Balance[] = []
-  if (native.balance > 0n) {
-    const price = priceOf(chain.nativeCurrency?.wrapped ?? zeroAddress, native.price)
+  if (native.price !== undefined) {
+    const price = priceOf(zeroAddress, native.price)
     rows.push({ token: nativeToken(chain), raw: native.balance, isListed: true, price })
   }
   for (const { start, page } of pages) {

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { numberToHex, padHex, toHex } from 'viem'
 import { wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
+import { NO_PRICE_SOURCES } from '../../../../src/finance/price/price_sources.ts'
 import { cpuSeconds } from '../../../support/cpu.ts'
 import type { Ask } from '../../../support/staged/multicall.ts'
 import { DEPLOYMENT, patient } from '../support.ts'
@@ -37,7 +38,7 @@ const ask: Ask = async (calls) =>
 /** Seconds of CPU that putting together `count` positions takes. */
 async function secondsFor(count: number): Promise<number> {
   const entries = Array.from({ length: count }, (_, index) => entry(index))
-  const subject = { deployments: [DEPLOYMENT], feeds: [], aaveOracle: undefined }
+  const subject = { deployments: [DEPLOYMENT], prices: NO_PRICE_SOURCES }
   const source = { endpoint: ENDPOINT, chainId: 1, multicall3: DEPLOYMENT.manager, subject }
   return cpuSeconds(async () => {
     const reading = readEntries({ source, ask, entries, broken: new Map(), block: BLOCK }, patient)

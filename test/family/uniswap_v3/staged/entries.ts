@@ -5,7 +5,7 @@ import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
 import type { BrokenPosition, RawPool, RawPosition, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
 import { type Ask, type CallResult, hasAnswer } from '../../../support/staged/multicall.ts'
-import { readPrices, readTokens } from './tokens.ts'
+import { NOTHING_SAID, readPrices, readTokens } from './tokens.ts'
 import { int24Of, SELECTOR } from './words.ts'
 
 /** Where the staged reading asks. */
@@ -37,7 +37,7 @@ interface EntriesRequest {
 export async function readEntries(
   { source, ask, entries, broken, block }: EntriesRequest,
   signal: AbortSignal,
-): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken' | 'feeds' | 'aave'>> {
+): Promise<Pick<RawRead, 'tokens' | 'pools' | 'positions' | 'broken'>> {
   const { subject, endpoint, multicall3 } = source
   const found = await findPools({ subject, ask, entries, broken })
   const [pools, ends] = await Promise.all([
@@ -59,7 +59,8 @@ export async function readEntries(
     readTokens(where, signal),
     readPrices({ ...where, subject, ask }, signal),
   ])
-  return { ...collected, ...prices, tokens }
+  const priced = tokens.map((token, at) => ({ ...token, usd: prices[at] ?? NOTHING_SAID }))
+  return { ...collected, tokens: priced }
 }
 
 interface FoundPool {

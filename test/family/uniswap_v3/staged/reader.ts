@@ -24,7 +24,7 @@ export function createStagedReader(
   const { judge } = createTokenJudge()
 
   async function read(reading: Reading, spam: 'apart' | 'included', signal: AbortSignal) {
-    const subject = { deployments, ...priceSourcesOf(chain.prices) }
+    const subject = { deployments, prices: priceSourcesOf(chain) }
     const attempt = (endpoint: Endpoint, within: AbortSignal) =>
       reading({ endpoint, chainId: chain.id, multicall3: MULTICALL3, subject }, within)
     const raw = await client.read(attempt, { signal, budgetMs: 20_000 })

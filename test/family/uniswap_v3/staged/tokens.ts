@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import { addressOf, encodeCall, wordOf } from '../../../../src/chain/call/words.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { LensSubject } from '../../../../src/family/uniswap_v3/read/abi.ts'
-import type { RawFeed, RawRead } from '../../../../src/family/uniswap_v3/read/state.ts'
+import type { UsdAnswers } from '../../../../src/finance/price/price.ts'
 import type { RawToken } from '../../../../src/finance/token/token.ts'
 import {
   type Ask,
@@ -41,42 +41,50 @@ export async function readTokens(options: TokensRequest, signal: AbortSignal): P
   })
 }
 
+/** What is said of a token without sources. */
+export const NOTHING_SAID: UsdAnswers = { rates: [], round: undefined, aave: undefined }
+
 /**
- * The latest round of the feed of every token that has one, and what Aave's oracle says of those it has a source for.
- * Its sources may be anybody's contracts, so prices are asked last, and those that fail once more, each alone.
+ * The latest round of the feed of every token that has one, and what Aave's oracle says of the others that it has a source
+ * for; in the order of the addresses. Tokens of a pool are no wrappers here. Its sources may be anybody's contracts, so prices are asked last, and those that fail once more, each alone.
  */
 export async function readPrices(
   options: TokensRequest & { readonly subject: LensSubject; readonly ask: Ask },
   signal: AbortSignal,
-): Promise<Pick<RawRead, 'feeds' | 'aave'>> {
-  const { subject, ask, addresses, endpoint, multicall3, block } = options
+): Promise<UsdAnswers[]> {
+  const { ask, addresses, endpoint, multicall3, block } = options
+  const { prices } = options.subject
   const fed = addresses.flatMap((address, token) =>
-    subject.feeds.filter((each) => each.token === address).map(({ feed }) => ({ token, feed })),
+    prices.feeds.filter((each) => each.token === address).map(({ feed }) => ({ token, feed })),
   )
   const ofFeeds = fed.flatMap(({ feed }) =>
     [SELECTOR.latestRoundData, SELECTOR.decimals].map((data) => ({ to: feed, data })),
   )
-  const ofSources = oracleCalls(subject.aaveOracle, { selector: SELECTOR.getSourceOfAsset, addresses })
-  const ofPrices = oracleCalls(subject.aaveOracle, { selector: SELECTOR.getAssetPrice, addresses })
+  const ofSources = oracleCalls(prices.aaveOracle, { selector: SELECTOR.getSourceOfAsset, addresses })
+  const ofPrices = oracleCalls(prices.aaveOracle, { selector: SELECTOR.getAssetPrice, addresses })
   const answers = await ask([...ofFeeds, ...ofSources, ...ofPrices])
   const rounds = answers.slice(0, ofFeeds.length)
   const sources = answers.slice(ofFeeds.length, ofFeeds.length + ofSources.length)
-  const prices = answers.slice(ofFeeds.length + ofSources.length)
+  const told = answers.slice(ofFeeds.length + ofSources.length)
 
   const known = ofPrices.flatMap((call, token) => {
     const answer = sources[token]
     if (answer === undefined || !hasAnswer(answer, 1)) return []
     const source = addressOf(answer.data, 0)
-    return source === zeroAddress ? [] : [{ token, source, call }]
+    const isFed = fed.some((each) => each.token === token)
+    return source === zeroAddress || isFed ? [] : [{ token, call }]
   })
-  const failed = known.filter(({ token }) => prices[token]?.ok !== true)
+  const failed = known.filter(({ token }) => told[token]?.ok !== true)
   const calls = failed.map(({ call }) => call)
   const again = await multicallEach(endpoint, { calls, block, multicall3 }, signal)
-  for (const [at, { token }] of failed.entries()) prices[token] = again[at] ?? FAILED
-  return {
-    feeds: fed.map(({ token }, at) => ({ token, round: roundOf(rounds[at * 2], rounds[at * 2 + 1]) })),
-    aave: known.map(({ token, source }) => ({ token, source, price: numberOf(prices[token]) })),
-  }
+  for (const [at, { token }] of failed.entries()) told[token] = again[at] ?? FAILED
+  const latest = new Map(fed.map(({ token }, at) => [token, roundOf(rounds[at * 2], rounds[at * 2 + 1])]))
+  const asked = new Set(known.map(({ token }) => token))
+  return addresses.map((_, token) => ({
+    rates: [],
+    round: latest.get(token),
+    aave: asked.has(token) ? { price: numberOf(told[token]) } : undefined,
+  }))
 }
 
 const FAILED: CallResult = { ok: false, data: '0x' }
@@ -92,7 +100,7 @@ function numberOf(answer: CallResult | undefined): bigint | undefined {
   return answer !== undefined && hasAnswer(answer, 1) ? wordOf(answer.data, 0) : undefined
 }
 
-function roundOf(round: CallResult | undefined, decimals: CallResult | undefined): RawFeed['round'] {
+function roundOf(round: CallResult | undefined, decimals: CallResult | undefined): UsdAnswers['round'] {
   if (round === undefined || decimals === undefined || !hasAnswer(round, 5) || !hasAnswer(decimals, 1)) return undefined
   const updatedAtSec = wordOf(round.data, 3)
   const places = wordOf(decimals.data, 0)

@@ -69,7 +69,7 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     block: { chainId: 1, number: 1n, timestampSec: 1n, parentHash: '0x00' },
     managers: [{ balance: 500 }],
     taken: 500,
-    tokens,
+    tokens: tokens.map((token) => ({ ...token, usd: { rates: [], round: undefined, aave: undefined } })),
     pools: Array.from({ length: 500 }, (_, index) => ({
       manager: 0,
       address: raw(index).address,
@@ -93,8 +93,6 @@ test('a list of a thousand hostile tokens does not block other requests', async 
       outside: undefined,
     })),
     broken: [],
-    feeds: [],
-    aave: [],
   }
   const options = { chain: CHAIN, deployments: [DEPLOYMENT], spam: 'apart' } as const
   let turns = 0
